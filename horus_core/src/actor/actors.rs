@@ -13,6 +13,7 @@ use crate::actor::group::{ActorCounts, ActorGroup};
 use crate::actor::local;
 use crate::actor::mailbox::Mailbox;
 use crate::actor::registry::message_name;
+use crate::actor::safety::SafeSlot;
 use crate::actor::seat::{Extras, Seat};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::FailurePolicy;
@@ -62,6 +63,8 @@ impl Actors {
             group: &self.0,
             mailbox: self.0.mailbox(),
             on_failure: None,
+            has_safe_state: false,
+            label: None,
         }
     }
 
@@ -127,9 +130,12 @@ pub struct SpawnOptions<'a> {
     group: &'a Arc<ActorGroup>,
     mailbox: Mailbox,
     on_failure: Option<FailurePolicy>,
+    has_safe_state: bool,
+    /// The name under which the actor is reported.
+    label: Option<&'a str>,
 }
 
-impl SpawnOptions<'_> {
+impl<'a> SpawnOptions<'a> {
     /// Sets the kind of the mailbox. Default: that of the group.
     #[must_use]
     pub const fn mailbox(mut self, mailbox: Mailbox) -> Self {
@@ -148,17 +154,31 @@ impl SpawnOptions<'_> {
         self
     }
 
+    /// Lets the actor enter a safe state in an emergency stop: [`Actor::enter_safe_state`] is
+    /// called before the mail that waits. The supervisor reports the actors that have not confirmed
+    /// it within 100 ms ([`Actor::is_safe_state`]).
+    #[must_use]
+    pub const fn safe_state(mut self) -> Self {
+        self.has_safe_state = true;
+        self
+    }
+
+    /// Sets the name under which the actor is reported.
+    pub(crate) const fn label(mut self, label: &'a str) -> Self {
+        self.label = Some(label);
+        self
+    }
+
     /// Spawns an actor with these settings, as [`Actors::spawn`] does.
     ///
     /// # Errors
     ///
     /// As [`Actors::spawn`].
     pub fn spawn<A: Actor>(self, actor: A) -> Result<Address<A::Message>, SpawnError> {
-        let extras = self.on_failure.map(|policy| {
-            Box::new(Extras {
-                policy: Some(policy),
-                ..Extras::default()
-            })
+        let has_extras = self.on_failure.is_some() || self.has_safe_state;
+        let extras = has_extras.then(|| Extras {
+            policy: self.on_failure,
+            ..Extras::default()
         });
         self.start(actor, extras)
     }
@@ -178,16 +198,21 @@ impl SpawnOptions<'_> {
             policy: Some(self.on_failure.unwrap_or(RESTART)),
             ..Extras::default()
         };
-        self.start(actor, Some(Box::new(extras)))
+        self.start(actor, Some(extras))
     }
 
     fn start<A: Actor>(
         &self,
         actor: A,
-        extras: Option<Box<Extras<A>>>,
+        mut extras: Option<Extras<A>>,
     ) -> Result<Address<A::Message>, SpawnError> {
         let group = self.group;
-        let seat = Seat::new(actor, extras);
+        let safe = self.has_safe_state.then(SafeSlot::default);
+        let safe_state = safe.as_ref().map(|safe| Arc::clone(&safe.state));
+        if let Some(extras) = &mut extras {
+            extras.safe = safe;
+        }
+        let seat = Seat::new(actor, extras.map(Box::new));
         let address = heap::spawn(Arc::clone(group), seat, self.mailbox.mail());
         let handle = address.control();
         let closed = || SpawnError::Closed {
@@ -211,6 +236,10 @@ impl SpawnOptions<'_> {
         }
         if context.is_refused {
             return Err(closed());
+        }
+        if let Some(state) = safe_state {
+            let label = self.label.map(str::to_owned);
+            group.safety.add(handle, state, label);
         }
         Ok(Address::of(address))
     }

@@ -153,6 +153,10 @@ impl<M: Send + 'static> Registered for Address<M> {
     fn has_ended(&self) -> bool {
         self.is_disconnected()
     }
+
+    fn number(&self) -> usize {
+        self.0.id()
+    }
 }
 
 impl<M> Clone for Address<M> {

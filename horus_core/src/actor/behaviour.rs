@@ -50,6 +50,19 @@ pub trait Actor: Send + Sized + 'static {
         Ok(())
     }
 
+    /// Brings the actor into its safe state, where it stays until it handles its next message.
+    ///
+    /// Called in an emergency stop, before the mail that waits, if the actor was spawned with
+    /// [`safe_state`](crate::actor::SpawnOptions::safe_state); and before it is shut down because
+    /// a node failed.
+    fn enter_safe_state(&mut self) {}
+
+    /// Returns true if the actor is in its safe state. Called after [`Self::enter_safe_state`],
+    /// again and again until it returns true.
+    fn is_safe_state(&self) -> bool {
+        true
+    }
+
     /// Handles a failure of this actor. Called on every failed `handle`, and on a failed `init`
     /// after a restart, before the failure policy is applied.
     fn on_error(&mut self, _error: &NodeError) {}

@@ -14,15 +14,17 @@ use crate::actor::local;
 use crate::actor::mailbox::Mailbox;
 use crate::actor::members::Members;
 use crate::actor::registry::Registry;
+use crate::actor::safety::Safety;
 use crate::actor::swap::SwapRequest;
 use crate::actor::timer::{Alarm, Due};
 use crate::actor::timers::Timers;
 use crate::actor::watch::{Down, Watch};
 use crate::actor::worker_context::WorkerContext;
 use crate::message::NodeEvent;
-use crate::scheduler::api::metrics::LiveMetrics;
+use crate::scheduler::api::metrics::{Health, LiveMetrics};
 use crate::scheduler::remote::recorder::Recorder;
 use crate::scheduler::run::catch_panic::catch_panic;
+use crate::scheduler::run::commands::{Mode, WantedState};
 
 /// The right to run an actor.
 pub(crate) type Task = Runnable<ActorGroup>;
@@ -47,6 +49,8 @@ pub(crate) enum Control {
     Timer(Due),
     /// The actor has to be replaced.
     Swap(SwapRequest),
+    /// The actor has to be awake, so that a worker visits it.
+    Visit,
 }
 
 /// A thing that waits for its time.
@@ -68,6 +72,7 @@ pub(crate) struct ActorGroup {
     roll: Mutex<Roll>,
     pub(crate) timers: Timers<Timed>,
     pub(crate) registry: Registry,
+    pub(crate) safety: Safety,
     clock: Clock,
     mailbox: Mailbox,
     /// 1 once all actors have been ended, or left to a thread.
@@ -150,6 +155,7 @@ impl ActorGroup {
             roll: Mutex::default(),
             timers: Timers::default(),
             registry: Registry::default(),
+            safety: Safety::default(),
             clock: clock.clone(),
             mailbox,
             is_over: word(),
@@ -272,10 +278,43 @@ impl ActorGroup {
         self.running.set(u64::from(is_running));
     }
 
-    /// Lets the actors run, or not.
-    pub(crate) fn set_paused(&self, is_paused: bool) {
+    /// Applies the wanted state of the node that the group is: lets the actors run, or not.
+    ///
+    /// WHY not by a worker: the one that applies commands may be in a handler that blocks.
+    pub(crate) fn apply(&self, wanted: &WantedState) {
+        // WHY: actors that have to end still run.
+        let may_block = wanted.mode != Mode::Stop;
+        let is_emergency = may_block && wanted.is_emergency;
+        let is_paused = is_emergency || wanted.mode == Mode::Pause;
         // Relaxed: each worker notices it before one of its next activations.
         self.paused.set(u64::from(is_paused));
+        if let Some(metrics) = self.metrics.get().filter(|_| may_block) {
+            metrics.set_health(match (is_emergency, is_paused) {
+                (true, _) => Health::Safe,
+                (false, true) => Health::Paused,
+                (false, false) => Health::Active,
+            });
+        }
+        if is_emergency {
+            self.engage();
+        } else {
+            self.safety.set_failing(false);
+            self.safety
+                .release()
+                .into_iter()
+                .for_each(|task| self.inject(task));
+        }
+    }
+
+    fn engage(&self) {
+        self.safety.engage();
+        // WHY: an actor that pauses after a failure has to be visited, too.
+        for timed in self.timers.take_all() {
+            match timed {
+                Timed::Pause(task) => self.inject(task),
+                Timed::Alarm(alarm, at_ns) => self.timers.add(at_ns, Timed::Alarm(alarm, at_ns)),
+            }
+        }
     }
 
     #[inline(always)]
@@ -377,6 +416,8 @@ impl ActorGroup {
                 tasks.insert(task.id(), task);
             }
         }
+        let held = self.safety.release().into_iter();
+        tasks.extend(held.map(|task| (task.id(), task)));
         collect(&mut workers, &mut tasks);
         for handle in handles {
             // WHY ignored: it has ended meanwhile.

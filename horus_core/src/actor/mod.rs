@@ -71,6 +71,7 @@ pub(crate) mod local;
 mod mailbox;
 mod members;
 mod registry;
+pub(crate) mod safety;
 mod seat;
 mod swap;
 mod timer;

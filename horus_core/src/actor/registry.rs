@@ -14,6 +14,9 @@ pub(crate) trait Registered: Any + Send + Sync {
 
     /// Returns true if the actor has ended.
     fn has_ended(&self) -> bool;
+
+    /// Returns the number of the actor.
+    fn number(&self) -> usize;
 }
 
 /// The actors of a group that have a name.
@@ -78,6 +81,13 @@ impl Registry {
         let alive = names.iter().filter(|(_, address)| !address.has_ended());
         let matching = alive.filter(|(name, _)| name.starts_with(prefix));
         matching.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Returns a name of the actor with this number.
+    pub(crate) fn name_of(&self, number: usize) -> Option<String> {
+        let names = self.lock();
+        let mut of_it = names.iter().filter(|(_, actor)| actor.number() == number);
+        of_it.next().map(|(name, _)| name.clone())
     }
 
     /// Takes all names away.

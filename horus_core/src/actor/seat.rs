@@ -5,6 +5,7 @@ use horus_shm::internals::heap::{Behaviour, End, Event, Flow, Panic, Turn};
 use crate::actor::behaviour::Actor;
 use crate::actor::context::Context;
 use crate::actor::group::{ActorGroup, Control};
+use crate::actor::safety::SafeSlot;
 use crate::actor::swap::{SwapRequest, Trial};
 use crate::actor::watch::{DownReason, Watch};
 use crate::actor::worker_context::WorkerContext;
@@ -38,6 +39,8 @@ pub(super) struct Extras<A> {
     pub(super) error: Option<String>,
     /// The trial of this actor, which has replaced another one.
     pub(super) trial: Option<Trial<A>>,
+    /// The safe state, if the actor has one.
+    pub(super) safe: Option<SafeSlot>,
 }
 
 impl<A> Default for Extras<A> {
@@ -49,6 +52,7 @@ impl<A> Default for Extras<A> {
             watches: Vec::new(),
             error: None,
             trial: None,
+            safe: None,
         }
     }
 }
@@ -173,7 +177,7 @@ impl<A: Actor> Seat<A> {
     ) -> Flow {
         match control {
             Control::Init => self.begin(turn),
-            Control::Restart => Flow::Continue,
+            Control::Restart | Control::Visit => Flow::Continue,
             Control::End => Flow::Stop,
             Control::Swap(request) => self.swap(request, turn),
             Control::Watch(watch) => {
@@ -353,8 +357,28 @@ impl<A: Actor> Behaviour<ActorGroup> for Seat<A> {
         }
     }
 
+    #[cold]
+    fn visit(&mut self, turn: &mut Turn<'_, A::Message, ActorGroup>) {
+        let safe = self.extras.as_mut().and_then(|extras| extras.safe.as_mut());
+        let Some(safe) = safe else {
+            return;
+        };
+        match safe.visit(&mut self.actor, self.state == State::Active) {
+            Ok(is_safe) => turn.worker().is_unsafe = !is_safe,
+            Err(panic) => turn.group().record_failure(true, &panic),
+        }
+    }
+
     fn ended(&mut self, end: &End, group: &ActorGroup, _: Option<&mut WorkerContext>) {
         if self.state == State::Active {
+            let has_safe_state = self
+                .extras
+                .as_ref()
+                .is_some_and(|extras| extras.safe.is_some());
+            if has_safe_state && group.safety.is_failing() {
+                let entered = catch_panic(|| self.actor.enter_safe_state());
+                let _ = entered.map_err(|panic| group.record_failure(true, &panic));
+            }
             shut_down(&mut self.actor, group);
         }
         if let Some(trial) = self.take_trial() {

@@ -36,6 +36,8 @@ pub(crate) struct WorkerContext {
     pub(crate) resume_ns: u64,
     /// The error that stops the scheduler.
     pub(crate) fatal_error: Option<String>,
+    /// True if the actor that was visited is not in its safe state yet.
+    pub(crate) is_unsafe: bool,
 }
 
 impl WorkerContext {
@@ -52,6 +54,7 @@ impl WorkerContext {
             init_error: None,
             resume_ns: 0,
             fatal_error: None,
+            is_unsafe: false,
         }
     }
 

@@ -29,6 +29,7 @@ use crate::scheduler::run::runner::{AfterTurn, Runner};
 use crate::scheduler::run::workers::{StartContext, Workers, threads_wanted};
 use crate::scheduler::watch::supervisor::Supervisor;
 use crate::scheduler::watch::topic_look::TopicLook;
+use crate::scheduler::watch::watched_group::WatchedGroup;
 use crate::scheduler::watch::watched_node::WatchedNode;
 
 /// The longest time that the end of a run waits for the last ticks of nodes.
@@ -91,12 +92,13 @@ impl Running {
             ..
         } = scheduler;
         let name = monitor.name().to_owned();
-        let (mut nodes, mut topics) = (Vec::new(), Vec::new());
+        let (mut nodes, mut topics, mut groups) = (Vec::new(), Vec::new(), Vec::new());
         let (lanes, _) = black_box_lanes(&entries);
         for (entry, lane) in entries.iter_mut().zip(lanes) {
             entry.runner.set_recorder(monitor.recorder(lane));
             if let Some(actors) = &entry.actors {
                 actors.set_recorder(monitor.recorder(lane));
+                groups.push(WatchedGroup::new(actors));
             }
             topics.extend(TopicLook::new(&entry.wake, entry.runner.commands()));
             let subscriptions = std::mem::take(&mut entry.subscriptions);
@@ -110,6 +112,7 @@ impl Running {
         let mut supervisor = Supervisor {
             nodes,
             topics,
+            groups,
             shared: Arc::clone(&shared),
             handle: handle.clone(),
             recorder: monitor.recorder(SUPERVISOR_LANE),

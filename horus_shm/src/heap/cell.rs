@@ -131,6 +131,9 @@ pub trait Behaviour<G: Group>: Send + 'static {
     /// actor ends.
     fn failed(&mut self, panic: Panic, turn: &mut Turn<'_, Self::Message, G>) -> Flow;
 
+    /// Called by [`Runnable::visit`], while nothing is handled. A panic is caught and ignored.
+    fn visit(&mut self, _turn: &mut Turn<'_, Self::Message, G>) {}
+
     /// Called once at the end, after all that waited was dropped, and before the drop of `self`.
     /// `worker` is `None` if the [`Runnable`] was dropped.
     fn ended(&mut self, _end: &End, _group: &G, _worker: Option<&mut G::Worker>) {}
@@ -203,6 +206,8 @@ pub struct Header<G: Group> {
 struct Table<G: Group> {
     /// Runs the actor of a cell; the caller is its runner.
     run: run::RunFn<G>,
+    /// Visits the actor of a cell; the caller is its runner.
+    visit: unsafe fn(Turn<'_, (), G>),
     /// Ends the actor of a cell without a worker; the caller is its runner.
     end: unsafe fn(NonNull<Header<G>>),
     layout: Layout,
@@ -430,6 +435,7 @@ impl<G: Group> Header<G> {
 impl<B: Behaviour<G>, G: Group> Cell<B, G> {
     const TABLE: Table<G> = Table {
         run: run::run::<B, G>,
+        visit: run::visit::<B, G>,
         end: run::end_alone::<B, G>,
         layout: Layout::new::<Self>(),
     };

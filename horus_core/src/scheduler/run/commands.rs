@@ -20,8 +20,17 @@ pub(crate) struct Commands {
     /// Not 0 while the node's thread has to read `wanted`: [`NEW`] or [`KNOWN`].
     pending: AtomicU64,
     wanted: Mutex<WantedState>,
-    /// Wakes the thread of the node, if that sleeps longer than until its next look at commands.
-    waker: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    /// The one that has to learn of each command.
+    listener: OnceLock<Box<dyn Listener>>,
+}
+
+/// The one that runs the node, and does not look for commands by itself.
+pub(crate) trait Listener: Send + Sync {
+    /// Applies the wanted state at once. Called under the lock of the commands.
+    fn apply(&self, _wanted: &WantedState) {}
+
+    /// Wakes the thread of the node.
+    fn wake(&self);
 }
 
 /// A command that the node's thread has not applied.
@@ -94,6 +103,9 @@ impl Commands {
         // Relaxed: as in `are_pending`. Also set by a change back to normal, which the node's
         // thread does not know yet.
         self.pending.set(NEW);
+        if let Some(listener) = self.listener.get() {
+            listener.apply(&wanted);
+        }
         drop(wanted);
         self.wake();
         answer
@@ -101,15 +113,15 @@ impl Commands {
 
     /// Wakes the thread of the node, if it sleeps at something of its own.
     pub(crate) fn wake(&self) {
-        if let Some(wake) = self.waker.get() {
-            wake();
+        if let Some(listener) = self.listener.get() {
+            listener.wake();
         }
     }
 
-    /// Makes each command call `wake`.
-    pub(crate) fn set_waker(&self, wake: impl Fn() + Send + Sync + 'static) {
+    /// Makes each command known to `listener`.
+    pub(crate) fn set_listener(&self, listener: impl Listener + 'static) {
         // WHY ignored: a node is run in one way.
-        let _ = self.waker.set(Box::new(wake));
+        let _ = self.listener.set(Box::new(listener));
     }
 
     /// Returns true if there is a command that the node's thread has not applied. Costs a load.

@@ -210,8 +210,7 @@ impl Runner {
 
     /// Makes this the runner of a group of actors.
     pub(crate) fn set_actors(&self, group: &Arc<ActorGroup>) {
-        let threads = Arc::clone(group);
-        self.commands.set_waker(move || threads.queues().wake_all());
+        self.commands.set_listener(Arc::clone(group));
         group.set_metrics(Arc::clone(&self.metrics));
     }
 

@@ -126,8 +126,7 @@ impl Workers {
         let mut clock = start.clock.clone();
         let bell = Arc::new(LocalEventcount::fenced());
         self.bells.push(Arc::clone(&bell));
-        let rung = Arc::clone(&bell);
-        runner.commands().set_waker(move || rung.notify());
+        runner.commands().set_listener(Arc::clone(&bell));
         self.start_thread(vec![runner], start, move |runners, shared| {
             event::run(&mut runners[0], &mut clock, shared, (&mut wake, &bell))
         })

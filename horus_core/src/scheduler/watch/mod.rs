@@ -5,4 +5,5 @@
 
 pub(crate) mod supervisor;
 pub(crate) mod topic_look;
+pub(crate) mod watched_group;
 pub(crate) mod watched_node;

@@ -18,6 +18,7 @@ use crate::scheduler::run::catch_panic::{catch_panic, drop_caught};
 use crate::scheduler::run::handle::{CommandError, Handle};
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::watch::topic_look::TopicLook;
+use crate::scheduler::watch::watched_group::WatchedGroup;
 use crate::scheduler::watch::watched_node::{TickFinding, WatchedNode};
 use crate::topic::WaitSet;
 
@@ -31,6 +32,8 @@ const CHECK_PERIOD_NS: u64 = 10_000_000;
 const STOPPING_PERIOD_NS: u64 = 500_000;
 /// The time between two publications of the status.
 const STATUS_PERIOD_NS: u64 = 100_000_000;
+/// The time between two checks while actors enter their safe state.
+const UNSAFE_PERIOD_NS: u64 = 1_000_000;
 /// The time between two looks at the topics whose messages wake nodes.
 const TOPICS_PERIOD_NS: u64 = 50_000_000;
 /// The longest time that the supervisor waits for the result of a safe-state callback on another
@@ -44,6 +47,8 @@ pub(crate) struct Supervisor {
     pub(crate) nodes: Vec<WatchedNode>,
     /// The topics whose messages wake nodes.
     pub(crate) topics: Vec<TopicLook>,
+    /// The groups of actors.
+    pub(crate) groups: Vec<WatchedGroup>,
     pub(crate) shared: Arc<RunState>,
     pub(crate) handle: Handle,
     pub(crate) monitor: Monitor,
@@ -85,6 +90,9 @@ impl Supervisor {
             self.make_left_behind_nodes_safe();
             self.poll_safe_state_results(Duration::ZERO);
             self.poll_emergency_stop(now_ns);
+            let groups = self.groups.iter_mut();
+            let events = groups.filter_map(|group| group.check(now_ns));
+            events.for_each(|event| self.recorder.record(event));
             self.poll_commands(now_ns);
             self.report_events();
             printer.start_if_needed();
@@ -115,7 +123,13 @@ impl Supervisor {
             return STOPPING_PERIOD_NS;
         }
         let checks = self.nodes.iter().map(|node| node.next_check_ns(checked_ns));
-        let next_ns = checks.fold(checked_ns.saturating_add(CHECK_PERIOD_NS), u64::min);
+        let is_unsafe = self.groups.iter().any(WatchedGroup::is_unsafe);
+        let period_ns = if is_unsafe {
+            UNSAFE_PERIOD_NS
+        } else {
+            CHECK_PERIOD_NS
+        };
+        let next_ns = checks.fold(checked_ns.saturating_add(period_ns), u64::min);
         next_ns.saturating_sub(now_ns)
     }
 
@@ -284,6 +298,9 @@ impl Supervisor {
             entry
                 .commands
                 .change(|wanted| wanted.is_emergency = is_engaged);
+        }
+        for group in &mut self.groups {
+            group.begin_emergency(is_engaged.then_some(now_ns));
         }
         let EmergencyStop { source, reason, .. } = stop;
         let kind = if is_engaged {

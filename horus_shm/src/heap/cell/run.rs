@@ -80,17 +80,16 @@ impl<G: Group> Runnable<G> {
         let cell = ManuallyDrop::new(self).0;
         // SAFETY: an actor with a runner exists, until that ends it.
         let run = unsafe { cell.header() }.table.run;
-        let turn = Turn {
-            cell,
-            group,
-            worker,
-            left: max,
-            handled: 0,
-            in_hand: false,
-            message: PhantomData,
-        };
+        let turn = Turn::new(cell, group, worker, max);
         // SAFETY: the function is that of this cell, and the right to run it was given up above.
         unsafe { run(turn) }
+    }
+
+    /// Calls [`Behaviour::visit`]. All mail stays. `group` is that of the actor.
+    pub fn visit(&mut self, group: &G, worker: &mut G::Worker) {
+        let visit = self.header().table.visit;
+        // SAFETY: the function is that of this cell, and this is the right to run it.
+        unsafe { visit(Turn::new(self.0, group, worker, 0)) }
     }
 
     /// Returns the number of the worker that ran the actor last, as [`Self::set_last_worker`] set
@@ -297,7 +296,33 @@ pub(super) unsafe fn run<B: Behaviour<G>, G: Group>(turn: Turn<'_, (), G>) -> Ra
     }
 }
 
+/// Visits the actor of a cell.
+///
+/// # Safety
+///
+/// The cell has this behaviour, and the caller is its runner.
+pub(super) unsafe fn visit<B: Behaviour<G>, G: Group>(turn: Turn<'_, (), G>) {
+    let mut turn: Turn<'_, B::Message, G> = turn.typed();
+    let state = state::<B, G>(turn.cell);
+    drop_quietly(|| {
+        // SAFETY: only the runner uses the state, and no other reference to it exists.
+        unsafe { &mut *state }.visit(&mut turn);
+    });
+}
+
 impl<'a, G: Group> Turn<'a, (), G> {
+    const fn new(cell: Place<G>, group: &'a G, worker: &'a mut G::Worker, left: u32) -> Self {
+        Self {
+            cell,
+            group,
+            worker,
+            left,
+            handled: 0,
+            in_hand: false,
+            message: PhantomData,
+        }
+    }
+
     fn typed<M>(self) -> Turn<'a, M, G> {
         Turn {
             cell: self.cell,

@@ -14,6 +14,7 @@ use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::context::Context;
 use crate::scheduler::api::node::{Node, NodeResult};
 use crate::scheduler::api::report::Reason;
+use crate::scheduler::run::commands::{Listener, WantedState};
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::Runner;
 
@@ -55,6 +56,24 @@ impl Node for GroupNode {
     fn shutdown(&mut self) -> NodeResult {
         self.0.end();
         Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.0.safety.set_failing(true);
+    }
+
+    fn is_safe_state(&self) -> bool {
+        self.0.safety.report().missing.is_empty()
+    }
+}
+
+impl Listener for Arc<ActorGroup> {
+    fn apply(&self, wanted: &WantedState) {
+        ActorGroup::apply(self, wanted);
+    }
+
+    fn wake(&self) {
+        self.queues().wake_all();
     }
 }
 
@@ -180,6 +199,7 @@ impl<'a> ActorThread<'a> {
                 self.apply_commands(runner);
             }
             if self.group.is_paused() {
+                self.make_safe();
                 self.shared.wait_for_stop(PAUSE);
                 self.now_ns = self.context.clock.resync();
                 continue;
@@ -199,9 +219,36 @@ impl<'a> ActorThread<'a> {
             self.publish_ns = self.now_ns.saturating_add(PUBLISH_PERIOD_NS);
             self.group.publish_counts();
         }
-        let is_blocked = runner.is_blocked(&self.context.clock, self.now_ns);
-        // WHY: actors that have to end still run.
-        self.group.set_paused(is_blocked && !runner.is_over());
+        runner.poll_commands(&self.context.clock, self.now_ns);
+    }
+
+    /// Visits all actors that have mail, in an emergency stop: those that have a safe state enter
+    /// it. They are held until its end.
+    #[cold]
+    fn make_safe(&mut self) {
+        if !self.group.safety.is_engaged() {
+            return;
+        }
+        for task in self.group.safety.take_revisited() {
+            self.visit(task);
+        }
+        let now_ns = self.now_ns;
+        let any = move |local: &mut local::Local| {
+            let own = local.next(now_ns).or_else(|| local.worker.steal());
+            own.or_else(|| local.worker.steal_stalled(now_ns))
+        };
+        while let Some(task) = local::with(any).flatten() {
+            self.visit(task);
+        }
+    }
+
+    fn visit(&mut self, mut task: Task) {
+        self.context.begin(self.now_ns);
+        task.visit(self.group, &mut self.context);
+        let is_safe = !std::mem::take(&mut self.context.is_unsafe);
+        if let Some(task) = self.group.safety.hold(task, is_safe) {
+            local::with(|local| local.worker.push(task));
+        }
     }
 
     /// Takes a task that is due, or the next one of this thread.

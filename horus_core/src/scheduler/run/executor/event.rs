@@ -8,6 +8,7 @@ use horus_shm::clock::Clock;
 use horus_shm::internals::wait::LocalEventcount;
 
 use crate::scheduler::api::policy::nanos;
+use crate::scheduler::run::commands::Listener;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 use crate::topic::{Reason, WaitSet};
@@ -19,6 +20,12 @@ const INPUT_CHECK_PERIOD: Duration = Duration::from_millis(20);
 /// The pause while messages wait but the node may not tick, for instance because it is paused. WHY:
 /// otherwise the waiting messages would wake the thread again at once.
 const IDLE_PAUSE: Duration = Duration::from_millis(1);
+
+impl Listener for Arc<LocalEventcount> {
+    fn wake(&self) {
+        self.notify();
+    }
+}
 
 /// Runs the node whenever it has messages, but not faster than its `at_most` rate, until the run is
 /// to stop or its subscribers are closed.

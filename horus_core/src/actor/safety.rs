@@ -1,0 +1,237 @@
+//! Safe states: the actors of a group that have one, and an emergency stop, in which these enter it
+//! while all mail waits.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use horus_shm::internals::heap::{ControlHandle, Envelope};
+use horus_shm::internals::sync::Word;
+
+use crate::actor::behaviour::Actor;
+use crate::actor::group::{ActorGroup, Control, Task};
+use crate::scheduler::run::catch_panic::catch_panic;
+
+/// The safe state of one actor, as its group sees it.
+#[derive(Debug, Default)]
+pub(crate) struct SafeState {
+    /// The number of the last emergency stop that the actor was told of.
+    wanted: AtomicU64,
+    /// The number of the last emergency stop in which it was in its safe state.
+    confirmed: AtomicU64,
+}
+
+impl SafeState {
+    // Relaxed, all: the one who visits the actor has taken the lock of `Safety` since the stop
+    // began, and others only report.
+    fn is_confirmed(&self) -> bool {
+        self.confirmed.get() == self.wanted.get()
+    }
+
+    fn confirm(&self) {
+        self.confirmed.set(self.wanted.get());
+    }
+}
+
+/// The safe state of an actor, as the actor has it.
+#[derive(Debug, Default)]
+pub(super) struct SafeSlot {
+    pub(super) state: Arc<SafeState>,
+    /// The number of the emergency stop for which `enter_safe_state` was called.
+    entered: u64,
+}
+
+impl SafeSlot {
+    /// Lets the actor enter its safe state, if an emergency stop wants it. Returns false if it has
+    /// to be looked at again. `is_active` is false if the actor is shut down, and so is safe.
+    pub(super) fn visit<A: Actor>(
+        &mut self,
+        actor: &mut A,
+        is_active: bool,
+    ) -> Result<bool, String> {
+        if self.state.is_confirmed() {
+            return Ok(true);
+        }
+        if is_active {
+            let wanted = self.state.wanted.get();
+            if std::mem::replace(&mut self.entered, wanted) != wanted {
+                catch_panic(|| actor.enter_safe_state())?;
+            }
+            if !catch_panic(|| actor.is_safe_state())? {
+                return Ok(false);
+            }
+        }
+        self.state.confirm();
+        Ok(true)
+    }
+}
+
+/// An actor with a safe state.
+#[derive(Debug)]
+struct Member {
+    handle: ControlHandle<ActorGroup>,
+    state: Arc<SafeState>,
+    /// The name under which it is reported, if it is not registered.
+    label: Option<String>,
+    /// The block that wakes it. WHY made before: an emergency stop must not depend on free memory.
+    visit: Option<Envelope<Control>>,
+}
+
+impl Member {
+    fn begin(&mut self, number: u64) {
+        // Relaxed: as in `SafeState`.
+        self.state.wanted.set(number);
+        if let Some(visit) = self.visit.take() {
+            // WHY ignored: it has ended.
+            drop(self.handle.send_envelope(visit));
+        }
+    }
+}
+
+/// The actors of a group that have a safe state, and what waits for the end of an emergency stop.
+#[derive(Debug, Default)]
+pub(crate) struct Safety {
+    /// 1 during an emergency stop.
+    engaged: AtomicU64,
+    /// 1 if the actors have to enter their safe state before they are shut down.
+    failing: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    is_engaged: bool,
+    /// The number of emergency stops so far.
+    number: u64,
+    members: Vec<Member>,
+    /// The actors that have mail, which waits.
+    held: Vec<Task>,
+    /// The actors that are not in their safe state yet.
+    revisited: Vec<Task>,
+}
+
+/// The actors of a group that have a safe state, in an emergency stop.
+#[derive(Debug, Default)]
+pub(crate) struct SafetyReport {
+    /// Number of actors that have a safe state.
+    pub(crate) all: usize,
+    /// Those that have not confirmed it.
+    pub(crate) missing: Vec<(usize, Option<String>)>,
+}
+
+impl Safety {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns true during an emergency stop. Costs a load.
+    pub(crate) fn is_engaged(&self) -> bool {
+        // Relaxed: `hold` decides under the lock.
+        self.engaged.get() != 0
+    }
+
+    /// Adds an actor.
+    pub(crate) fn add(
+        &self,
+        handle: ControlHandle<ActorGroup>,
+        state: Arc<SafeState>,
+        label: Option<String>,
+    ) {
+        let mut all = self.lock();
+        // WHY only then: the time for each actor stays the same, whatever their number.
+        if all.members.len() == all.members.capacity() {
+            all.members
+                .retain(|member| !member.handle.is_disconnected());
+        }
+        let visit = Some(Envelope::new(Control::Visit));
+        let mut member = Member {
+            handle,
+            state,
+            label,
+            visit,
+        };
+        if all.is_engaged {
+            member.begin(all.number);
+        }
+        all.members.push(member);
+    }
+
+    /// Begins an emergency stop: wakes each actor that has a safe state.
+    pub(crate) fn engage(&self) {
+        let mut all = self.lock();
+        if std::mem::replace(&mut all.is_engaged, true) {
+            return;
+        }
+        self.engaged.set(1);
+        all.number += 1;
+        let number = all.number;
+        all.members
+            .iter_mut()
+            .for_each(|member| member.begin(number));
+    }
+
+    /// Ends an emergency stop. Returns the actors that have mail.
+    pub(crate) fn release(&self) -> Vec<Task> {
+        let mut all = self.lock();
+        self.engaged.set(0);
+        if std::mem::take(&mut all.is_engaged) {
+            for member in &mut all.members {
+                member
+                    .visit
+                    .get_or_insert_with(|| Envelope::new(Control::Visit));
+            }
+        }
+        let mut tasks = std::mem::take(&mut all.held);
+        tasks.append(&mut all.revisited);
+        tasks
+    }
+
+    /// Keeps an actor until the end of the emergency stop; returns it if there is none.
+    pub(crate) fn hold(&self, task: Task, is_safe: bool) -> Option<Task> {
+        let mut all = self.lock();
+        if !all.is_engaged {
+            return Some(task);
+        }
+        let list = if is_safe {
+            &mut all.held
+        } else {
+            &mut all.revisited
+        };
+        list.push(task);
+        None
+    }
+
+    /// Takes the actors that have to be looked at again.
+    pub(crate) fn take_revisited(&self) -> Vec<Task> {
+        std::mem::take(&mut self.lock().revisited)
+    }
+
+    /// Returns the actors that have not confirmed their safe state.
+    pub(crate) fn report(&self) -> SafetyReport {
+        let all = self.lock();
+        let mut report = SafetyReport::default();
+        for member in &all.members {
+            if member.handle.is_disconnected() {
+                continue;
+            }
+            report.all += 1;
+            if !member.state.is_confirmed() {
+                report
+                    .missing
+                    .push((member.handle.id(), member.label.clone()));
+            }
+        }
+        report
+    }
+
+    /// Notes that a node has failed: actors enter their safe state before they are shut down. Or
+    /// that this was an emergency stop, which is over.
+    pub(crate) fn set_failing(&self, is_failing: bool) {
+        // Relaxed: the actors are shut down by the caller.
+        self.failing.set(u64::from(is_failing));
+    }
+
+    pub(crate) fn is_failing(&self) -> bool {
+        // Relaxed: as above.
+        self.failing.get() != 0
+    }
+}

@@ -1,0 +1,77 @@
+//! Watches a group of actors: in an emergency stop, that all enter their safe state.
+
+use std::sync::Arc;
+
+use horus_shm::clock::Clock;
+
+use crate::actor::group::ActorGroup;
+use crate::actor::safety::SafetyReport;
+use crate::message::NodeEvent;
+
+/// The time after which an actor that has not confirmed its safe state is reported.
+const SAFE_STATE_NS_MAX: u64 = 100_000_000;
+
+/// Number of actors that a report names.
+const NAMED_MAX: usize = 4;
+
+/// A group of actors, as the supervisor watches it.
+pub(crate) struct WatchedGroup {
+    group: Arc<ActorGroup>,
+    /// The begin of the emergency stop in which not all actors are safe.
+    unsafe_since_ns: Option<u64>,
+    is_reported: bool,
+}
+
+impl WatchedGroup {
+    pub(crate) fn new(group: &Arc<ActorGroup>) -> Self {
+        Self {
+            group: Arc::clone(group),
+            unsafe_since_ns: None,
+            is_reported: false,
+        }
+    }
+
+    /// Notes that an emergency stop has begun at this time, or that it is over.
+    pub(crate) fn begin_emergency(&mut self, now_ns: Option<u64>) {
+        let has_members = self.group.safety.report().all > 0;
+        self.unsafe_since_ns = now_ns.filter(|_| has_members);
+        self.is_reported = false;
+    }
+
+    /// Returns true if actors have not confirmed their safe state.
+    pub(crate) const fn is_unsafe(&self) -> bool {
+        self.unsafe_since_ns.is_some()
+    }
+
+    /// Returns an event once all actors are in their safe state, and one if they are not in time.
+    pub(crate) fn check(&mut self, now_ns: u64) -> Option<NodeEvent> {
+        let lasted_ns = now_ns.saturating_sub(self.unsafe_since_ns?);
+        let SafetyReport { all, missing } = self.group.safety.report();
+        if missing.is_empty() {
+            self.unsafe_since_ns = None;
+            let text = format!("{all} actors are in their safe state");
+            return Some(self.event(NodeEvent::SAFE_STATE_ENTERED, lasted_ns, &text));
+        }
+        if lasted_ns < SAFE_STATE_NS_MAX || std::mem::replace(&mut self.is_reported, true) {
+            return None;
+        }
+        let count = missing.len();
+        let name = |(id, label): (usize, Option<String>)| {
+            label.or_else(|| self.group.registry.name_of(id))
+        };
+        let names: Vec<_> = missing
+            .into_iter()
+            .filter_map(name)
+            .take(NAMED_MAX)
+            .collect();
+        let names = names.join(", ");
+        let text = format!("{count} of {all} actors are not in their safe state: {names}");
+        let text = text.trim_end_matches(": ");
+        Some(self.event(NodeEvent::FAILED, lasted_ns, text))
+    }
+
+    fn event(&self, kind: u8, value_ns: u64, text: &str) -> NodeEvent {
+        let event = NodeEvent::new(kind, self.group.name(), Clock::kernel().now_ns());
+        event.with_value_ns(value_ns).with_text(text)
+    }
+}

@@ -1,0 +1,261 @@
+//! Emergency stops: actors that have a safe state enter it at once, and all mail waits.
+
+use horus_testing as _;
+
+mod executors;
+mod noise;
+mod private;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use executors::{LONG, Recorded, until};
+use horus_core::actor::{Actor, Actors, Context, Mailbox, Reply};
+use horus_core::message::{EmergencyStop, NodeEvent};
+use horus_core::scheduler::{FailurePolicy, Health, NodeResult, Running, emergency_stop};
+use noise::result;
+use private::Private;
+
+/// The things that an actor shares with its test.
+#[derive(Clone, Default)]
+struct Shown {
+    /// Number of calls of `enter_safe_state`.
+    entered: Arc<AtomicU64>,
+    handled: Arc<AtomicU64>,
+    is_stubborn: Arc<AtomicBool>,
+}
+
+impl Shown {
+    fn entered(&self) -> u64 {
+        self.entered.load(Ordering::SeqCst)
+    }
+
+    fn handled(&self) -> u64 {
+        self.handled.load(Ordering::SeqCst)
+    }
+}
+
+/// An actor with a safe state.
+struct Wheel(Shown);
+
+enum Turn {
+    Once,
+    /// Blocks until the other end is dropped.
+    Block(mpsc::Receiver<()>),
+    Fail,
+    Count(Reply<u64>),
+}
+
+impl Actor for Wheel {
+    type Message = Turn;
+
+    fn handle(&mut self, message: Turn, _: &mut Context<'_, Self>) -> NodeResult {
+        self.0.handled.fetch_add(1, Ordering::SeqCst);
+        match message {
+            Turn::Once => {}
+            Turn::Block(until) => drop(until.recv()),
+            Turn::Fail => return Err("on purpose".into()),
+            Turn::Count(reply) => reply.send(self.0.entered()),
+        }
+        Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.0.entered.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn is_safe_state(&self) -> bool {
+        !self.0.is_stubborn.load(Ordering::SeqCst)
+    }
+}
+
+/// A group that runs, and its events.
+struct Site {
+    private: Private,
+    recorded: Recorded,
+    actors: Actors,
+    running: Running,
+}
+
+impl Site {
+    fn new(threads: usize) -> Self {
+        let (private, recorded) = (Private::new(), Recorded::default());
+        let mut scheduler = recorded.scheduler(&private);
+        let group = scheduler.actors("fleet").threads(threads);
+        let actors = group.mailbox(Mailbox::bounded(64)).build().unwrap();
+        let running = scheduler.start().unwrap();
+        Self {
+            private,
+            recorded,
+            actors,
+            running,
+        }
+    }
+
+    /// Engages the emergency stop, or releases it.
+    fn send_stop(&self, is_engaged: bool) {
+        let mut stop = emergency_stop(self.private.namespace()).unwrap();
+        let message = if is_engaged {
+            EmergencyStop::engage("test", "on purpose")
+        } else {
+            EmergencyStop::release("test", "over")
+        };
+        stop.send(message).unwrap();
+    }
+
+    fn health(&self) -> Health {
+        self.running.handle().metrics("fleet").unwrap().health
+    }
+}
+
+#[test]
+fn sleeping_actors_enter_their_safe_state() {
+    const ACTORS: usize = 1000;
+    const SAFE: usize = 10;
+    let site = Site::new(2);
+    let shown = Shown::default();
+    let spawn = |number: usize| {
+        let options = site.actors.options();
+        let wheel = Wheel(shown.clone());
+        let is_safe = number % (ACTORS / SAFE) == 0;
+        let options = if is_safe {
+            options.safe_state()
+        } else {
+            options
+        };
+        options.spawn(wheel).unwrap()
+    };
+    let wheels: Vec<_> = (0..ACTORS).map(spawn).collect();
+    for round in 1..=3 {
+        let begin = Instant::now();
+        site.send_stop(true);
+        until("all are safe", || shown.entered() == SAFE as u64 * round);
+        let took = begin.elapsed();
+        until("it is reported", || {
+            site.recorded
+                .of("fleet", NodeEvent::SAFE_STATE_ENTERED)
+                .iter()
+                .any(|event| event.text == *"10 actors are in their safe state")
+        });
+        result(
+            "actor_safety/sleeping",
+            &format!("{SAFE} of {ACTORS} safe after {took:?}"),
+        );
+        assert!(took < Duration::from_secs(10), "{took:?}");
+        until("it is shown", || site.health() == Health::Safe);
+        // Mail waits.
+        wheels
+            .iter()
+            .for_each(|wheel| wheel.tell(Turn::Once).unwrap());
+        thread::sleep(Duration::from_millis(50));
+        assert_eq!(shown.handled(), ACTORS as u64 * (round - 1));
+        site.send_stop(false);
+        until("mail is handled", || {
+            shown.handled() == ACTORS as u64 * round
+        });
+    }
+    assert_eq!(shown.entered(), SAFE as u64 * 3);
+    assert_eq!(site.recorded.count("fleet", NodeEvent::FAILED), 0);
+    site.running.finish().unwrap();
+}
+
+/// The mail of an actor waits behind its safe state, and an actor whose handler does not return is
+/// reported by its name, while others do not wait for it.
+#[test]
+fn an_actor_that_is_not_safe_in_time_is_reported() {
+    let site = Site::new(2);
+    let (hung, busy, stubborn) = (Shown::default(), Shown::default(), Shown::default());
+    let spawn = |shown: &Shown| {
+        let options = site.actors.options().safe_state();
+        options.spawn(Wheel(shown.clone())).unwrap()
+    };
+    let [a, b, c] = [&hung, &busy, &stubborn].map(spawn);
+    for (name, actor) in [("hung", &a), ("stubborn", &c)] {
+        site.actors.register(name, actor).unwrap();
+    }
+    stubborn.is_stubborn.store(true, Ordering::SeqCst);
+    let (release, block) = mpsc::channel();
+    a.tell(Turn::Block(block)).unwrap();
+    until("it hangs", || hung.handled() == 1);
+    // WHY of a pause: what is sent waits, and the stop comes before it.
+    let handle = site.running.handle();
+    handle.pause("fleet").unwrap();
+    until("it is paused", || site.health() == Health::Paused);
+    for _ in 0..10 {
+        b.tell(Turn::Once).unwrap();
+    }
+    let answer = b.ask(Turn::Count).unwrap();
+    site.send_stop(true);
+    until("the busy one is safe", || busy.entered() == 1);
+    assert_eq!(busy.handled(), 0, "mail waits");
+    let failed = || site.recorded.of("fleet", NodeEvent::FAILED);
+    until("it is reported", || !failed().is_empty());
+    let text = failed()[0].text.as_str().to_owned();
+    assert!(text.starts_with("2 of 3 actors"), "{text}");
+    assert!(text.contains("hung") && text.contains("stubborn"), "{text}");
+    drop(release);
+    stubborn.is_stubborn.store(false, Ordering::SeqCst);
+    let is_safe = |event: &NodeEvent| event.text == *"3 actors are in their safe state";
+    until("all are safe", || {
+        let entered = site.recorded.of("fleet", NodeEvent::SAFE_STATE_ENTERED);
+        entered.iter().any(is_safe)
+    });
+    assert_eq!((hung.entered(), stubborn.entered()), (1, 1), "each once");
+    site.send_stop(false);
+    handle.resume("fleet").unwrap();
+    assert_eq!(answer.wait(LONG), Ok(1), "after the safe state");
+    assert_eq!(failed().len(), 1);
+    site.running.finish().unwrap();
+}
+
+/// A stop that is engaged reaches actors that are spawned later and that pause after a failure, and
+/// the run ends while it is engaged.
+#[test]
+fn actors_that_pause_or_are_new_enter_their_safe_state() {
+    let site = Site::new(1);
+    let (resting, new) = (Shown::default(), Shown::default());
+    let policy = FailurePolicy::Skip {
+        max: 1,
+        cooldown: Duration::from_secs(3600),
+    };
+    let options = site.actors.options().on_failure(policy).safe_state();
+    let resting_one = options.spawn(Wheel(resting.clone())).unwrap();
+    for _ in 0..2 {
+        resting_one.tell(Turn::Fail).unwrap();
+    }
+    until("it has failed", || resting.handled() >= 1);
+    thread::sleep(Duration::from_millis(20));
+    site.send_stop(true);
+    until("it is safe", || resting.entered() == 1);
+    let options = site.actors.options().safe_state();
+    let new_one = options.spawn(Wheel(new.clone())).unwrap();
+    until("the new one is safe", || new.entered() == 1);
+    new_one.tell(Turn::Once).unwrap();
+    let actors = site.actors.clone();
+    site.running.finish().unwrap();
+    assert_eq!(new.handled(), 0);
+    assert!(actors.counts().undelivered >= 1);
+    assert_eq!(actors.counts().alive, 0);
+}
+
+/// An actor with a safe state enters it before it is shut down because a node failed.
+#[test]
+fn a_failed_run_ends_in_the_safe_state() {
+    let (private, recorded) = (Private::new(), Recorded::default());
+    let mut scheduler = recorded.scheduler(&private);
+    let actors = scheduler.actors("fleet").threads(1).build().unwrap();
+    let (safe, other) = (Shown::default(), Shown::default());
+    let _first = actors
+        .options()
+        .safe_state()
+        .spawn(Wheel(safe.clone()))
+        .unwrap();
+    let _other = actors.spawn(Wheel(other.clone())).unwrap();
+    let failing =
+        |_: &mut horus_core::scheduler::Context<'_>| -> NodeResult { Err("on purpose".into()) };
+    scheduler.node("failing").build(failing).unwrap();
+    scheduler.run().unwrap_err();
+    assert_eq!((safe.entered(), other.entered()), (1, 0));
+}
