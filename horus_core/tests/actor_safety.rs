@@ -29,11 +29,11 @@ struct Shown {
 
 impl Shown {
     fn entered(&self) -> u64 {
-        self.entered.load(Ordering::SeqCst)
+        self.entered.load(Ordering::Relaxed)
     }
 
     fn handled(&self) -> u64 {
-        self.handled.load(Ordering::SeqCst)
+        self.handled.load(Ordering::Relaxed)
     }
 }
 
@@ -52,10 +52,10 @@ impl Actor for Wheel {
     type Message = Turn;
 
     fn handle(&mut self, message: Turn, _: &mut Context<'_, Self>) -> NodeResult {
-        self.0.handled.fetch_add(1, Ordering::SeqCst);
+        self.0.handled.fetch_add(1, Ordering::Relaxed);
         match message {
             Turn::Once => {}
-            Turn::Block(until) => drop(until.recv()),
+            Turn::Block(until) => assert!(until.recv().is_err()),
             Turn::Fail => return Err("on purpose".into()),
             Turn::Count(reply) => reply.send(self.0.entered()),
         }
@@ -63,11 +63,11 @@ impl Actor for Wheel {
     }
 
     fn enter_safe_state(&mut self) {
-        self.0.entered.fetch_add(1, Ordering::SeqCst);
+        self.0.entered.fetch_add(1, Ordering::Relaxed);
     }
 
     fn is_safe_state(&self) -> bool {
-        !self.0.is_stubborn.load(Ordering::SeqCst)
+        !self.0.is_stubborn.load(Ordering::Relaxed)
     }
 }
 
@@ -175,7 +175,7 @@ fn an_actor_that_is_not_safe_in_time_is_reported() {
     for (name, actor) in [("hung", &a), ("stubborn", &c)] {
         site.actors.register(name, actor).unwrap();
     }
-    stubborn.is_stubborn.store(true, Ordering::SeqCst);
+    stubborn.is_stubborn.store(true, Ordering::Relaxed);
     let (release, block) = mpsc::channel();
     a.tell(Turn::Block(block)).unwrap();
     until("it hangs", || hung.handled() == 1);
@@ -196,7 +196,7 @@ fn an_actor_that_is_not_safe_in_time_is_reported() {
     assert!(text.starts_with("2 of 3 actors"), "{text}");
     assert!(text.contains("hung") && text.contains("stubborn"), "{text}");
     drop(release);
-    stubborn.is_stubborn.store(false, Ordering::SeqCst);
+    stubborn.is_stubborn.store(false, Ordering::Relaxed);
     let is_safe = |event: &NodeEvent| event.text == *"3 actors are in their safe state";
     until("all are safe", || {
         let entered = site.recorded.of("fleet", NodeEvent::SAFE_STATE_ENTERED);

@@ -13,7 +13,7 @@ use crate::actor::group::{ActorCounts, ActorGroup};
 use crate::actor::local;
 use crate::actor::mailbox::Mailbox;
 use crate::actor::registry::message_name;
-use crate::actor::safety::SafeSlot;
+use crate::actor::safe_slot::SafeSlot;
 use crate::actor::seat::{Extras, Seat};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::FailurePolicy;

@@ -24,7 +24,6 @@ use crate::message::NodeEvent;
 use crate::scheduler::api::metrics::{Health, LiveMetrics};
 use crate::scheduler::remote::recorder::Recorder;
 use crate::scheduler::run::catch_panic::catch_panic;
-use crate::scheduler::run::commands::{Mode, WantedState};
 
 /// The right to run an actor.
 pub(crate) type Task = Runnable<ActorGroup>;
@@ -278,23 +277,13 @@ impl ActorGroup {
         self.running.set(u64::from(is_running));
     }
 
-    /// Applies the wanted state of the node that the group is: lets the actors run, or not.
+    /// Lets the actors run, or not.
     ///
     /// WHY not by a worker: the one that applies commands may be in a handler that blocks.
-    pub(crate) fn apply(&self, wanted: &WantedState) {
-        // WHY: actors that have to end still run.
-        let may_block = wanted.mode != Mode::Stop;
-        let is_emergency = may_block && wanted.is_emergency;
-        let is_paused = is_emergency || wanted.mode == Mode::Pause;
+    pub(crate) fn set_blocked(&self, is_paused: bool, is_emergency: bool) {
+        let is_paused = is_paused || is_emergency;
         // Relaxed: each worker notices it before one of its next activations.
         self.paused.set(u64::from(is_paused));
-        if let Some(metrics) = self.metrics.get().filter(|_| may_block) {
-            metrics.set_health(match (is_emergency, is_paused) {
-                (true, _) => Health::Safe,
-                (false, true) => Health::Paused,
-                (false, false) => Health::Active,
-            });
-        }
         if is_emergency {
             self.engage();
         } else {
@@ -303,6 +292,13 @@ impl ActorGroup {
                 .release()
                 .into_iter()
                 .for_each(|task| self.inject(task));
+        }
+    }
+
+    /// Publishes the health of the node that the group is.
+    pub(crate) fn set_health(&self, health: Health) {
+        if let Some(metrics) = self.metrics.get() {
+            metrics.set_health(health);
         }
     }
 

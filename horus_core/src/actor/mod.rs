@@ -71,6 +71,7 @@ pub(crate) mod local;
 mod mailbox;
 mod members;
 mod registry;
+mod safe_slot;
 pub(crate) mod safety;
 mod seat;
 mod swap;

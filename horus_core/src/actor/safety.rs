@@ -7,9 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use horus_shm::internals::heap::{ControlHandle, Envelope};
 use horus_shm::internals::sync::Word;
 
-use crate::actor::behaviour::Actor;
 use crate::actor::group::{ActorGroup, Control, Task};
-use crate::scheduler::run::catch_panic::catch_panic;
 
 /// The safe state of one actor, as its group sees it.
 #[derive(Debug, Default)]
@@ -23,45 +21,17 @@ pub(crate) struct SafeState {
 impl SafeState {
     // Relaxed, all: the one who visits the actor has taken the lock of `Safety` since the stop
     // began, and others only report.
-    fn is_confirmed(&self) -> bool {
+    pub(super) fn is_confirmed(&self) -> bool {
         self.confirmed.get() == self.wanted.get()
     }
 
-    fn confirm(&self) {
-        self.confirmed.set(self.wanted.get());
+    /// Returns the number of the last emergency stop that the actor was told of.
+    pub(super) fn wanted(&self) -> u64 {
+        self.wanted.get()
     }
-}
 
-/// The safe state of an actor, as the actor has it.
-#[derive(Debug, Default)]
-pub(super) struct SafeSlot {
-    pub(super) state: Arc<SafeState>,
-    /// The number of the emergency stop for which `enter_safe_state` was called.
-    entered: u64,
-}
-
-impl SafeSlot {
-    /// Lets the actor enter its safe state, if an emergency stop wants it. Returns false if it has
-    /// to be looked at again. `is_active` is false if the actor is shut down, and so is safe.
-    pub(super) fn visit<A: Actor>(
-        &mut self,
-        actor: &mut A,
-        is_active: bool,
-    ) -> Result<bool, String> {
-        if self.state.is_confirmed() {
-            return Ok(true);
-        }
-        if is_active {
-            let wanted = self.state.wanted.get();
-            if std::mem::replace(&mut self.entered, wanted) != wanted {
-                catch_panic(|| actor.enter_safe_state())?;
-            }
-            if !catch_panic(|| actor.is_safe_state())? {
-                return Ok(false);
-            }
-        }
-        self.state.confirm();
-        Ok(true)
+    pub(super) fn confirm(&self) {
+        self.confirmed.set(self.wanted.get());
     }
 }
 

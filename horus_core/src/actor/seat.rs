@@ -5,7 +5,7 @@ use horus_shm::internals::heap::{Behaviour, End, Event, Flow, Panic, Turn};
 use crate::actor::behaviour::Actor;
 use crate::actor::context::Context;
 use crate::actor::group::{ActorGroup, Control};
-use crate::actor::safety::SafeSlot;
+use crate::actor::safe_slot::SafeSlot;
 use crate::actor::swap::{SwapRequest, Trial};
 use crate::actor::watch::{DownReason, Watch};
 use crate::actor::worker_context::WorkerContext;

@@ -260,6 +260,17 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
+    /// Runs a node that messages wake on the threads of this group of actors, which was added
+    /// before, instead of a thread of its own. For nodes of which there are many.
+    ///
+    /// Ticks, order of messages, metrics, commands and policies are those of a node with a thread;
+    /// only its thread settings are those of the group. A tick waits while all threads of the group
+    /// are in other handlers. While the group is paused or stopped, the node does not tick.
+    pub fn shared(mut self, group: &str) -> Self {
+        self.spec.shared = Some(group.to_owned());
+        self
+    }
+
     /// Declares that the ticks of the node take long and may be late. A pool of threads that all
     /// such nodes share runs it at its rate, or at [`Scheduler::main_rate`] if it has none.
     /// [`Scheduler::compute_threads`] sets the size of the pool.

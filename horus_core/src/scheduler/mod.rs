@@ -72,7 +72,7 @@ use run::commands::Commands;
 use run::cores::cores;
 use run::executor::simulated::{self, SimulatedNode};
 use run::node_entry::NodeEntry;
-use run::pending_node::PendingNode;
+use run::pending_node::{PendingNode, group_of};
 use run::run_state::RunState;
 use run::runner::Runner;
 use watch::supervisor::EventSink;
@@ -214,6 +214,7 @@ impl Scheduler {
             let mut admitted = self.entries.iter().map(|entry| entry.runner.plan());
             admitted.try_for_each(|other| plan.check_chain(other))?;
         }
+        let shared = group_of(&plan, &self.entries)?;
         self.names.insert(plan.name.clone());
         let commands = Arc::<Commands>::default();
         let metrics = Arc::<LiveMetrics>::default();
@@ -230,6 +231,7 @@ impl Scheduler {
             wake,
             subscriptions,
             actors: None,
+            shared,
         });
         Ok(())
     }

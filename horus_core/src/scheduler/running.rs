@@ -393,6 +393,10 @@ pub(super) fn black_box_lanes(entries: &[PendingNode]) -> (Vec<usize>, usize) {
     };
     let lane = |entry: &PendingNode| {
         let plan = entry.runner.plan();
+        if let Some(group) = &plan.shared {
+            let group = format!("{group}\n");
+            return *chains.entry(group).or_insert_with(&mut new);
+        }
         match (plan.class, &plan.chain) {
             (Class::BestEffort, _) => MAIN_LANE,
             (Class::Compute, _) => POOL_LANE,

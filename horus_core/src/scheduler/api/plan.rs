@@ -70,6 +70,8 @@ pub(crate) struct NodeSpec {
     pub(crate) inputs: Vec<Arc<InputWatch>>,
     /// The highest rate at which messages make the node run.
     pub(crate) at_most: Option<Rate>,
+    /// The group of actors whose threads run the node.
+    pub(crate) shared: Option<String>,
     pub(crate) is_compute: bool,
     pub(crate) is_async_io: bool,
     /// True if it is a group of actors.
@@ -101,6 +103,7 @@ pub(crate) struct Plan {
     pub(crate) writes: Vec<String>,
     pub(crate) inputs: Vec<Arc<InputWatch>>,
     pub(crate) at_most: Option<Rate>,
+    pub(crate) shared: Option<String>,
 }
 
 /// The reason why a node cannot run with its settings. Nothing was started.
@@ -165,6 +168,14 @@ pub enum PlanError {
         class: Class,
         /// The advice on what to do.
         advice: &'static str,
+    },
+    /// A node shall run on the threads of a group of actors that does not exist.
+    #[error("node '{node}' shares the threads of '{group}': add that group of actors before it")]
+    NoGroup {
+        /// Name of the node.
+        node: String,
+        /// Name of the group.
+        group: String,
     },
     /// A number is out of its range.
     #[error("node '{node}' has {setting} {found}: it has to be {wanted}")]
@@ -234,6 +245,7 @@ impl NodeSpec {
             writes: self.writes,
             inputs: self.inputs,
             at_most,
+            shared: self.shared,
         })
     }
 
@@ -376,7 +388,16 @@ impl NodeSpec {
 
     /// Checks that a node of this class can have its priority, CPU, sleep and chain settings.
     fn check_thread(&self, class: Class, cores: usize) -> Result<(), PlanError> {
-        let has_thread = matches!(class, Class::RealTime | Class::Event);
+        let is_shared = self.shared.is_some();
+        if is_shared && class != Class::Event {
+            return Err(PlanError::Meaningless {
+                node: self.name.clone(),
+                setting: "shared()",
+                class,
+                advice: "it is for nodes that topics wake: add on(topic)",
+            });
+        }
+        let has_thread = matches!(class, Class::RealTime | Class::Event) && !is_shared;
         let settings = [
             ("a priority", self.priority.is_some()),
             ("a core", self.core.is_some()),
@@ -384,7 +405,11 @@ impl NodeSpec {
         ];
         for (setting, is_set) in settings {
             if is_set && !has_thread {
-                let advice = "only nodes with a rate, or on a topic, have a thread of their own";
+                let advice = if is_shared {
+                    "a node that is shared has no thread of its own: set it for the group"
+                } else {
+                    "only nodes with a rate, or on a topic, have a thread of their own"
+                };
                 let node = self.name.clone();
                 return Err(PlanError::Meaningless {
                     node,
@@ -647,6 +672,23 @@ mod tests {
                     ..spec("n")
                 },
                 "a thread of their own",
+            ),
+            (
+                NodeSpec {
+                    shared: Some("fleet".into()),
+                    rate,
+                    ..spec("n")
+                },
+                "add on(topic)",
+            ),
+            (
+                NodeSpec {
+                    shared: Some("fleet".into()),
+                    topics: topics.clone(),
+                    core: Some(0),
+                    ..spec("n")
+                },
+                "for the group",
             ),
             (
                 NodeSpec {

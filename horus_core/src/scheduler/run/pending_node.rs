@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::actor::group::ActorGroup;
+use crate::scheduler::api::plan::{Plan, PlanError};
 use crate::scheduler::api::safe_state::SafeStateCallback;
 use crate::scheduler::api::subscription::Subscription;
 use crate::scheduler::run::runner::Runner;
@@ -18,4 +19,24 @@ pub(crate) struct PendingNode {
     pub(crate) subscriptions: Vec<Subscription>,
     /// The actors, if it is a group of them.
     pub(crate) actors: Option<Arc<ActorGroup>>,
+    /// The group of actors whose threads run the node, if it has no thread of its own.
+    pub(crate) shared: Option<Arc<ActorGroup>>,
+}
+
+/// Returns the group of actors whose threads run a node, if it has no thread of its own.
+pub(crate) fn group_of(
+    plan: &Plan,
+    entries: &[PendingNode],
+) -> Result<Option<Arc<ActorGroup>>, PlanError> {
+    let Some(group) = &plan.shared else {
+        return Ok(None);
+    };
+    let mut groups = entries.iter().filter_map(|entry| entry.actors.as_ref());
+    match groups.find(|actors| actors.name() == group) {
+        Some(actors) => Ok(Some(Arc::clone(actors))),
+        None => Err(PlanError::NoGroup {
+            node: plan.name.clone(),
+            group: group.clone(),
+        }),
+    }
 }

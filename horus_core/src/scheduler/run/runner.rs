@@ -258,6 +258,16 @@ impl Runner {
         }
     }
 
+    /// Returns true if the node may not tick before some time, because of a policy.
+    pub(crate) const fn is_resting(&self) -> bool {
+        matches!(self.state, State::Resting { .. } | State::New { .. })
+    }
+
+    /// Returns true if the node has applied an emergency stop.
+    pub(crate) const fn is_in_emergency(&self) -> bool {
+        self.blocked_by.is_emergency
+    }
+
     /// Returns true if there are pending commands, or the node is paused or in an emergency stop.
     /// Costs a load.
     pub(crate) fn has_commands(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Distributes the nodes over the threads that run them: the main thread, threads for single nodes
 //! and chains, the compute pool, and the async thread.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -19,9 +19,10 @@ use crate::scheduler::run::executor::actors::{ActorThread, ActorThreads};
 #[cfg(feature = "async-io")]
 use crate::scheduler::run::executor::async_io::{AsyncIo, Task};
 use crate::scheduler::run::executor::compute::{self, Job, Pool};
+use crate::scheduler::run::executor::shared::{SharedNodes, Sharing};
 use crate::scheduler::run::executor::spin::Spin;
 use crate::scheduler::run::executor::thread::NodeThread;
-use crate::scheduler::run::executor::{event, real_time};
+use crate::scheduler::run::executor::{event, real_time, topic_alarm};
 use crate::scheduler::run::pending_node::PendingNode;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
@@ -38,6 +39,7 @@ pub(crate) struct Workers {
     bells: Vec<Arc<LocalEventcount>>,
     pool: Option<Pool>,
     actors: Vec<ActorThreads>,
+    shared: SharedNodes,
     #[cfg(feature = "async-io")]
     async_io: Option<AsyncIo>,
 }
@@ -70,7 +72,7 @@ impl Workers {
     ) -> Result<(), StartError> {
         let mut outcome = Ok(());
         let mut chains = Vec::new();
-        let mut jobs = Vec::new();
+        let (mut jobs, mut sharing) = (Vec::new(), Vec::new());
         #[cfg(feature = "async-io")]
         let mut tasks = Vec::new();
         for entry in entries {
@@ -78,15 +80,21 @@ impl Workers {
                 runner,
                 wake,
                 actors,
+                shared,
                 ..
             } = entry;
             match runner.plan().class {
                 Class::Actors if outcome.is_ok() => {
                     outcome = self.start_actors(runner, actors, start)
                 }
-                Class::Event if outcome.is_ok() => {
-                    outcome = self.start_event_thread(runner, wake, start)
-                }
+                Class::Event if outcome.is_ok() => match shared {
+                    Some(group) => sharing.push(Sharing {
+                        runner,
+                        wake,
+                        group,
+                    }),
+                    None => outcome = self.start_event_thread(runner, wake, start),
+                },
                 Class::RealTime => join_chain(&mut chains, runner),
                 Class::Compute => {
                     let timeline = start.timeline(&runner);
@@ -99,6 +107,12 @@ impl Workers {
                 }
                 _ => self.main.push(runner),
             }
+        }
+        if outcome.is_ok() {
+            outcome = self.start_shared_nodes(sharing, start);
+        } else {
+            self.main
+                .extend(sharing.into_iter().map(|node| node.runner));
         }
         for mut chain in chains {
             match outcome {
@@ -130,6 +144,15 @@ impl Workers {
         self.start_thread(vec![runner], start, move |runners, shared| {
             event::run(&mut runners[0], &mut clock, shared, (&mut wake, &bell))
         })
+    }
+
+    fn start_shared_nodes(
+        &mut self,
+        nodes: Vec<Sharing>,
+        start: &StartContext,
+    ) -> Result<(), StartError> {
+        let started = self.shared.start(nodes, &start.clock, &start.shared);
+        started.map_err(|(name, cause)| StartError::Thread { name, cause })
     }
 
     fn start_actors(
@@ -234,6 +257,7 @@ impl Workers {
         let mut left_behind = Vec::new();
         self.bells.iter().for_each(|bell| bell.notify());
         self.actors.iter().for_each(ActorThreads::wake);
+        self.shared.wake();
         for thread in self.threads.drain(..) {
             match thread.end(deadline) {
                 Ok(mut ended) => runners.append(&mut ended),
@@ -256,6 +280,10 @@ impl Workers {
         for threads in self.actors.drain(..) {
             threads.end(deadline, &mut runners);
         }
+        // WHY after the threads: until then, they run the nodes.
+        let (mut ended, mut others) = self.shared.end(deadline);
+        runners.append(&mut ended);
+        left_behind.append(&mut others);
         runners.sort_by_key(Runner::position);
         (runners, left_behind)
     }
@@ -268,11 +296,19 @@ pub(crate) fn threads_wanted(
     cores: usize,
 ) -> usize {
     let (mut threads, mut jobs, mut chains) = (0, 0, HashSet::new());
+    let mut shared = HashMap::new();
     let mut has_task = false;
     for entry in entries {
         let plan = entry.runner.plan();
         threads += match plan.class {
-            Class::Event => 1,
+            Class::Event => match &entry.shared {
+                None => 1,
+                Some(group) => {
+                    let topics = entry.wake.watches().len();
+                    *shared.entry(group.name()).or_insert(0) += topics;
+                    0
+                }
+            },
             Class::RealTime => match &plan.chain {
                 Some(chain) => usize::from(chains.insert(chain)),
                 None => 1,
@@ -289,6 +325,10 @@ pub(crate) fn threads_wanted(
             Class::BestEffort => 0,
         };
     }
+    threads += shared
+        .into_values()
+        .map(topic_alarm::threads)
+        .sum::<usize>();
     threads + compute::thread_count(compute_threads, cores, jobs)
 }
 

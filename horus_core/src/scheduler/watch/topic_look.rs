@@ -24,8 +24,8 @@ impl TopicLook {
         })
     }
 
-    /// Wakes the thread if a topic has messages, unless it is awake. Takes some nanoseconds for each
-    /// topic.
+    /// Wakes the thread if a topic has messages, unless it is awake. Takes some nanoseconds for
+    /// each topic.
     pub(crate) fn look(&mut self) {
         self.watches.iter_mut().for_each(Watch::follow);
         if self.watches.iter().any(Watch::is_due) {

@@ -20,7 +20,7 @@ use crate::protocol::shape::reader_bytes;
 use crate::protocol::sync::{Word, edge};
 use crate::wait::{
     EVENTS_MAX, Event, Eventcount, LocalEventcount, POLL_INTERVAL, SLEEP_MAX, WaitPolicy,
-    wait_in_slices, wake,
+    sleep_once, wait_in_slices, wake,
 };
 
 /// Longest sleep between two polls while another thread looks as well.
@@ -342,6 +342,23 @@ impl Watch {
         Self::wait_any_or((Some(own.event()), GUARDED_MAX), watches, wait_policy, look)
     }
 
+    /// Sleeps once at `own` and until one of `watches` gets a message or loses its consumer, unless
+    /// `look` returns a value, and without a limit: see [`Self::wait_any_guarded`].
+    ///
+    /// Sleeps for a millisecond where a wake cannot be relied on, for instance if there are more
+    /// than [`EVENTS_MAX`] less one.
+    pub fn sleep_guarded<R>(
+        own: &LocalEventcount,
+        watches: &[Self],
+        look: impl FnOnce() -> Option<R>,
+    ) -> Option<R> {
+        Self::with_events(
+            (Some(own.event()), GUARDED_MAX),
+            watches,
+            |events, slice| sleep_once(events, slice, look),
+        )
+    }
+
     /// Returns true if the consumer has to be called, or is dropped.
     #[must_use]
     pub fn is_due(&self) -> bool {
@@ -356,6 +373,17 @@ impl Watch {
         wait_policy: WaitPolicy,
         look: impl FnMut() -> Option<R>,
     ) -> Option<R> {
+        Self::with_events((own, longest), watches, |events, slice| {
+            wait_in_slices(events, wait_policy, slice, look)
+        })
+    }
+
+    /// Calls `sleep` with the eventcounts of `own` and of the watches, and the longest sleep.
+    fn with_events<R>(
+        (own, longest): (Option<Event<'_>>, Duration),
+        watches: &[Self],
+        sleep: impl FnOnce(&[&Event<'_>], Duration) -> R,
+    ) -> R {
         // WHY kept: the bit under which this thread sleeps must not be given to another reader.
         let mut places = Vec::with_capacity(watches.len());
         watches
@@ -371,7 +399,7 @@ impl Watch {
             longest
         };
         let events: Vec<_> = events.iter().collect();
-        wait_in_slices(&events, wait_policy, slice, look)
+        sleep(&events, slice)
     }
 
     /// Adds the consumer's slot in each of its files.

@@ -12,9 +12,10 @@ use crate::actor::group::{ActorGroup, Task, Timed};
 use crate::actor::local;
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::context::Context;
+use crate::scheduler::api::metrics::Health;
 use crate::scheduler::api::node::{Node, NodeResult};
 use crate::scheduler::api::report::Reason;
-use crate::scheduler::run::commands::{Listener, WantedState};
+use crate::scheduler::run::commands::{Listener, Mode, WantedState};
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::Runner;
 
@@ -69,7 +70,19 @@ impl Node for GroupNode {
 
 impl Listener for Arc<ActorGroup> {
     fn apply(&self, wanted: &WantedState) {
-        ActorGroup::apply(self, wanted);
+        let WantedState {
+            mode, is_emergency, ..
+        } = *wanted;
+        // WHY: actors that have to end still run.
+        if mode == Mode::Stop {
+            return self.set_blocked(false, false);
+        }
+        self.set_blocked(mode == Mode::Pause, is_emergency);
+        self.set_health(match (is_emergency, mode) {
+            (true, _) => Health::Safe,
+            (false, Mode::Pause) => Health::Paused,
+            _ => Health::Active,
+        });
     }
 
     fn wake(&self) {

@@ -13,13 +13,13 @@ use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 use crate::topic::{Reason, WaitSet};
 
-/// The longest sleep of a node that has inputs with a timeout, which it checks then, and of one that
-/// may not tick so soon.
-const INPUT_CHECK_PERIOD: Duration = Duration::from_millis(20);
+/// The longest sleep of a node that has inputs with a timeout, which it checks then, and of one
+/// that may not tick so soon.
+pub(super) const INPUT_CHECK_PERIOD: Duration = Duration::from_millis(20);
 
 /// The pause while messages wait but the node may not tick, for instance because it is paused. WHY:
 /// otherwise the waiting messages would wake the thread again at once.
-const IDLE_PAUSE: Duration = Duration::from_millis(1);
+pub(super) const IDLE_PAUSE: Duration = Duration::from_millis(1);
 
 impl Listener for Arc<LocalEventcount> {
     fn wake(&self) {
@@ -30,8 +30,8 @@ impl Listener for Arc<LocalEventcount> {
 /// Runs the node whenever it has messages, but not faster than its `at_most` rate, until the run is
 /// to stop or its subscribers are closed.
 ///
-/// The thread sleeps until there are messages, or `bell` is notified: after each command, at the end
-/// of the run, and by the supervisor if a wake was lost.
+/// The thread sleeps until there are messages, or `bell` is notified: after each command, at the
+/// end of the run, and by the supervisor if a wake was lost.
 pub(crate) fn run(
     runner: &mut Runner,
     clock: &mut Clock,

@@ -7,6 +7,8 @@ pub(crate) mod best_effort;
 pub(crate) mod compute;
 pub(crate) mod event;
 pub(crate) mod real_time;
+pub(crate) mod shared;
 pub(crate) mod simulated;
 pub(crate) mod spin;
 pub(crate) mod thread;
+pub(crate) mod topic_alarm;

@@ -1,0 +1,40 @@
+//! The safe state of one actor: enters it once in each emergency stop, and confirms it.
+
+use std::sync::Arc;
+
+use crate::actor::behaviour::Actor;
+use crate::actor::safety::SafeState;
+use crate::scheduler::run::catch_panic::catch_panic;
+
+/// The safe state of an actor, as the actor has it.
+#[derive(Debug, Default)]
+pub(super) struct SafeSlot {
+    pub(super) state: Arc<SafeState>,
+    /// The number of the emergency stop for which `enter_safe_state` was called.
+    entered: u64,
+}
+
+impl SafeSlot {
+    /// Lets the actor enter its safe state, if an emergency stop wants it. Returns false if it has
+    /// to be looked at again. `is_active` is false if the actor is shut down, and so is safe.
+    pub(super) fn visit<A: Actor>(
+        &mut self,
+        actor: &mut A,
+        is_active: bool,
+    ) -> Result<bool, String> {
+        if self.state.is_confirmed() {
+            return Ok(true);
+        }
+        if is_active {
+            let wanted = self.state.wanted();
+            if std::mem::replace(&mut self.entered, wanted) != wanted {
+                catch_panic(|| actor.enter_safe_state())?;
+            }
+            if !catch_panic(|| actor.is_safe_state())? {
+                return Ok(false);
+            }
+        }
+        self.state.confirm();
+        Ok(true)
+    }
+}

@@ -1,0 +1,257 @@
+//! Runs nodes that wait for messages on the threads of a group of actors: each is an actor that
+//! the messages of its topics wake.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+use horus_shm::Watch;
+use horus_shm::clock::Clock;
+
+use crate::actor::group::ActorGroup;
+use crate::actor::{Actor, Actors, Address, Context, Mailbox};
+use crate::scheduler::api::node::NodeResult;
+use crate::scheduler::api::policy::nanos;
+use crate::scheduler::api::report::NodeReport;
+use crate::scheduler::run::commands::Listener;
+use crate::scheduler::run::panics::NodesOnThread;
+use crate::scheduler::run::run_state::RunState;
+use crate::scheduler::run::runner::{AfterTurn, Runner};
+use crate::topic::WaitSet;
+
+use super::event::{IDLE_PAUSE, INPUT_CHECK_PERIOD};
+use super::thread::ThreadMember;
+use super::topic_alarm::{TopicAlarms, WakingTopic};
+
+/// A node that shares the threads of a group, before it runs.
+pub(crate) struct Sharing {
+    pub(crate) runner: Runner,
+    pub(crate) wake: WaitSet,
+    pub(crate) group: Arc<ActorGroup>,
+}
+
+/// A runner that the actor of its node uses, until the end of the run takes it.
+type Place = Arc<Mutex<Option<Runner>>>;
+
+/// The nodes that share the threads of groups.
+#[derive(Debug, Default)]
+pub(crate) struct SharedNodes {
+    nodes: Vec<(Place, ThreadMember)>,
+    alarms: Vec<TopicAlarms>,
+}
+
+impl SharedNodes {
+    /// Makes an actor of each node, and starts the threads that wait for their topics.
+    ///
+    /// # Errors
+    ///
+    /// Returns the name of the group, and the error, if the system cannot create a thread.
+    pub(crate) fn start(
+        &mut self,
+        nodes: Vec<Sharing>,
+        clock: &Clock,
+        shared: &Arc<RunState>,
+    ) -> Result<(), (String, io::Error)> {
+        let mut topics = BTreeMap::<String, Vec<WakingTopic>>::new();
+        for node in nodes {
+            let name = node.group.name().to_owned();
+            let woken = self.add(node, clock, shared);
+            topics.entry(name).or_default().extend(woken);
+        }
+        for (group, topics) in topics {
+            match TopicAlarms::start(&group, topics, shared) {
+                Ok(alarms) => self.alarms.push(alarms),
+                Err((error, alarms)) => {
+                    self.alarms.push(alarms);
+                    return Err((group, error));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes an actor of a node; returns the topics that wake it.
+    fn add(&mut self, node: Sharing, clock: &Clock, shared: &Arc<RunState>) -> Vec<WakingTopic> {
+        let Sharing {
+            runner,
+            wake,
+            group,
+        } = node;
+        let member = ThreadMember::from_runner(&runner);
+        let (name, commands) = (runner.plan().name.clone(), Arc::clone(runner.commands()));
+        let actor = SharedNode::new(runner, wake.watches().to_vec(), clock, shared);
+        self.nodes.push((Arc::clone(&actor.place), member));
+        let group = Actors::of(group);
+        let options = group.options().mailbox(Mailbox::latest()).safe_state();
+        let Ok(address) = options.label(&name).spawn(actor) else {
+            // WHY no error: the group has ended, so the node does not tick.
+            return Vec::new();
+        };
+        commands.set_listener(address.clone());
+        // WHY: a command may have come before.
+        commands.wake();
+        let topic = |watch: &Watch| WakingTopic::new(watch.clone(), address.clone());
+        wake.watches().iter().map(topic).collect()
+    }
+
+    /// Wakes the threads that wait for topics, because the run stops.
+    pub(crate) fn wake(&self) {
+        self.alarms.iter().for_each(TopicAlarms::wake);
+    }
+
+    /// Ends the threads that wait for topics, but not beyond `deadline`. Returns the nodes, and
+    /// the reports of those whose tick has not ended. The threads of the groups have ended.
+    pub(crate) fn end(&mut self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
+        for alarms in self.alarms.drain(..) {
+            alarms.end(deadline);
+        }
+        let (mut runners, mut left_behind) = (Vec::new(), Vec::new());
+        for (place, member) in self.nodes.drain(..) {
+            let runner = match place.try_lock() {
+                Ok(mut runner) => runner.take(),
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().take(),
+                Err(TryLockError::WouldBlock) => None,
+            };
+            match runner {
+                Some(runner) => runners.push(runner),
+                None => left_behind.push(member.left_behind()),
+            }
+        }
+        (runners, left_behind)
+    }
+}
+
+impl Listener for Address<()> {
+    fn wake(&self) {
+        // WHY ignored: the actor keeps one wake, or the node is stopped.
+        let _ = self.tell(());
+    }
+}
+
+/// A node as an actor. Each message makes it look for commands and for messages of its topics.
+struct SharedNode {
+    place: Place,
+    watches: Vec<Watch>,
+    clock: Clock,
+    shared: Arc<RunState>,
+    /// The shortest time between two ticks.
+    pause_ns: u64,
+    not_before_ns: u64,
+    /// The time at which the messages were first seen.
+    seen_ns: Option<u64>,
+    /// The time at which a timer wakes the actor.
+    timer_ns: u64,
+    checks_inputs: bool,
+}
+
+fn lock(place: &Place) -> MutexGuard<'_, Option<Runner>> {
+    place.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl SharedNode {
+    fn new(runner: Runner, watches: Vec<Watch>, clock: &Clock, shared: &Arc<RunState>) -> Self {
+        let plan = runner.plan();
+        Self {
+            pause_ns: plan.at_most.map_or(0, |rate| nanos(rate.period())),
+            checks_inputs: !plan.inputs.is_empty(),
+            place: Arc::new(Mutex::new(Some(runner))),
+            watches,
+            clock: clock.clone(),
+            shared: Arc::clone(shared),
+            not_before_ns: 0,
+            seen_ns: None,
+            timer_ns: 0,
+        }
+    }
+
+    fn has_message(&self) -> bool {
+        self.watches.iter().any(Watch::has_message)
+    }
+
+    /// Wakes the actor at `at_ns`, or before.
+    fn wake_at(&mut self, now_ns: u64, at_ns: u64, context: &mut Context<'_, Self>) {
+        // WHY: each message may come here, and one timer suffices.
+        if self.timer_ns <= now_ns || at_ns < self.timer_ns {
+            self.timer_ns = at_ns;
+            let delay = Duration::from_nanos(at_ns.saturating_sub(now_ns));
+            context.tell_after(delay, ());
+        }
+    }
+
+    /// Runs the node's turn, if there are messages and it may tick.
+    fn turn(&mut self, runner: &mut Runner, context: &mut Context<'_, Self>) -> AfterTurn {
+        self.watches.iter_mut().for_each(Watch::follow);
+        let now_ns = self.clock.resync();
+        let pause_ns = now_ns.saturating_add(nanos(IDLE_PAUSE));
+        let has_message = self.has_message();
+        if runner.is_blocked(&self.clock, now_ns) {
+            // WHY not in a pause: the command that ends it wakes the actor.
+            if has_message && runner.is_resting() {
+                self.wake_at(now_ns, pause_ns, context);
+            }
+            return AfterTurn::Continue;
+        }
+        if !has_message {
+            return runner.check_idle_inputs(now_ns);
+        }
+        let due_ns = self.not_before_ns.max(*self.seen_ns.get_or_insert(now_ns));
+        if now_ns < due_ns {
+            self.wake_at(now_ns, due_ns, context);
+            return AfterTurn::Continue;
+        }
+        let marked = runner
+            .plan()
+            .is_watched()
+            .then(|| NodesOnThread::mark([&*runner]));
+        let (end_ns, after) = runner.run_turn(&self.clock, due_ns, now_ns);
+        drop(marked);
+        (self.not_before_ns, self.seen_ns) = (now_ns.saturating_add(self.pause_ns), None);
+        if end_ns == now_ns {
+            self.wake_at(now_ns, pause_ns, context);
+        } else if self.has_message() {
+            // WHY ignored: the actor is not ended, and keeps one wake.
+            let _ = context.address().tell(());
+        }
+        after
+    }
+}
+
+impl Actor for SharedNode {
+    type Message = ();
+
+    fn init(&mut self, context: &mut Context<'_, Self>) -> NodeResult {
+        if self.checks_inputs {
+            context.tell_every(INPUT_CHECK_PERIOD, || ());
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, (): (), context: &mut Context<'_, Self>) -> NodeResult {
+        let place = Arc::clone(&self.place);
+        let mut place = lock(&place);
+        let Some(runner) = place.as_mut().filter(|runner| !runner.is_over()) else {
+            context.stop();
+            return Ok(());
+        };
+        if !self.shared.is_stopping() {
+            let after = self.turn(runner, context);
+            self.shared.stop_after([&*runner], after);
+        }
+        Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        if let Some(runner) = lock(&self.place).as_mut() {
+            runner.poll_commands(&self.clock, self.clock.now_ns());
+        }
+    }
+
+    /// WHY it applies commands again: that of the node may come after that of its group.
+    fn is_safe_state(&self) -> bool {
+        lock(&self.place).as_mut().is_none_or(|runner| {
+            runner.poll_commands(&self.clock, self.clock.now_ns());
+            runner.is_in_emergency() || runner.is_over()
+        })
+    }
+}

@@ -1,0 +1,156 @@
+//! Alarms: threads that wait for the topics of many nodes, and wake the actor of a node when there
+//! is a message.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use horus_shm::Watch;
+use horus_shm::internals::wait::{EVENTS_MAX, LocalEventcount};
+
+use crate::actor::Address;
+use crate::scheduler::run::run_state::RunState;
+
+use super::thread::{join, spawn};
+
+/// Number of topics that one thread can sleep at, beside the word that wakes it at the end.
+const TOPICS_MAX: usize = EVENTS_MAX - 1;
+
+/// The most threads of one group that wait for topics. The last one looks every millisecond if it
+/// has more topics than it can sleep at.
+const THREADS_MAX: usize = 8;
+
+/// The threads of a group that wait for topics.
+#[derive(Debug)]
+pub(crate) struct TopicAlarms {
+    bell: Arc<LocalEventcount>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// A topic, and the actor that its messages wake.
+pub(crate) struct WakingTopic {
+    watch: Watch,
+    actor: Address<()>,
+    /// The number of messages of the topic that the actor was told of.
+    arrivals: u64,
+}
+
+impl WakingTopic {
+    pub(crate) const fn new(watch: Watch, actor: Address<()>) -> Self {
+        Self {
+            watch,
+            actor,
+            arrivals: 0,
+        }
+    }
+}
+
+/// Returns the number of threads that wait for this number of topics.
+pub(crate) fn threads(topics: usize) -> usize {
+    topics.div_ceil(TOPICS_MAX).min(THREADS_MAX)
+}
+
+impl TopicAlarms {
+    /// Starts the threads that wait for `topics`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error, and the threads that were started, if the system cannot create a thread.
+    pub(crate) fn start(
+        group: &str,
+        topics: Vec<WakingTopic>,
+        shared: &Arc<RunState>,
+    ) -> Result<Self, (io::Error, Self)> {
+        let mut started = Self {
+            bell: Arc::new(LocalEventcount::fenced()),
+            threads: Vec::new(),
+        };
+        let mut topics = topics.into_iter();
+        for number in 1..=threads(topics.len()) {
+            let count = if number == THREADS_MAX {
+                topics.len()
+            } else {
+                TOPICS_MAX
+            };
+            let mut alarm = TopicAlarm::new(topics.by_ref().take(count));
+            let (bell, shared) = (Arc::clone(&started.bell), Arc::clone(shared));
+            let run = move || {
+                shared.wait_for_start();
+                alarm.run(&bell, &shared);
+            };
+            match spawn(&format!("{group} topics {number}"), run) {
+                Ok(thread) => started.threads.push(thread),
+                Err(error) => return Err((error, started)),
+            }
+        }
+        Ok(started)
+    }
+
+    /// Wakes the threads, because the run stops.
+    pub(crate) fn wake(&self) {
+        self.bell.notify();
+    }
+
+    /// Waits for the end of the threads, but not beyond `deadline`.
+    pub(crate) fn end(self, deadline: Instant) {
+        for thread in self.threads {
+            // WHY ignored: the threads run no code of users.
+            let _ = join(thread, deadline);
+        }
+    }
+}
+
+/// The topics of one thread.
+struct TopicAlarm {
+    /// One for each of `actors`.
+    watches: Vec<Watch>,
+    actors: Vec<(Address<()>, u64)>,
+}
+
+impl TopicAlarm {
+    fn new(topics: impl Iterator<Item = WakingTopic>) -> Self {
+        let topics = topics.map(|topic| (topic.watch, (topic.actor, topic.arrivals)));
+        let (watches, actors) = topics.unzip();
+        Self { watches, actors }
+    }
+
+    fn run(&mut self, bell: &LocalEventcount, shared: &RunState) {
+        while !shared.is_stopping() {
+            self.watches.iter_mut().for_each(Watch::follow);
+            let Self { watches, actors } = self;
+            Watch::sleep_guarded(bell, watches, || {
+                wake_actors(watches, actors);
+                shared.is_stopping().then_some(())
+            });
+            wake_actors(watches, actors);
+        }
+    }
+}
+
+/// Wakes the actor of each topic that has got messages since the last call.
+///
+/// WHY only then: an actor handles all messages that are there before it sleeps, so one wake after
+/// the last message suffices. The topic of an actor that may not run now does not keep this thread
+/// from sleeping, and an actor that sleeps again has nothing to store.
+fn wake_actors(watches: &[Watch], actors: &mut [(Address<()>, u64)]) {
+    for (watch, (actor, told)) in watches.iter().zip(actors) {
+        let arrivals = watch.arrivals();
+        if arrivals != *told {
+            *told = arrivals;
+            // WHY ignored: the actor keeps one wake, or the node is stopped.
+            let _ = actor.tell(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_thread_waits_for_127_topics_and_there_are_eight_at_most() {
+        let counts = [0, 1, 127, 128, 1000, 1016, 1017, 100_000].map(threads);
+        assert_eq!(counts, [0, 1, 1, 2, 8, 8, 8, 8]);
+    }
+}

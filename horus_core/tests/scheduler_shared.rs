@@ -1,0 +1,408 @@
+//! Nodes on topics that share the threads of a group of actors.
+
+use horus_testing as _;
+
+mod executors;
+mod noise;
+mod private;
+
+use std::fs;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use executors::{LONG, Recorded, ticks, until};
+use horus_core::message::{EmergencyStop, NodeEvent};
+use horus_core::prelude::*;
+use horus_core::scheduler::{
+    Class, Context, FailurePolicy, Health, Hertz, Miss, Node, NodeResult, PlanError, Reason,
+    StartError, emergency_stop,
+};
+use noise::result;
+use private::Private;
+
+/// Returns how often the threads whose name begins with `name` have gone to sleep, and the number
+/// of these threads.
+fn sleeps(name: &str) -> (u64, usize) {
+    let mut threads = (0, 0);
+    for thread in fs::read_dir("/proc/self/task").unwrap().flatten() {
+        let read = |file| fs::read_to_string(thread.path().join(file)).unwrap_or_default();
+        if !read("comm").starts_with(name) {
+            continue;
+        }
+        let status = read("status");
+        let count = status
+            .lines()
+            .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        threads.0 += count.map_or(0, |count| count.trim().parse::<u64>().unwrap());
+        threads.1 += 1;
+    }
+    threads
+}
+
+fn message(number: u64) -> CmdVel {
+    CmdVel {
+        timestamp_ns: number,
+        ..CmdVel::default()
+    }
+}
+
+/// Each of many nodes handles its own messages in their order, on few threads, and costs nothing
+/// while there are none.
+#[test]
+fn a_thousand_nodes_share_two_threads() {
+    const NODES: usize = 1000;
+    const ROUNDS: u64 = 20;
+    let (mut scheduler, private) = Private::alone();
+    scheduler.actors("fleet").threads(2).build().unwrap();
+    let handled = Arc::new(AtomicU64::new(0));
+    let mut publishers = Vec::new();
+    for number in 0..NODES {
+        let topic = format!("imu_{number}");
+        publishers.push(private.publisher::<CmdVel>(&topic, Qos::reliable()));
+        let mut imu = private.subscriber::<CmdVel>(&topic, Qos::reliable());
+        let node = scheduler.node(&format!("imu {number}")).on(&imu);
+        let handled = Arc::clone(&handled);
+        let mut next = 0;
+        let tick = move |_: &mut Context<'_>| {
+            while let Some(message) = imu.recv() {
+                assert_eq!(message.timestamp_ns, next);
+                next += 1;
+                handled.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        node.shared("fleet").build(tick).unwrap();
+    }
+    let before = fs::read_dir("/proc/self/task").unwrap().count();
+    let running = scheduler.start().unwrap();
+    let more = fs::read_dir("/proc/self/task").unwrap().count() - before;
+    // Two that run nodes, eight that wait for topics, the supervisor, and the library's.
+    assert!(more <= 14, "{more} threads");
+    until("ten have their name", || sleeps("fleet").1 == 10);
+    let mut sent = 0;
+    let begin = Instant::now();
+    for number in 0..ROUNDS {
+        for publisher in &mut publishers {
+            publisher.send(message(number)).unwrap();
+            sent += 1;
+        }
+        if number % 4 == 0 {
+            until("all are handled", || {
+                handled.load(Ordering::Relaxed) == sent
+            });
+        }
+    }
+    until("all are handled", || {
+        handled.load(Ordering::Relaxed) == sent
+    });
+    let took = begin.elapsed();
+    thread::sleep(Duration::from_millis(200));
+    let before = sleeps("fleet").0;
+    thread::sleep(Duration::from_secs(3));
+    let idle = sleeps("fleet").0 - before;
+    let text = format!("{sent} messages in {took:?}, {more} threads, {idle} wake-ups in 3 s idle");
+    result("scheduler_shared/thousand", &text);
+    assert!(idle <= 20, "{idle} wake-ups");
+    // A node that sleeps is woken by one message.
+    publishers[NODES / 2].send(message(ROUNDS)).unwrap();
+    until("one is handled", || {
+        handled.load(Ordering::Relaxed) == sent + 1
+    });
+    let report = running.finish().unwrap();
+    let node = report.node("imu 500").unwrap();
+    assert_eq!(node.class, Class::Event);
+    assert!((1..=ROUNDS + 1).contains(&node.metrics.ticks));
+}
+
+/// Topics beyond those at which eight threads can sleep are looked at every millisecond.
+#[test]
+fn more_topics_than_threads_can_wait_for_wake_their_nodes() {
+    const NODES: usize = 40;
+    let (mut scheduler, private) = Private::alone();
+    scheduler.actors("many").threads(1).build().unwrap();
+    let (done, ticked) = mpsc::channel();
+    let mut publishers = Vec::new();
+    for number in 0..NODES {
+        let mut node = scheduler.node(&format!("node {number}"));
+        let topic = format!("many_{number}");
+        publishers.push(private.publisher::<CmdVel>(&topic, Qos::new()));
+        // WHY 30 subscribers of one topic: 1,200 topics take long to make.
+        let mut all = Vec::new();
+        for _ in 0..30 {
+            let subscriber = private.subscriber::<CmdVel>(&topic, Qos::new());
+            node = node.on(&subscriber);
+            all.push(subscriber);
+        }
+        let done = done.clone();
+        let tick = move |_: &mut Context<'_>| {
+            let received: usize = all.iter_mut().map(|one| one.try_iter().count()).sum();
+            done.send((number, received)).unwrap();
+        };
+        node.shared("many").build(tick).unwrap();
+    }
+    let running = scheduler.start().unwrap();
+    for publisher in &mut publishers {
+        publisher.send(CmdVel::default()).unwrap();
+    }
+    let mut received = [0; NODES];
+    while received != [30; NODES] {
+        let (number, count) = ticked.recv_timeout(LONG).unwrap();
+        received[number] += count;
+    }
+    running.finish().unwrap();
+}
+
+/// Notes its calls, and fails as the message says.
+struct Noted {
+    commands: Subscriber<CmdVel>,
+    calls: mpsc::Sender<String>,
+}
+
+impl Noted {
+    fn note(&self, call: &str) {
+        self.calls.send(call.to_owned()).unwrap();
+    }
+}
+
+impl Node for Noted {
+    fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
+        self.note("init");
+        Ok(())
+    }
+
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        let number = self
+            .commands
+            .recv()
+            .map_or(0, |message| message.timestamp_ns);
+        self.note(&format!("tick {number}"));
+        match number {
+            666 => Err("on purpose".into()),
+            667 => panic!("on purpose"),
+            _ => Ok(()),
+        }
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.note("shutdown");
+        Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.note("safe");
+    }
+}
+
+/// A node that shares a thread obeys commands, failure policies and emergency stops as others do.
+#[test]
+fn commands_and_policies_are_those_of_other_nodes() {
+    let (private, recorded) = (Private::new(), Recorded::default());
+    let mut scheduler = recorded.scheduler(&private);
+    scheduler.actors("fleet").threads(2).build().unwrap();
+    let mut publisher = private.publisher::<CmdVel>("commands", Qos::reliable());
+    let commands = private.subscriber::<CmdVel>("commands", Qos::reliable());
+    let (sender, calls) = mpsc::channel();
+    let policy = FailurePolicy::Restart {
+        max: 3,
+        backoff: Duration::from_millis(1),
+    };
+    let node = scheduler.node("driver").on(&commands).shared("fleet");
+    let noted = Noted {
+        commands,
+        calls: sender,
+    };
+    node.failure_policy(policy).build(noted).unwrap();
+    let running = scheduler.start().unwrap();
+    let handle = running.handle();
+    let next = || calls.recv_timeout(LONG).unwrap();
+    let none = || {
+        thread::sleep(Duration::from_millis(50));
+        assert_eq!(calls.try_recv(), Err(mpsc::TryRecvError::Empty));
+    };
+    let mut send = |number| publisher.send(message(number)).unwrap();
+    assert_eq!(next(), "init");
+    send(1);
+    assert_eq!(next(), "tick 1");
+    none();
+
+    handle.pause("driver").unwrap();
+    let health = || handle.metrics("driver").unwrap().health;
+    until("it pauses", || health() == Health::Paused);
+    send(2);
+    none();
+    handle.resume("driver").unwrap();
+    assert_eq!(next(), "tick 2");
+
+    // The group is paused, so its nodes are.
+    handle.pause("fleet").unwrap();
+    send(3);
+    none();
+    handle.resume("fleet").unwrap();
+    assert_eq!(next(), "tick 3");
+
+    for failing in [666, 667] {
+        send(failing);
+        send(4);
+        let wanted = [&format!("tick {failing}"), "shutdown", "init", "tick 4"];
+        wanted.iter().for_each(|call| assert_eq!(next(), *call));
+    }
+    let metrics = handle.metrics("driver").unwrap();
+    assert_eq!((metrics.failures, metrics.panics), (2, 1));
+
+    let mut stop = emergency_stop(private.namespace()).unwrap();
+    for round in 0..3 {
+        stop.send(EmergencyStop::engage("test", "on purpose"))
+            .unwrap();
+        assert_eq!(next(), "safe");
+        send(5 + round);
+        none();
+        stop.send(EmergencyStop::release("test", "over")).unwrap();
+        assert_eq!(next(), format!("tick {}", 5 + round));
+    }
+    assert_eq!(recorded.count("fleet", NodeEvent::FAILED), 0);
+
+    handle.stop_node("driver").unwrap();
+    assert_eq!(next(), "shutdown");
+    assert_eq!(ticks(&handle, "driver"), 10);
+    let report = running.finish().unwrap();
+    assert_eq!(
+        report.node("driver").unwrap().metrics.health,
+        Health::Stopped
+    );
+}
+
+#[test]
+fn a_burst_is_one_tick_and_none_begins_too_soon() {
+    const SENT: u64 = 40;
+    let (mut scheduler, private) = Private::alone();
+    scheduler.actors("fleet").threads(1).build().unwrap();
+    let mut publisher = private.publisher::<CmdVel>("commands", Qos::reliable());
+    let mut commands = private.subscriber::<CmdVel>("commands", Qos::reliable());
+    let node = scheduler.node("driver").on(&commands).at_most(50.hz());
+    let (sender, noted) = mpsc::channel();
+    let tick = move |context: &mut Context<'_>| {
+        let received = commands.try_iter().count() as u64;
+        sender.send((context.started_ns(), received)).unwrap();
+    };
+    node.shared("fleet").build(tick).unwrap();
+    let running = scheduler.start().unwrap();
+    for number in 0..SENT {
+        publisher.send(message(number)).unwrap();
+        thread::sleep(Duration::from_millis(2));
+    }
+    let (mut all, mut received) = (Vec::new(), 0);
+    while received < SENT {
+        let tick = noted.recv_timeout(LONG).unwrap();
+        received += tick.1;
+        all.push(tick);
+    }
+    running.finish().unwrap();
+    assert_eq!(received, SENT);
+    let is_late = |pair: &[(u64, u64)]| pair[1].0 - pair[0].0 >= 20_000_000;
+    assert!(all.windows(2).all(is_late), "{all:?}");
+    assert!(all.len() < SENT as usize, "a tick a message: {all:?}");
+}
+
+/// A node whose input stays silent misses, without a message that wakes it.
+#[test]
+fn a_silent_input_is_a_miss() {
+    let (mut scheduler, private) = Private::alone();
+    scheduler.actors("fleet").threads(1).build().unwrap();
+    let commands = private.subscriber::<CmdVel>("commands", Qos::new());
+    let mut node = scheduler.node("driver");
+    let _input = node
+        .subscribe_with_timeout::<CmdVel>("lidar", Duration::from_millis(30))
+        .unwrap();
+    let node = node.on(&commands).on_miss(Miss::Stop).shared("fleet");
+    node.build(|_: &mut Context<'_>| {}).unwrap();
+    let error = scheduler.run().unwrap_err().to_string();
+    assert!(
+        error.contains("driver") && error.contains("lidar"),
+        "{error}"
+    );
+}
+
+/// At the end, a node whose tick does not return is left behind, and the others are shut down.
+#[test]
+fn a_tick_that_does_not_return_is_left_behind() {
+    let (mut scheduler, private) = Private::alone();
+    scheduler.actors("fleet").threads(2).build().unwrap();
+    let mut publisher = private.publisher::<CmdVel>("commands", Qos::new());
+    let (first, second) = (
+        private.subscriber::<CmdVel>("commands", Qos::new()),
+        private.subscriber::<CmdVel>("commands", Qos::new()),
+    );
+    let (release, block) = mpsc::channel::<()>();
+    let (began, hangs) = mpsc::channel();
+    let node = scheduler.node("hung").on(&first).shared("fleet");
+    let tick = move |_: &mut Context<'_>| {
+        began.send(()).unwrap();
+        block.recv().unwrap_err();
+    };
+    node.build(tick).unwrap();
+    let (sender, calls) = mpsc::channel();
+    let noted = Noted {
+        commands: second,
+        calls: sender,
+    };
+    let node = scheduler
+        .node("other")
+        .order(1)
+        .on(&noted.commands)
+        .shared("fleet");
+    node.build(noted).unwrap();
+    let running = scheduler.start().unwrap();
+    publisher.send(message(1)).unwrap();
+    hangs.recv_timeout(LONG).unwrap();
+    let wanted = ["init", "tick 1"];
+    wanted
+        .iter()
+        .for_each(|call| assert_eq!(calls.recv_timeout(LONG).unwrap(), *call));
+    let error = running.finish().unwrap_err().to_string();
+    assert!(error.contains("hung"), "{error}");
+    let wanted = ["safe", "shutdown"];
+    wanted
+        .iter()
+        .for_each(|call| assert_eq!(calls.recv_timeout(LONG).unwrap(), *call));
+    drop(release);
+}
+
+#[test]
+fn simulated_runs_run_nodes_that_share_threads() {
+    let (mut scheduler, private) = Private::alone();
+    scheduler.actors("fleet").build().unwrap();
+    let mut publisher = private.publisher::<CmdVel>("commands", Qos::new());
+    let mut commands = private.subscriber::<CmdVel>("commands", Qos::new());
+    let sends = move |_: &mut Context<'_>| -> NodeResult {
+        publisher.send(CmdVel::default())?;
+        Ok(())
+    };
+    scheduler.node("sends").rate(100.hz()).build(sends).unwrap();
+    let node = scheduler.node("woken").on(&commands).shared("fleet");
+    node.build(move |_: &mut Context<'_>| assert!(commands.recv().is_some()))
+        .unwrap();
+    let report = scheduler.simulate(Duration::from_secs(1), 7, 0);
+    assert_eq!(report.node("woken").unwrap().metrics.ticks, 100);
+    assert_eq!(report.reason, Reason::Over);
+}
+
+#[test]
+fn a_group_has_to_be_there() {
+    let (mut scheduler, private) = Private::alone();
+    let commands = private.subscriber::<CmdVel>("commands", Qos::new());
+    let node = scheduler.node("driver").on(&commands).shared("fleet");
+    let error = node.build(|_: &mut Context<'_>| {}).unwrap_err();
+    assert!(matches!(&error, PlanError::NoGroup { .. }), "{error}");
+    assert!(error.to_string().contains("'fleet'"), "{error}");
+    // A node with a thread is counted, one without is not.
+    scheduler.actors("fleet").threads(1).build().unwrap();
+    for number in 0..20_000 {
+        let node = scheduler.node(&format!("driver {number}")).on(&commands);
+        node.shared("fleet")
+            .build(|_: &mut Context<'_>| {})
+            .unwrap();
+    }
+    let outcome = scheduler.start();
+    assert!(!matches!(outcome, Err(StartError::TooManyThreads { .. })));
+}
