@@ -1,21 +1,24 @@
 //! The context of a handler.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use horus_shm::internals::heap::{ControlHandle, Turn};
 
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
+use crate::actor::children::Child;
 use crate::actor::group::{ActorGroup, Control};
 use crate::actor::timer::{Alarm, Due, Timer};
-use crate::actor::watch::Watch;
+use crate::actor::watch::{Down, Watch};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::nanos;
 
 /// The services of a group to the actor whose handler runs: its address, the time, its end.
 pub struct Context<'a, A: Actor> {
     services: &'a mut dyn Services<A::Message>,
+    belongings: &'a mut dyn Belongings<A::Message>,
     /// The number of restarts of the actor.
     restarts: u32,
     pub(super) stop: bool,
@@ -31,6 +34,21 @@ pub(super) trait Services<M> {
     fn group(&self) -> &ActorGroup;
 
     fn control(&self) -> ControlHandle<ActorGroup>;
+
+    fn group_handle(&self) -> Arc<ActorGroup>;
+
+    /// Keeps the message that is being handled in the depth of the mailbox; returns true if it was
+    /// counted there.
+    fn keep(&mut self) -> bool;
+}
+
+/// The parts of an actor that its context changes.
+pub(super) trait Belongings<M> {
+    fn stash(&mut self, message: M, is_counted: bool);
+
+    fn unstash_all(&mut self);
+
+    fn add_child(&mut self, child: Child);
 }
 
 impl<M: Send + 'static> Services<M> for Turn<'_, M, ActorGroup> {
@@ -50,12 +68,25 @@ impl<M: Send + 'static> Services<M> for Turn<'_, M, ActorGroup> {
     fn control(&self) -> ControlHandle<ActorGroup> {
         Turn::control(self)
     }
+
+    fn group_handle(&self) -> Arc<ActorGroup> {
+        Turn::group_handle(self)
+    }
+
+    fn keep(&mut self) -> bool {
+        Turn::keep(self)
+    }
 }
 
 impl<'a, A: Actor> Context<'a, A> {
-    pub(super) fn new(services: &'a mut dyn Services<A::Message>, restarts: u32) -> Self {
+    pub(super) fn new(
+        services: &'a mut dyn Services<A::Message>,
+        belongings: &'a mut dyn Belongings<A::Message>,
+        restarts: u32,
+    ) -> Self {
         Self {
             services,
+            belongings,
             restarts,
             stop: false,
         }
@@ -70,14 +101,49 @@ impl<'a, A: Actor> Context<'a, A> {
     /// Watches another actor: when that has ended, [`Actor::on_down`] is called, after the mail
     /// that is there by then. If it has ended already, that is so at once.
     pub fn watch<M: Send + 'static>(&mut self, other: &Address<M>) {
+        self.watch_as(other, Control::Down);
+    }
+
+    /// Watches another actor; its end is sent as the control that `report` makes.
+    fn watch_as<M: Send + 'static>(
+        &mut self,
+        other: &Address<M>,
+        report: fn(Box<Down>) -> Control,
+    ) {
         let watcher = self.services.control();
         let report = move |down| {
             // WHY ignored: the one that watches has ended itself.
-            let _ = watcher.send(Control::Down(Box::new(down)));
+            let _ = watcher.send(report(Box::new(down)));
         };
         let watch = Watch::new(other.id(), Box::new(report));
         // WHY ignored: the watch comes back, and is dropped, which reports the end.
         let _ = other.control().send(Control::Watch(watch));
+    }
+
+    /// Returns a handle of the group.
+    pub(super) fn group_handle(&self) -> Arc<ActorGroup> {
+        self.services.group_handle()
+    }
+
+    /// Makes an actor a child of this one.
+    pub(super) fn adopt<M: Send + 'static>(&mut self, child: &Address<M>) {
+        self.belongings
+            .add_child(Child::new(child.control(), child.clone()));
+        self.watch_as(child, Control::ChildDown);
+    }
+
+    /// Puts a message aside, to be handled after [`Self::unstash_all`]. It still counts in a
+    /// bounded mailbox, if it is the message that is being handled. At the end of the actor it
+    /// counts as undelivered.
+    pub fn stash(&mut self, message: A::Message) {
+        let is_counted = self.services.keep();
+        self.belongings.stash(message, is_counted);
+    }
+
+    /// Takes all messages back that were put aside: they are handled after this handler, in their
+    /// order, before other mail. A restart does the same.
+    pub fn unstash_all(&mut self) {
+        self.belongings.unstash_all();
     }
 
     /// Sends `message` to this actor after `delay`, also if the mailbox is full then. The actor

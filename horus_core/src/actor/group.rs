@@ -44,6 +44,8 @@ pub(crate) enum Control {
     Watch(Watch),
     /// An actor that this one watches has ended.
     Down(Box<Down>),
+    /// A child has ended.
+    ChildDown(Box<Down>),
     /// A message of a timer.
     Timer(Due),
     /// The actor has to be replaced.
@@ -346,6 +348,13 @@ impl ActorGroup {
         self.undelivered.set(undelivered);
         drop(roll);
         drop(handle);
+    }
+
+    /// Counts a message that was dropped before its actor has ended.
+    pub(crate) fn count_undelivered(&self) {
+        let _roll = lock(&self.roll);
+        // Relaxed: a counter, changed under the lock.
+        self.undelivered.set(self.undelivered.get() + 1);
     }
 
     /// Counts a failure, and records it in the black box.

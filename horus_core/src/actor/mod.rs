@@ -54,6 +54,9 @@
 //! ([`Context::watch`]), and send messages to itself later ([`Context::tell_after`],
 //! [`Context::tell_every`]).
 //!
+//! An actor may spawn children, which end before it ([`Context::spawn`]), and put messages aside
+//! for later ([`Context::stash`]).
+//!
 //! [`Address::swap`] replaces an actor while it runs, at one place among its messages.
 //!
 //! An actor ends if it calls [`Context::stop`], if it fails for good, or once no [`Address`] is
@@ -64,6 +67,7 @@
 mod actors;
 mod address;
 mod behaviour;
+mod children;
 mod context;
 mod error;
 pub(crate) mod group;
@@ -74,6 +78,8 @@ mod registry;
 mod safe_slot;
 pub(crate) mod safety;
 mod seat;
+mod spawning;
+mod stash;
 mod swap;
 mod timer;
 pub(crate) mod timers;

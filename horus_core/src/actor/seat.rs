@@ -2,12 +2,15 @@
 
 use horus_shm::internals::heap::{Behaviour, End, Event, Flow, Panic, Turn};
 
+use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
-use crate::actor::context::Context;
+use crate::actor::children::{Child, Children};
+use crate::actor::context::{Belongings, Context};
 use crate::actor::group::{ActorGroup, Control};
 use crate::actor::safe_slot::SafeSlot;
+use crate::actor::stash::Stash;
 use crate::actor::swap::{SwapRequest, Trial};
-use crate::actor::watch::{DownReason, Watch};
+use crate::actor::watch::{Down, DownReason, Watch};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::node::{NodeError, NodeResult};
 use crate::scheduler::api::policy::{FailureHistory, FailurePolicy, Remedy};
@@ -15,7 +18,7 @@ use crate::scheduler::run::catch_panic::{catch_panic, drop_caught, error_text, p
 
 /// An actor with what belongs to it. WHY so few fields: with a small actor, it fits in the second
 /// line of a cell.
-pub(super) struct Seat<A> {
+pub(super) struct Seat<A: Actor> {
     actor: A,
     extras: Option<Box<Extras<A>>>,
     /// The number among the members of the group, or [`NO_MEMBER`].
@@ -28,7 +31,7 @@ pub(super) struct Seat<A> {
 const NO_MEMBER: u64 = u64::MAX;
 
 /// The parts of an actor that few have.
-pub(super) struct Extras<A> {
+pub(super) struct Extras<A: Actor> {
     pub(super) make: Option<Box<dyn FnMut() -> A + Send>>,
     /// The reaction to a failure. Without one, the actor ends.
     pub(super) policy: Option<FailurePolicy>,
@@ -41,9 +44,13 @@ pub(super) struct Extras<A> {
     pub(super) trial: Option<Trial<A>>,
     /// The safe state, if the actor has one.
     pub(super) safe: Option<SafeSlot>,
+    pub(super) children: Children,
+    /// The address that keeps the actor alive until its children have ended.
+    pub(super) own: Option<Address<A::Message>>,
+    pub(super) stash: Stash<A::Message>,
 }
 
-impl<A> Default for Extras<A> {
+impl<A: Actor> Default for Extras<A> {
     fn default() -> Self {
         Self {
             make: None,
@@ -53,6 +60,9 @@ impl<A> Default for Extras<A> {
             error: None,
             trial: None,
             safe: None,
+            children: Children::default(),
+            own: None,
+            stash: Stash::default(),
         }
     }
 }
@@ -65,6 +75,24 @@ enum State {
     Active,
     /// It has to be made anew before the next message.
     Failed,
+    /// It ends once its children have ended.
+    Ending,
+}
+
+impl<A: Actor> Belongings<A::Message> for Option<Box<Extras<A>>> {
+    fn stash(&mut self, message: A::Message, is_counted: bool) {
+        self.get_or_insert_default().stash.put(message, is_counted);
+    }
+
+    fn unstash_all(&mut self) {
+        if let Some(extras) = self {
+            extras.stash.take_back();
+        }
+    }
+
+    fn add_child(&mut self, child: Child) {
+        self.get_or_insert_default().children.add(child);
+    }
 }
 
 impl<A: Actor> Seat<A> {
@@ -93,7 +121,7 @@ impl<A: Actor> Seat<A> {
         turn: &mut Turn<'_, A::Message, ActorGroup>,
         call: impl FnOnce(&mut A, &mut Context<'_, A>) -> NodeResult,
     ) -> Flow {
-        let mut context = Context::new(turn, self.restarts);
+        let mut context = Context::new(turn, &mut self.extras, self.restarts);
         let result = call(&mut self.actor, &mut context);
         let stop = context.stop;
         let flow = turn.worker().count_message();
@@ -145,7 +173,7 @@ impl<A: Actor> Seat<A> {
             return Flow::Continue;
         };
         let old = std::mem::replace(&mut self.actor, actor);
-        let (result, stop) = init(&mut self.actor, turn, self.restarts);
+        let (result, stop) = self.init(turn);
         if let Err(error) = result {
             let text = error_text(&*error);
             turn.group().record_failure(false, &text);
@@ -175,6 +203,13 @@ impl<A: Actor> Seat<A> {
         control: Control,
         turn: &mut Turn<'_, A::Message, ActorGroup>,
     ) -> Flow {
+        let ends = matches!(
+            control,
+            Control::End | Control::Watch(_) | Control::ChildDown(_)
+        );
+        if self.state == State::Ending && !ends {
+            return Flow::Continue;
+        }
         match control {
             Control::Init => self.begin(turn),
             Control::Restart | Control::Visit => Flow::Continue,
@@ -184,6 +219,7 @@ impl<A: Actor> Seat<A> {
                 self.extras.get_or_insert_default().watches.push(watch);
                 Flow::Continue
             }
+            Control::ChildDown(down) => self.lose_child(&down, turn),
             Control::Down(down) => self.act(turn, |actor, context| actor.on_down(&down, context)),
             Control::Timer(due) => match due.into_message(self.restarts) {
                 Some(message) => self.handle_message(message, turn),
@@ -199,7 +235,7 @@ impl<A: Actor> Seat<A> {
             return Flow::Stop;
         };
         self.number = number;
-        match init(&mut self.actor, turn, self.restarts) {
+        match self.init(turn) {
             (Ok(()), true) => {
                 self.state = State::Active;
                 Flow::Stop
@@ -232,7 +268,7 @@ impl<A: Actor> Seat<A> {
         let result = made.and_then(|actor| {
             let former = std::mem::replace(&mut self.actor, actor);
             drop_quietly(former, turn.group());
-            match init(&mut self.actor, turn, self.restarts) {
+            match self.init(turn) {
                 (Ok(()), true) => Ok(true),
                 (result, _) => result.map(|()| false),
             }
@@ -288,8 +324,125 @@ impl<A: Actor> Seat<A> {
         }
     }
 
+    /// Initialises the actor. Returns the result, and true if it wants to end.
+    fn init(&mut self, turn: &mut Turn<'_, A::Message, ActorGroup>) -> (NodeResult, bool) {
+        let mut context = Context::new(turn, &mut self.extras, self.restarts);
+        let actor = &mut self.actor;
+        let result = catch_panic(|| actor.init(&mut context));
+        let result = result.unwrap_or_else(|panic| Err(NodeError::from(panic)));
+        (result, context.stop)
+    }
+
+    /// Fails if a child has failed for good, or ends if this was to end with its children.
+    fn lose_child(&mut self, down: &Down, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Flow {
+        let Some(extras) = &mut self.extras else {
+            return Flow::Continue;
+        };
+        let was_child = extras.children.remove(down);
+        if self.state == State::Ending {
+            return if extras.children.is_empty() {
+                Flow::Stop
+            } else {
+                Flow::Continue
+            };
+        }
+        match down.reason() {
+            DownReason::Failed(error) if was_child => {
+                let error = NodeError::from(format!("a child failed: {error}"));
+                self.apply_policy(&error, false, turn)
+            }
+            _ => Flow::Continue,
+        }
+    }
+
+    /// Handles an event, or what is to be done instead in the present state.
+    #[inline]
+    fn handle_event(
+        &mut self,
+        event: Event<A::Message, Control>,
+        turn: &mut Turn<'_, A::Message, ActorGroup>,
+    ) -> Flow {
+        if self.state == State::Failed
+            && let Err(flow) = self.restart(turn)
+        {
+            return flow;
+        }
+        match event {
+            Event::Message(message) if self.state != State::Ending => {
+                self.handle_message(message, turn)
+            }
+            Event::Message(message) => {
+                turn.group().count_undelivered();
+                drop_quietly(message, turn.group());
+                Flow::Continue
+            }
+            Event::Control(control) => self.handle_control(control, turn),
+        }
+    }
+
+    /// Returns true if messages that were put aside come before other mail.
+    #[inline]
+    fn has_ready(&self) -> bool {
+        self.extras
+            .as_ref()
+            .is_some_and(|extras| extras.stash.is_ready())
+    }
+
+    /// Lets an event wait behind messages that were taken back.
+    #[cold]
+    fn wait_for_ready(
+        &mut self,
+        event: Event<A::Message, Control>,
+        turn: &mut Turn<'_, A::Message, ActorGroup>,
+    ) -> Flow {
+        let is_counted = turn.keep();
+        if let Some(extras) = &mut self.extras {
+            extras.stash.wait((event, is_counted));
+        }
+        Flow::Continue
+    }
+
+    /// Returns what follows after an event: an actor that ends waits for its children, and messages
+    /// that were taken back come first.
+    #[cold]
+    fn settle(&mut self, mut flow: Flow, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Flow {
+        loop {
+            let Some(extras) = &mut self.extras else {
+                return flow;
+            };
+            if flow == Flow::Stop {
+                if extras.children.is_empty() {
+                    return flow;
+                }
+                self.state = State::Ending;
+                extras.children.end();
+                flow = Flow::Continue;
+            }
+            if !extras.stash.is_ready() {
+                return flow;
+            }
+            if flow != Flow::Continue {
+                // WHY: without mail, nothing would make the actor go on. If it has ended, it need
+                // not.
+                drop(turn.control().send(Control::Visit));
+                return flow;
+            }
+            let Some((event, is_counted)) = extras.stash.next() else {
+                return flow;
+            };
+            if is_counted {
+                turn.put_back();
+            }
+            flow = self.handle_event(event, turn);
+        }
+    }
+
     /// Shuts the actor down, and lets it pause until it is made anew.
     fn restart_at(&mut self, at_ns: u64, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Flow {
+        if let Some(extras) = &mut self.extras {
+            extras.children.abandon();
+            extras.stash.take_back();
+        }
         if std::mem::replace(&mut self.state, State::Failed) == State::Active {
             shut_down(&mut self.actor, turn.group());
         }
@@ -298,18 +451,6 @@ impl<A: Actor> Seat<A> {
         let is_sent = turn.control().send(Control::Restart).is_ok();
         if is_sent { Flow::Suspend } else { Flow::Stop }
     }
-}
-
-/// Initialises an actor. Returns the result, and true if it wants to end.
-fn init<A: Actor>(
-    actor: &mut A,
-    turn: &mut Turn<'_, A::Message, ActorGroup>,
-    restarts: u32,
-) -> (NodeResult, bool) {
-    let mut context = Context::new(turn, restarts);
-    let result = catch_panic(|| actor.init(&mut context));
-    let result = result.unwrap_or_else(|panic| Err(NodeError::from(panic)));
-    (result, context.stop)
 }
 
 /// Drops an actor; records a panic of its drop.
@@ -336,14 +477,15 @@ impl<A: Actor> Behaviour<ActorGroup> for Seat<A> {
         event: Event<A::Message, Control>,
         turn: &mut Turn<'_, A::Message, ActorGroup>,
     ) -> Flow {
-        if self.state == State::Failed
-            && let Err(flow) = self.restart(turn)
-        {
-            return flow;
-        }
-        match event {
-            Event::Message(message) => self.handle_message(message, turn),
-            Event::Control(control) => self.handle_control(control, turn),
+        let flow = if self.has_ready() {
+            self.wait_for_ready(event, turn)
+        } else {
+            self.handle_event(event, turn)
+        };
+        if self.extras.is_some() {
+            self.settle(flow, turn)
+        } else {
+            flow
         }
     }
 
@@ -351,10 +493,21 @@ impl<A: Actor> Behaviour<ActorGroup> for Seat<A> {
     fn failed(&mut self, panic: Panic, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Flow {
         let flow = turn.worker().count_message();
         let error = NodeError::from(panic_text(panic));
-        match self.apply_policy(&error, true, turn) {
+        let flow = match self.apply_policy(&error, true, turn) {
             Flow::Continue => flow,
             other => other,
+        };
+        self.settle(flow, turn)
+    }
+
+    #[cold]
+    fn outlives_addresses(&mut self, turn: &mut Turn<'_, A::Message, ActorGroup>) -> bool {
+        if self.settle(Flow::Stop, turn) == Flow::Stop {
+            return false;
         }
+        let own = Address::of(turn.address());
+        self.extras.get_or_insert_default().own = Some(own);
+        true
     }
 
     #[cold]
@@ -370,7 +523,7 @@ impl<A: Actor> Behaviour<ActorGroup> for Seat<A> {
     }
 
     fn ended(&mut self, end: &End, group: &ActorGroup, _: Option<&mut WorkerContext>) {
-        if self.state == State::Active {
+        if matches!(self.state, State::Active | State::Ending) {
             let has_safe_state = self
                 .extras
                 .as_ref()
@@ -386,8 +539,17 @@ impl<A: Actor> Behaviour<ActorGroup> for Seat<A> {
             shut_down(&mut old, group);
             drop_quietly(old, group);
         }
+        let mut end = *end;
+        if let Some(extras) = &mut self.extras {
+            for kept in extras.stash.take_all() {
+                end.undelivered += u64::from(matches!(kept.0, Event::Message(_)));
+                drop_quietly(kept, group);
+            }
+            extras.children.abandon();
+            extras.own = None;
+        }
         if self.number != NO_MEMBER {
-            group.remove_member(self.number, end);
+            group.remove_member(self.number, &end);
         }
         if let Some(extras) = &mut self.extras {
             let error = extras.error.take();

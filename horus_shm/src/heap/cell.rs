@@ -131,6 +131,12 @@ pub trait Behaviour<G: Group>: Send + 'static {
     /// actor ends.
     fn failed(&mut self, panic: Panic, turn: &mut Turn<'_, Self::Message, G>) -> Flow;
 
+    /// Called when no address is left and all mail was handled. Returns true if the actor goes on,
+    /// because this has made an address ([`Turn::address`]).
+    fn outlives_addresses(&mut self, _turn: &mut Turn<'_, Self::Message, G>) -> bool {
+        false
+    }
+
     /// Called by [`Runnable::visit`], while nothing is handled. A panic is caught and ignored.
     fn visit(&mut self, _turn: &mut Turn<'_, Self::Message, G>) {}
 

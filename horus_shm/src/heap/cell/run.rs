@@ -6,6 +6,7 @@ use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use super::address::{Address, ControlHandle};
 use super::{Behaviour, Cell, End, Group, Header, Place, drop_quietly, give_back, kind};
@@ -201,6 +202,19 @@ impl<M, G: Group> Turn<'_, M, G> {
         self.subtract_in_steps();
     }
 
+    /// Counts a message that [`Self::keep`] had kept as the one that is being handled.
+    pub fn put_back(&mut self) {
+        self.settle();
+        self.subtract_in_steps();
+        self.in_hand = true;
+    }
+
+    /// Returns another handle of the group.
+    #[must_use]
+    pub fn group_handle(&self) -> Arc<G> {
+        Arc::clone(&self.header().group)
+    }
+
     fn header(&self) -> &Header<G> {
         // SAFETY: the runner keeps the cell while the activation lasts.
         unsafe { self.cell.header() }
@@ -287,6 +301,8 @@ pub(super) unsafe fn run<B: Behaviour<G>, G: Group>(turn: Turn<'_, (), G>) -> Ra
         match unsafe { rest(&turn, is_ending) } {
             Rest::Asleep { .. } => return Ran::Slept,
             Rest::LookAgain { is_ending: again } => is_ending = again,
+            // SAFETY: the contract.
+            Rest::End if unsafe { outlives::<B, G>(&mut turn) } => is_ending = false,
             Rest::End => {
                 // SAFETY: the contract.
                 unsafe { end::<B, G>(cell, Some(turn.worker)) };
@@ -308,6 +324,17 @@ pub(super) unsafe fn visit<B: Behaviour<G>, G: Group>(turn: Turn<'_, (), G>) {
         // SAFETY: only the runner uses the state, and no other reference to it exists.
         unsafe { &mut *state }.visit(&mut turn);
     });
+}
+
+/// Returns true if the actor goes on without an address.
+#[cold]
+unsafe fn outlives<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -> bool {
+    let state = state::<B, G>(turn.cell);
+    let outlives = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: only the runner uses the state, and no other reference to it exists.
+        unsafe { &mut *state }.outlives_addresses(turn)
+    }));
+    outlives.is_ok_and(|outlives| outlives && turn.header().holders.has_address())
 }
 
 impl<'a, G: Group> Turn<'a, (), G> {
