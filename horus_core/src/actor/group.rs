@@ -10,6 +10,7 @@ use horus_shm::internals::heap::{
 };
 use horus_shm::internals::sync::Word;
 
+use crate::actor::idle::Idle;
 use crate::actor::local;
 use crate::actor::mailbox::Mailbox;
 use crate::actor::members::Members;
@@ -75,7 +76,7 @@ pub(crate) struct ActorGroup {
     pub(crate) registry: Registry,
     pub(crate) safety: Safety,
     clock: Clock,
-    mailbox: Mailbox,
+    settings: GroupSettings,
     /// 1 once all actors have been ended, or left to a thread.
     is_over: AtomicU64,
     /// 1 while threads run the actors.
@@ -93,6 +94,18 @@ pub(crate) struct ActorGroup {
     /// The metrics of the node that the group is.
     metrics: OnceLock<Arc<LiveMetrics>>,
     last_error: Mutex<Option<String>>,
+}
+
+/// The settings of a group.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct GroupSettings {
+    /// The kind of the actors' mailboxes.
+    pub(crate) mailbox: Mailbox,
+    /// The CPUs of its threads, if these are pinned.
+    pub(crate) cores: Vec<usize>,
+    /// The SCHED_FIFO priority of its threads.
+    pub(crate) priority: Option<u8>,
+    pub(crate) idle: Idle,
 }
 
 /// A counter that one worker writes, in a cache line of its own.
@@ -145,7 +158,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl ActorGroup {
-    pub(crate) fn new(name: &str, threads: usize, mailbox: Mailbox, clock: &Clock) -> Arc<Self> {
+    pub(crate) fn new(
+        name: &str,
+        threads: usize,
+        settings: GroupSettings,
+        clock: &Clock,
+    ) -> Arc<Self> {
         let (queues, workers) = RunQueues::new(threads);
         let word = || AtomicU64::new(0);
         Arc::new(Self {
@@ -158,7 +176,7 @@ impl ActorGroup {
             registry: Registry::default(),
             safety: Safety::default(),
             clock: clock.clone(),
-            mailbox,
+            settings,
             is_over: word(),
             running: word(),
             paused: word(),
@@ -179,7 +197,32 @@ impl ActorGroup {
     }
 
     pub(crate) const fn mailbox(&self) -> Mailbox {
-        self.mailbox
+        self.settings.mailbox
+    }
+
+    /// Returns the way in which its threads wait.
+    pub(crate) const fn idle(&self) -> Idle {
+        self.settings.idle
+    }
+
+    /// Returns the CPU and the priority of the thread of worker `index`.
+    pub(crate) fn thread_settings(&self, index: usize) -> (Option<usize>, Option<u8>) {
+        let GroupSettings {
+            cores, priority, ..
+        } = &self.settings;
+        let core = cores.get(index % cores.len().max(1)).copied();
+        (core, *priority)
+    }
+
+    /// Records settings of a thread that the system refused.
+    pub(crate) fn record_refused(&self, refused: &[String]) {
+        if let Some(recorder) = self.recorder.get() {
+            for what in refused {
+                let now_ns = Clock::kernel().now_ns();
+                let event = NodeEvent::new(NodeEvent::REFUSED, &self.name, now_ns);
+                recorder.record(event.with_text(what));
+            }
+        }
     }
 
     pub(crate) const fn clock(&self) -> &Clock {

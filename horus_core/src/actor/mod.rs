@@ -71,6 +71,7 @@ mod children;
 mod context;
 mod error;
 pub(crate) mod group;
+mod idle;
 pub(crate) mod local;
 mod mailbox;
 mod members;
@@ -96,6 +97,7 @@ pub use error::{
 };
 pub use group::ActorCounts;
 pub use horus_shm::internals::heap::Reply;
+pub use idle::Idle;
 pub use mailbox::Mailbox;
 pub use timer::Timer;
 pub use watch::{ActorId, Down, DownReason};

@@ -1,8 +1,8 @@
 //! The builder of a group of actors, which collects its settings.
 
 use super::Scheduler;
-use crate::actor::group::{ActorGroup, THREADS_MAX};
-use crate::actor::{Actors, Mailbox};
+use crate::actor::group::{ActorGroup, GroupSettings, THREADS_MAX};
+use crate::actor::{Actors, Idle, Mailbox};
 use crate::scheduler::api::plan::{NodeSpec, PlanError};
 use crate::scheduler::run::executor::actors::GroupNode;
 use crate::topic::WaitSet;
@@ -14,7 +14,7 @@ pub struct ActorsBuilder<'a> {
     scheduler: &'a mut Scheduler,
     spec: NodeSpec,
     threads: usize,
-    mailbox: Mailbox,
+    settings: GroupSettings,
 }
 
 impl<'a> ActorsBuilder<'a> {
@@ -29,7 +29,7 @@ impl<'a> ActorsBuilder<'a> {
             scheduler,
             spec,
             threads: threads.saturating_sub(1).clamp(1, THREADS_MAX),
-            mailbox: Mailbox::default(),
+            settings: GroupSettings::default(),
         }
     }
 
@@ -42,7 +42,26 @@ impl<'a> ActorsBuilder<'a> {
 
     /// Sets the kind of the actors' mailboxes. Default: bounded by 1024 messages.
     pub const fn mailbox(mut self, mailbox: Mailbox) -> Self {
-        self.mailbox = mailbox;
+        self.settings.mailbox = mailbox;
+        self
+    }
+
+    /// Pins the threads to these CPUs, each to one; if there are more threads, the first CPU
+    /// follows the last. On a machine with several memory nodes, give each of them a group.
+    pub fn cores(mut self, cores: impl IntoIterator<Item = usize>) -> Self {
+        self.settings.cores = cores.into_iter().collect();
+        self
+    }
+
+    /// Sets the SCHED_FIFO priority of the threads, from 1 to 99, if the system allows it.
+    pub const fn priority(mut self, priority: u8) -> Self {
+        self.settings.priority = Some(priority);
+        self
+    }
+
+    /// Sets the way in which the threads wait for mail. Default: [`Idle::Sleep`].
+    pub const fn idle(mut self, idle: Idle) -> Self {
+        self.settings.idle = idle;
         self
     }
 
@@ -59,7 +78,7 @@ impl<'a> ActorsBuilder<'a> {
     /// # Errors
     ///
     /// Returns [`PlanError`] if a setting is invalid, or a node or another group has the name.
-    pub fn build(self) -> Result<Actors, PlanError> {
+    pub fn build(mut self) -> Result<Actors, PlanError> {
         if !(1..=THREADS_MAX).contains(&self.threads) {
             return Err(PlanError::Range {
                 node: self.spec.name,
@@ -68,8 +87,14 @@ impl<'a> ActorsBuilder<'a> {
                 wanted: format!("1 to {THREADS_MAX}"),
             });
         }
+        let GroupSettings {
+            cores, priority, ..
+        } = &self.settings;
+        // WHY the largest: the plan refuses a CPU that does not exist.
+        self.spec.core = cores.iter().copied().max();
+        self.spec.priority = *priority;
         let clock = &self.scheduler.clock;
-        let group = ActorGroup::new(&self.spec.name, self.threads, self.mailbox, clock);
+        let group = ActorGroup::new(&self.spec.name, self.threads, self.settings, clock);
         let node = Box::new(GroupNode(group.clone()));
         let none = (WaitSet::new(), Vec::new());
         self.scheduler.add_node(node, self.spec, None, none)?;

@@ -397,7 +397,8 @@ impl NodeSpec {
                 advice: "it is for nodes that topics wake: add on(topic)",
             });
         }
-        let has_thread = matches!(class, Class::RealTime | Class::Event) && !is_shared;
+        let has_thread =
+            matches!(class, Class::RealTime | Class::Event | Class::Actors) && !is_shared;
         let settings = [
             ("a priority", self.priority.is_some()),
             ("a core", self.core.is_some()),

@@ -179,6 +179,9 @@ impl Workers {
         }
         let context = WorkerContext::new(&start.clock);
         self.start_thread(vec![runner], start, move |runners, shared| {
+            // WHY again: the CPU of the plan is that of another thread.
+            let (core, _) = group.thread_settings(first.index());
+            group.record_refused(&real_time::pin_and_prioritise(core, None));
             ActorThread::new(&group, context, shared).run(first, runners.first_mut());
             AfterTurn::Continue
         })

@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 use horus_shm::clock::Clock;
 use horus_shm::internals::heap::{Parked, Ran, Worker};
 
+use crate::actor::Idle;
 use crate::actor::group::{ActorGroup, Task, Timed};
 use crate::actor::local;
 use crate::actor::worker_context::WorkerContext;
+use crate::log::set_real_time_thread;
 use crate::scheduler::api::context::Context;
 use crate::scheduler::api::metrics::Health;
 use crate::scheduler::api::node::{Node, NodeResult};
@@ -19,6 +21,7 @@ use crate::scheduler::run::commands::{Listener, Mode, WantedState};
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::Runner;
 
+use super::real_time::pin_and_prioritise;
 use super::thread::{join, spawn};
 
 /// The most messages that an actor handles in one activation.
@@ -127,6 +130,9 @@ impl ActorThreads {
             let (group, shared) = (Arc::clone(group), Arc::clone(shared));
             let context = WorkerContext::new(clock);
             let run = move || {
+                let (core, priority) = group.thread_settings(worker.index());
+                set_real_time_thread(priority.is_some());
+                group.record_refused(&pin_and_prioritise(core, priority));
                 shared.wait_for_start();
                 ActorThread::new(&group, context, &shared).run(worker, None);
             };
@@ -315,6 +321,9 @@ impl<'a> ActorThread<'a> {
     /// Searches for a task of another thread, then sleeps.
     #[cold]
     fn wait(&mut self, runner: Option<&Runner>) {
+        if self.group.idle() != Idle::Sleep {
+            return self.poll();
+        }
         if !self.has_overslept
             && let Some(task) = self.search()
         {
@@ -347,6 +356,26 @@ impl<'a> ActorThread<'a> {
         if let Some(Parked::Found(task)) = parked {
             self.activate(task);
         }
+    }
+
+    /// Looks for a task of another thread without a sleep.
+    fn poll(&mut self) {
+        for _ in 0..LOOKS_PER_YIELD {
+            let now_ns = self.now_ns;
+            let look = |local: &mut local::Local| {
+                let sent = local.worker.pop_injected();
+                let found = sent.or_else(|| local.worker.steal());
+                found.or_else(|| local.worker.steal_stalled(now_ns))
+            };
+            if let Some(task) = local::with(look).flatten() {
+                return self.activate(task);
+            }
+            std::hint::spin_loop();
+        }
+        if self.group.idle() == Idle::Yield {
+            std::thread::yield_now();
+        }
+        self.now_ns = self.context.clock.resync();
     }
 
     /// Searches the queues of the other threads, unless enough of them do.

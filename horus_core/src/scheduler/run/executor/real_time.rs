@@ -17,23 +17,25 @@ use super::spin::Spin;
 /// from sleeping, and the settings that the system refused, each with the reason.
 pub(crate) fn apply_thread_settings(plan: &Plan) -> (Option<CpuAwakeRequest>, Vec<String>) {
     let mut refused = Vec::new();
-    let mut note = |what: String, outcome: io::Result<()>| {
-        if let Err(error) = outcome {
-            refused.push(format!("{what}: {error}"));
-        }
-    };
     let mut awake = None;
     if plan.stays_awake {
         let kept = CpuAwakeRequest::new().map(|kept| awake = Some(kept));
-        note(
-            "CPUs that stay awake (/dev/cpu_dma_latency)".to_owned(),
-            kept,
-        );
+        let what = "CPUs that stay awake (/dev/cpu_dma_latency)";
+        note_refused(&mut refused, what.to_owned(), kept);
     }
-    if let Some(core) = plan.core {
+    refused.append(&mut pin_and_prioritise(plan.core, plan.priority));
+    (awake, refused)
+}
+
+/// Sets the CPU and the priority of the calling thread. Returns the settings that the system
+/// refused, each with the reason.
+pub(crate) fn pin_and_prioritise(core: Option<usize>, priority: Option<u8>) -> Vec<String> {
+    let mut refused = Vec::new();
+    let mut note = |what, outcome| note_refused(&mut refused, what, outcome);
+    if let Some(core) = core {
         note(format!("core {core}"), rt::pin_thread_to(core));
     }
-    if let Some(priority) = plan.priority {
+    if let Some(priority) = priority {
         note(
             format!("priority {priority} (SCHED_FIFO)"),
             rt::set_fifo_priority(priority),
@@ -41,7 +43,13 @@ pub(crate) fn apply_thread_settings(plan: &Plan) -> (Option<CpuAwakeRequest>, Ve
         note("locked memory (mlockall)".to_owned(), rt::lock_memory());
         rt::prefault_stack();
     }
-    (awake, refused)
+    refused
+}
+
+fn note_refused(refused: &mut Vec<String>, what: String, outcome: io::Result<()>) {
+    if let Err(error) = outcome {
+        refused.push(format!("{what}: {error}"));
+    }
 }
 
 /// The longest sleep: after it, the thread checks whether the run is to stop, and applies pending

@@ -1,0 +1,199 @@
+//! The threads of a group: their settings, how they wait, and commands while one of them blocks.
+
+use horus_testing as _;
+
+mod executors;
+mod noise;
+mod private;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use executors::{LONG, until};
+use horus_core::actor::{Actor, Actors, Address, Context, Idle, Reply};
+use horus_core::scheduler::{Health, NodeResult, PlanError};
+use noise::result;
+use private::Private;
+
+/// Returns a line of the status of each thread whose name begins with `name`.
+fn status_of(name: &str, line: &str) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    for thread in fs::read_dir("/proc/self/task").unwrap().flatten() {
+        let read = |file| fs::read_to_string(thread.path().join(file)).unwrap_or_default();
+        let comm = read("comm").trim().to_owned();
+        let status = read("status");
+        let value = status.lines().find_map(|text| text.strip_prefix(line));
+        if let (true, Some(value)) = (comm.starts_with(name), value) {
+            all.insert(comm, value.trim().to_owned());
+        }
+    }
+    all
+}
+
+/// Answers with the name of its thread, or blocks.
+struct Teller;
+
+enum Order {
+    Tell(Reply<String>),
+    /// Sends the name of its thread, and blocks until the other end is dropped.
+    Block(mpsc::Sender<String>, mpsc::Receiver<()>),
+}
+
+impl Actor for Teller {
+    type Message = Order;
+
+    fn handle(&mut self, order: Order, _: &mut Context<'_, Self>) -> NodeResult {
+        let name = thread::current().name().unwrap_or_default().to_owned();
+        match order {
+            Order::Tell(reply) => reply.send(name),
+            Order::Block(began, until) => {
+                // WHY ignored: a test that fails hears of nothing any more.
+                let _ = began.send(name);
+                assert!(until.recv().is_err());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn tell(address: &Address<Order>) -> String {
+    address.ask(Order::Tell).unwrap().wait(LONG).unwrap()
+}
+
+#[test]
+fn threads_are_pinned_to_their_cpus() {
+    let cpus = thread::available_parallelism().unwrap().get();
+    let (mut scheduler, _private) = Private::alone();
+    let last = cpus - 1;
+    let group = scheduler.actors("pinned").threads(3).cores([last, 0]);
+    let actors = group.build().unwrap();
+    let running = scheduler.start().unwrap();
+    let addresses: Vec<_> = (0..10).map(|_| actors.spawn(Teller).unwrap()).collect();
+    addresses.iter().for_each(|address| drop(tell(address)));
+    let wanted = [("pinned", last), ("pinned 1", 0), ("pinned 2", last)];
+    let wanted = wanted.map(|(name, core)| (name.to_owned(), core.to_string()));
+    let found = || status_of("pinned", "Cpus_allowed_list:");
+    until("all are pinned", || {
+        found() == BTreeMap::from(wanted.clone())
+    });
+    running.finish().unwrap();
+}
+
+#[test]
+fn settings_that_are_impossible_are_refused() {
+    let (mut scheduler, _private) = Private::alone();
+    for group in [
+        scheduler.actors("fleet").cores([0, 100_000]).build(),
+        scheduler.actors("fleet").priority(100).build(),
+    ] {
+        let error = group.map(drop).unwrap_err();
+        assert!(matches!(error, PlanError::Range { .. }), "{error}");
+    }
+}
+
+/// The priority is that of all threads, or the report says that the system refused it.
+#[test]
+fn threads_have_a_priority() {
+    let (mut scheduler, _private) = Private::alone();
+    let group = scheduler.actors("urgent").threads(2).priority(1);
+    let actors = group.build().unwrap();
+    let running = scheduler.start().unwrap();
+    let address = actors.spawn(Teller).unwrap();
+    assert!(tell(&address).starts_with("urgent"));
+    until("both have a name", || {
+        status_of("urgent", "Pid:").len() == 2
+    });
+    let mut policies = Vec::new();
+    for thread in fs::read_dir("/proc/self/task").unwrap().flatten() {
+        let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        if stat.contains("(urgent") {
+            // Field 41, which is number 38 behind the name.
+            let after = stat.rsplit_once(") ").unwrap().1;
+            policies.push(after.split(' ').nth(38).unwrap().to_owned());
+        }
+    }
+    let report = running.finish().unwrap();
+    let refused = &report.node("urgent").unwrap().refused;
+    let is_refused = refused.iter().any(|what| what.contains("SCHED_FIFO"));
+    let fifo = policies.iter().filter(|policy| **policy == "1").count();
+    result(
+        "actor_threads/priority",
+        &format!("{policies:?} {refused:?}"),
+    );
+    assert_eq!(fifo, if is_refused { 0 } else { 2 });
+}
+
+/// Threads that do not sleep handle mail as others do, and make no sender wake them.
+#[test]
+fn threads_that_poll_do_not_sleep() {
+    for (idle, name) in [(Idle::Yield, "yields"), (Idle::Spin, "spins")] {
+        let (mut scheduler, _private) = Private::alone();
+        let actors = scheduler
+            .actors(name)
+            .threads(2)
+            .idle(idle)
+            .build()
+            .unwrap();
+        let running = scheduler.start().unwrap();
+        let address = actors.spawn(Teller).unwrap();
+        assert!(tell(&address).starts_with(name));
+        let sleeps = || -> u64 {
+            let all = status_of(name, "voluntary_ctxt_switches:");
+            all.values()
+                .map(|count| count.parse::<u64>().unwrap())
+                .sum()
+        };
+        until("both have a name", || status_of(name, "Pid:").len() == 2);
+        let before = sleeps();
+        for _ in 0..20 {
+            thread::sleep(Duration::from_millis(5));
+            assert!(tell(&address).starts_with(name));
+        }
+        let slept = sleeps() - before;
+        // WHY not 0: a fault of a page may wait, too.
+        assert!(slept < 10, "{slept} sleeps");
+        let handle = running.handle();
+        handle.pause(name).unwrap();
+        until("it pauses", || {
+            handle.metrics(name).unwrap().health == Health::Paused
+        });
+        handle.resume(name).unwrap();
+        assert!(tell(&address).starts_with(name));
+        running.finish().unwrap();
+    }
+}
+
+/// A pause takes effect at once, also if the thread that applies commands is in a handler.
+#[test]
+fn a_pause_does_not_wait_for_a_handler() {
+    let (mut scheduler, _private) = Private::alone();
+    let actors: Actors = scheduler.actors("fleet").threads(2).build().unwrap();
+    let running = scheduler.start().unwrap();
+    let (began, begun) = mpsc::channel();
+    // The first thread has the name of the group: an actor has to block there.
+    let blocked = (0..).find_map(|_| {
+        let address = actors.spawn(Teller).unwrap();
+        let (release, block) = mpsc::channel::<()>();
+        address.tell(Order::Block(began.clone(), block)).unwrap();
+        let name = begun.recv_timeout(LONG).unwrap();
+        (name == "fleet").then_some((address, release))
+    });
+    let handle = running.handle();
+    let other = actors.spawn(Teller).unwrap();
+    assert_eq!(tell(&other), "fleet 1");
+    handle.pause("fleet").unwrap();
+    let health = || handle.metrics("fleet").unwrap().health;
+    until("it pauses", || health() == Health::Paused);
+    // WHY: an activation that has begun goes on.
+    thread::sleep(Duration::from_millis(20));
+    let mut answer = other.ask(Order::Tell).unwrap();
+    thread::sleep(Duration::from_millis(50));
+    assert_eq!(answer.try_take(), None, "mail waits");
+    handle.resume("fleet").unwrap();
+    assert_eq!(answer.wait(LONG).unwrap(), "fleet 1");
+    drop(blocked);
+    running.finish().unwrap();
+}
