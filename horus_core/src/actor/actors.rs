@@ -222,7 +222,7 @@ impl<'a> SpawnOptions<'a> {
             return Err(closed());
         };
         task.set_last_worker(group.next_worker());
-        let mut context = WorkerContext::new(group.clock());
+        let mut context = WorkerContext::new(&group.clock());
         // WHY two: a thing more than `init`, so that the actor is asleep afterwards.
         match task.run(group, &mut context, 2) {
             Ran::More(task) | Ran::Suspended(task) => group.inject(task),

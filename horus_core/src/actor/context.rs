@@ -182,7 +182,7 @@ impl<'a, A: Actor> Context<'a, A> {
                 handle.send(Control::Timer(due)).is_ok()
             })
         };
-        let alarm = Alarm::new(period_ns, Box::new(send));
+        let alarm = Alarm::new((delay_ns, period_ns), Box::new(send));
         let timer = alarm.timer();
         let at_ns = self.now_ns().saturating_add(delay_ns);
         self.services.group().start_alarm(at_ns, alarm);

@@ -19,6 +19,7 @@ use crate::actor::safety::Safety;
 use crate::actor::swap::SwapRequest;
 use crate::actor::timer::{Alarm, Due};
 use crate::actor::timers::Timers;
+use crate::actor::waiting::Waiting;
 use crate::actor::watch::{Down, Watch};
 use crate::actor::worker_context::WorkerContext;
 use crate::message::NodeEvent;
@@ -73,9 +74,15 @@ pub(crate) struct ActorGroup {
     workers: Mutex<Vec<Worker<Task>>>,
     roll: Mutex<Roll>,
     pub(crate) timers: Timers<Timed>,
+    /// The actors that have mail, as long as no threads of the group run them.
+    pub(crate) waiting: Waiting<Task>,
+    /// Number of threads; 0 if the thread of the scheduler runs the actors.
+    threads: usize,
     pub(crate) registry: Registry,
     pub(crate) safety: Safety,
     clock: Clock,
+    /// The time of a simulated run; `u64::MAX` in others.
+    simulated_ns: AtomicU64,
     settings: GroupSettings,
     /// 1 once all actors have been ended, or left to a thread.
     is_over: AtomicU64,
@@ -164,7 +171,8 @@ impl ActorGroup {
         settings: GroupSettings,
         clock: &Clock,
     ) -> Arc<Self> {
-        let (queues, workers) = RunQueues::new(threads);
+        let queue_count = threads.max(1);
+        let (queues, workers) = RunQueues::new(queue_count);
         let word = || AtomicU64::new(0);
         Arc::new(Self {
             name: name.to_owned(),
@@ -173,9 +181,12 @@ impl ActorGroup {
             workers: Mutex::new(workers),
             roll: Mutex::default(),
             timers: Timers::default(),
+            waiting: Waiting::default(),
+            threads,
             registry: Registry::default(),
             safety: Safety::default(),
             clock: clock.clone(),
+            simulated_ns: AtomicU64::new(u64::MAX),
             settings,
             is_over: word(),
             running: word(),
@@ -185,7 +196,7 @@ impl ActorGroup {
             undelivered: word(),
             failures: word(),
             panics: word(),
-            handled: (0..threads).map(|_| Handled::default()).collect(),
+            handled: (0..queue_count).map(|_| Handled::default()).collect(),
             recorder: OnceLock::new(),
             metrics: OnceLock::new(),
             last_error: Mutex::default(),
@@ -225,16 +236,64 @@ impl ActorGroup {
         }
     }
 
-    pub(crate) const fn clock(&self) -> &Clock {
-        &self.clock
+    /// Returns the clock for an actor that is spawned now.
+    pub(crate) fn clock(&self) -> Clock {
+        // Relaxed: one thread runs a simulation.
+        match self.simulated_ns.get() {
+            u64::MAX => self.clock.clone(),
+            now_ns => Clock::simulated(now_ns),
+        }
+    }
+
+    /// Notes the time of a simulated run, if this is one.
+    pub(crate) fn set_simulated_time(&self, now_ns: u64) {
+        // Relaxed: as above.
+        if self.simulated_ns.get() != u64::MAX {
+            self.simulated_ns.set(now_ns);
+        }
     }
 
     pub(crate) const fn queues(&self) -> &Arc<RunQueues<Task>> {
         &self.queues
     }
 
-    /// Sends a task to the worker that ran the actor last.
+    /// Returns the number of threads; 0 if the thread of the scheduler runs the actors.
+    pub(crate) const fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Lets the threads of the group take the actors that have mail.
+    pub(crate) fn give_to_threads(&self) {
+        for task in self.waiting.close() {
+            self.inject(task);
+        }
+    }
+
+    /// Returns true if the thread of the scheduler has to run actors.
+    pub(crate) fn has_turns(&self, now_ns: u64) -> bool {
+        now_ns >= self.timers.next_ns() || !self.waiting.is_empty()
+    }
+
+    /// Makes the time of the timers simulated, which begins at 0: each is due after its delay.
+    pub(crate) fn begin_simulation(&self) {
+        self.simulated_ns.set(0);
+        for timed in self.timers.take_all() {
+            match timed {
+                Timed::Pause(task) => self.timers.add(0, Timed::Pause(task)),
+                Timed::Alarm(alarm, _) => {
+                    let at_ns = alarm.delay_ns();
+                    self.timers.add(at_ns, Timed::Alarm(alarm, at_ns));
+                }
+            }
+        }
+    }
+
+    /// Sends a task to the worker that ran the actor last, or lets it wait for the thread of the
+    /// scheduler.
     pub(crate) fn inject(&self, task: Task) {
+        let Some(task) = self.waiting.push(task) else {
+            return;
+        };
         self.queues.inject(usize::from(task.last_worker()), task);
     }
 
@@ -465,12 +524,15 @@ impl ActorGroup {
             }
         }
         let held = self.safety.release().into_iter();
+        let held = held.chain(self.waiting.take_all());
         tasks.extend(held.map(|task| (task.id(), task)));
         collect(&mut workers, &mut tasks);
         for handle in handles {
             // WHY ignored: it has ended meanwhile.
             let _ = handle.send(Control::End);
             collect(&mut workers, &mut tasks);
+            let woken = self.waiting.take_all().into_iter();
+            tasks.extend(woken.map(|task| (task.id(), task)));
             drop(tasks.remove(&handle.id()));
         }
         drop(tasks);

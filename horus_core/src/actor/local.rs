@@ -20,6 +20,28 @@ thread_local! {
     /// The actor that this thread is spawning, or 0, and its task.
     static SPAWNING: Cell<usize> = const { Cell::new(0) };
     static SPAWNED: Cell<Option<Task>> = const { Cell::new(None) };
+    /// True while a thread that is no worker runs an actor.
+    static IN_HANDLER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A mark that the calling thread runs an actor, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct HandlerMark {
+    /// True if it did before.
+    before: bool,
+}
+
+/// Marks that the calling thread, which is no worker, runs an actor: it must not wait for another.
+pub(crate) fn mark_handler() -> HandlerMark {
+    HandlerMark {
+        before: IN_HANDLER.replace(true),
+    }
+}
+
+impl Drop for HandlerMark {
+    fn drop(&mut self) {
+        IN_HANDLER.set(self.before);
+    }
 }
 
 /// The worker of a thread.
@@ -55,9 +77,11 @@ pub(crate) fn leave() -> Option<Worker<Task>> {
 
 /// Returns true if the calling thread runs actors: it must not wait for another one.
 pub(crate) fn is_worker() -> bool {
-    LOCAL
-        .try_with(|local| local.try_borrow().is_ok_and(|local| local.is_some()))
-        .unwrap_or(false)
+    let is_marked = IN_HANDLER.try_with(Cell::get).unwrap_or(false);
+    is_marked
+        || LOCAL
+            .try_with(|local| local.try_borrow().is_ok_and(|local| local.is_some()))
+            .unwrap_or(false)
 }
 
 /// Calls `act` with the worker of the calling thread. The caller has called [`enter`], and `act`

@@ -84,6 +84,7 @@ mod stash;
 mod swap;
 mod timer;
 pub(crate) mod timers;
+pub(crate) mod waiting;
 mod watch;
 pub(crate) mod worker_context;
 

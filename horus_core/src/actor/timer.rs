@@ -52,6 +52,8 @@ pub(crate) struct Alarm {
     send: Send,
     /// The time from one message to the next; 0 if there is only one.
     period_ns: u64,
+    /// The time from the start of the timer to its first message.
+    delay_ns: u64,
 }
 
 /// A message of a timer, which waits in the mailbox of its actor.
@@ -63,12 +65,18 @@ pub(crate) struct Due {
 }
 
 impl Alarm {
-    pub(crate) fn new(period_ns: u64, send: Send) -> Self {
+    pub(crate) fn new((delay_ns, period_ns): (u64, u64), send: Send) -> Self {
         Self {
+            delay_ns,
             timer: Timer(Arc::default()),
             send,
             period_ns,
         }
+    }
+
+    /// Returns the time from the start of the timer to its first message.
+    pub(crate) const fn delay_ns(&self) -> u64 {
+        self.delay_ns
     }
 
     /// Returns a handle of the timer.
@@ -146,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_late_timer_goes_on_at_its_next_due_time() {
-        let mut alarm = Alarm::new(10, Box::new(|_| true));
+        let mut alarm = Alarm::new((10, 10), Box::new(|_| true));
         assert_eq!(alarm.ring(100, 100), Some(110));
         assert_eq!(alarm.ring(110, 139), Some(140));
         assert_eq!(alarm.ring(140, 150), Some(160));
@@ -162,7 +170,7 @@ mod tests {
             counter.fetch_add_one();
             true
         };
-        let mut alarm = Alarm::new(10, Box::new(send));
+        let mut alarm = Alarm::new((10, 10), Box::new(send));
         assert_eq!((alarm.ring(0, 0), alarm.ring(10, 10)), (Some(10), Some(20)));
         assert_eq!(sent.get(), 1);
         let due = Due::new(alarm.timer(), 3, count);
@@ -175,7 +183,7 @@ mod tests {
             "of an actor before its restart"
         );
         assert!(alarm.timer().is_cancelled());
-        let mut once = Alarm::new(0, Box::new(|_| true));
+        let mut once = Alarm::new((0, 0), Box::new(|_| true));
         assert_eq!(once.ring(0, 0), None);
     }
 }

@@ -15,18 +15,22 @@ pub(crate) struct Timers<T> {
     /// The time until which a worker sleeps to keep the timers; `u64::MAX` if none does.
     kept_ns: AtomicU64,
     heap: Mutex<BinaryHeap<Reverse<Timer<T>>>>,
+    /// Number of things that were added.
+    added: AtomicU64,
 }
 
 /// A thing that is due at a given time.
 #[derive(Debug)]
 struct Timer<T> {
     at_ns: u64,
+    /// Of two that are due at the same time, the one that was added first comes first.
+    number: u64,
     what: T,
 }
 
 impl<T> PartialEq for Timer<T> {
     fn eq(&self, other: &Self) -> bool {
-        self.at_ns == other.at_ns
+        (self.at_ns, self.number) == (other.at_ns, other.number)
     }
 }
 
@@ -40,7 +44,7 @@ impl<T> PartialOrd for Timer<T> {
 
 impl<T> Ord for Timer<T> {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.at_ns.cmp(&other.at_ns)
+        (self.at_ns, self.number).cmp(&(other.at_ns, other.number))
     }
 }
 
@@ -50,6 +54,7 @@ impl<T> Default for Timers<T> {
             next_ns: AtomicU64::new(u64::MAX),
             kept_ns: AtomicU64::new(u64::MAX),
             heap: Mutex::new(BinaryHeap::new()),
+            added: AtomicU64::new(0),
         }
     }
 }
@@ -93,7 +98,14 @@ impl<T> Timers<T> {
     /// Keeps `what` until `at_ns`.
     pub(crate) fn add(&self, at_ns: u64, what: T) {
         let mut heap = self.lock();
-        heap.push(Reverse(Timer { at_ns, what }));
+        // Relaxed: changed under the lock.
+        let number = self.added.get();
+        self.added.set(number + 1);
+        heap.push(Reverse(Timer {
+            at_ns,
+            number,
+            what,
+        }));
         self.note_next(&heap);
     }
 
@@ -108,11 +120,13 @@ impl<T> Timers<T> {
         due.map(|Reverse(timer)| timer.what)
     }
 
-    /// Takes all things.
+    /// Takes all things, in the order in which they are due.
     pub(crate) fn take_all(&self) -> Vec<T> {
         let heap = std::mem::take(&mut *self.lock());
         self.next_ns.set(u64::MAX);
-        heap.into_iter().map(|Reverse(timer)| timer.what).collect()
+        let mut all = heap.into_vec();
+        all.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        all.into_iter().map(|Reverse(timer)| timer.what).collect()
     }
 
     fn note_next(&self, heap: &BinaryHeap<Reverse<Timer<T>>>) {

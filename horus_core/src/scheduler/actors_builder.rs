@@ -35,6 +35,10 @@ impl<'a> ActorsBuilder<'a> {
 
     /// Sets the number of threads that run the actors. Default: one less than the number of CPUs,
     /// and at least one.
+    ///
+    /// With 0, the thread that runs the scheduler runs them, as it runs nodes without a rate, and
+    /// between these; or [`Running::tick_once`](crate::scheduler::Running::tick_once) does. They
+    /// run in the order in which they got mail.
     pub const fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
@@ -79,12 +83,12 @@ impl<'a> ActorsBuilder<'a> {
     ///
     /// Returns [`PlanError`] if a setting is invalid, or a node or another group has the name.
     pub fn build(mut self) -> Result<Actors, PlanError> {
-        if !(1..=THREADS_MAX).contains(&self.threads) {
+        if self.threads > THREADS_MAX {
             return Err(PlanError::Range {
                 node: self.spec.name,
                 setting: "threads",
                 found: self.threads.to_string(),
-                wanted: format!("1 to {THREADS_MAX}"),
+                wanted: format!("0 to {THREADS_MAX}"),
             });
         }
         let GroupSettings {

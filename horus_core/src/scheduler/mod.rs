@@ -144,9 +144,6 @@ impl Scheduler {
     }
 
     /// Returns the builder of a new group of actors called `name`: see [`actor`](crate::actor).
-    ///
-    /// In simulated runs ([`Self::simulate`]) actors do not run yet; their mail is dropped at the
-    /// end.
     pub fn actors(&mut self, name: &str) -> ActorsBuilder<'_> {
         ActorsBuilder::new(self, name)
     }
@@ -328,6 +325,8 @@ impl Scheduler {
     /// clock, and count from `epoch_ns`. Nodes that are due at the same time run by their order,
     /// then writers before readers, then by name. Random numbers depend on `seed` and the node's
     /// name. So the same nodes with the same inputs do the same, in whatever order they were added.
+    /// Actors run in the order in which they got mail, and timers that are due at the same time in
+    /// the order in which they were started; times count from the start of the run.
     /// A node that waits for topics runs when they have messages; the timeouts of its inputs are
     /// checked only in its ticks. No tick is late.
     ///
@@ -339,16 +338,19 @@ impl Scheduler {
             .sort_by(|a, b| a.runner.plan().name.cmp(&b.runner.plan().name));
         self.sort_nodes();
         let rate_of = |plan: &Plan| match plan.class {
-            Class::Event => None,
+            Class::Event | Class::Actors => None,
             _ => Some(plan.rate.unwrap_or(self.main_rate)),
         };
         let nodes = self.entries.drain(..).map(
             |PendingNode {
-                 mut runner, wake, ..
+                 mut runner,
+                 wake,
+                 actors,
+                 ..
              }| {
                 runner.seed(seed);
                 let rate = rate_of(runner.plan());
-                SimulatedNode::new(runner, wake, rate)
+                SimulatedNode::new(runner, wake, actors, rate)
             },
         );
         let mut nodes: Vec<_> = nodes.collect();

@@ -267,8 +267,17 @@ impl Running {
                 self.timeline.due_ns()
             };
             if now_ns < due_ns.min(end_ns) {
+                let Self {
+                    workers,
+                    clock,
+                    shared,
+                    ..
+                } = &mut *self;
+                if workers.run_main_groups(clock, now_ns, shared) {
+                    continue;
+                }
                 let nap_ns = (due_ns.min(end_ns) - now_ns).min(COMMAND_POLL_PERIOD_NS);
-                self.shared.wait_for_stop(Duration::from_nanos(nap_ns));
+                workers.sleep(clock, Duration::from_nanos(nap_ns), shared);
                 if nap_ns == COMMAND_POLL_PERIOD_NS {
                     let Self { workers, clock, .. } = self;
                     workers

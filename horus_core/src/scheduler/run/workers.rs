@@ -3,10 +3,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use horus_shm::clock::Clock;
-use horus_shm::internals::wait::LocalEventcount;
+use horus_shm::internals::wait::{LocalEventcount, WaitPolicy};
 
 use crate::actor::group::ActorGroup;
 use crate::actor::worker_context::WorkerContext;
@@ -32,6 +32,10 @@ use crate::topic::WaitSet;
 #[derive(Debug, Default)]
 pub(crate) struct Workers {
     pub(crate) main: Vec<Runner>,
+    /// The groups of actors that the main thread runs, each with the index of its node.
+    main_groups: Vec<(usize, Arc<ActorGroup>)>,
+    /// The place where the main thread sleeps, if there are such groups.
+    main_bell: Arc<LocalEventcount>,
     /// True if a node of the main thread has a watchdog or a budget.
     pub(crate) has_watched_node: bool,
     threads: Vec<NodeThread>,
@@ -161,9 +165,17 @@ impl Workers {
         group: Option<Arc<ActorGroup>>,
         start: &StartContext,
     ) -> Result<(), StartError> {
-        let Some(group) = group else {
-            self.main.push(runner);
-            return Ok(());
+        let group = match group {
+            Some(group) if group.threads() > 0 => group,
+            group => {
+                let index = self.main.len();
+                self.main.push(runner);
+                if let Some(group) = group {
+                    group.waiting.set_bell(&self.main_bell);
+                    self.main_groups.push((index, group));
+                }
+                return Ok(());
+            }
         };
         let mut workers = group.take_workers();
         let first = workers.swap_remove(0);
@@ -253,6 +265,42 @@ impl Workers {
         Ok(())
     }
 
+    /// Runs the groups of actors of the main thread that have mail. Returns false if there are
+    /// none.
+    pub(crate) fn run_main_groups(
+        &mut self,
+        clock: &Clock,
+        now_ns: u64,
+        shared: &RunState,
+    ) -> bool {
+        let mut has_run = false;
+        for (index, group) in &self.main_groups {
+            if !group.is_paused() && group.has_turns(now_ns) {
+                has_run = true;
+                let runner = &mut self.main[*index];
+                let (_, after) = runner.run_turn(clock, now_ns, now_ns);
+                shared.stop_after([&*runner], after);
+            }
+        }
+        has_run
+    }
+
+    /// Sleeps for `time` at most, until the run is to stop or a group of the main thread has mail.
+    pub(crate) fn sleep(&self, clock: &Clock, time: Duration, shared: &RunState) {
+        let groups = || self.main_groups.iter().map(|(_, group)| group);
+        if self.main_groups.is_empty() {
+            return shared.wait_for_stop(time);
+        }
+        let timers = groups().map(|group| group.timers.next_ns());
+        let due_ns = timers.fold(u64::MAX, u64::min);
+        let time = time.min(Duration::from_nanos(due_ns.saturating_sub(clock.now_ns())));
+        let wait_policy = WaitPolicy::of(time).spinning(Duration::ZERO);
+        self.main_bell.wait_until(wait_policy, || {
+            let has_mail = groups().any(|group| !group.is_paused() && !group.waiting.is_empty());
+            (has_mail || shared.is_stopping()).then_some(())
+        });
+    }
+
     /// Waits until the last ticks have ended, but not beyond `deadline`. Returns the nodes, and the
     /// reports of the nodes whose tick has not ended.
     pub(crate) fn end(&mut self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
@@ -318,7 +366,7 @@ pub(crate) fn threads_wanted(
             },
             Class::Actors => {
                 let group = entry.actors.as_ref();
-                group.map_or(0, |group| group.queues().workers())
+                group.map_or(0, |group| group.threads())
             }
             Class::Compute => {
                 jobs += 1;

@@ -21,11 +21,12 @@ use crate::scheduler::run::commands::{Listener, Mode, WantedState};
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::Runner;
 
+use super::actor_turns;
 use super::real_time::pin_and_prioritise;
 use super::thread::{join, spawn};
 
 /// The most messages that an actor handles in one activation.
-const MESSAGES_MAX: u32 = 256;
+pub(super) const MESSAGES_MAX: u32 = 256;
 
 /// The time between two publications of a group's counters.
 const PUBLISH_PERIOD_NS: u64 = 20_000_000;
@@ -48,22 +49,27 @@ const VAIN_MAX: u32 = 3;
 /// Number of looks between two times that a searching thread yields.
 const LOOKS_PER_YIELD: u32 = 20;
 
-/// A group of actors as a node of the scheduler, which ends its actors.
+/// A group of actors as a node of the scheduler, which ends its actors. Its tick runs them, if the
+/// group has no threads, or in a simulated run.
 #[derive(Debug)]
 pub(crate) struct GroupNode(pub(crate) Arc<ActorGroup>);
 
 impl Node for GroupNode {
-    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
-        Ok(())
+    fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
+        actor_turns::run_turns(&self.0, context.clock)
     }
 
     fn shutdown(&mut self) -> NodeResult {
         self.0.end();
+        self.0.publish_counts();
         Ok(())
     }
 
     fn enter_safe_state(&mut self) {
         self.0.safety.set_failing(true);
+        if self.0.safety.is_engaged() && self.0.threads() == 0 {
+            actor_turns::make_safe(&self.0);
+        }
     }
 
     fn is_safe_state(&self) -> bool {
@@ -121,6 +127,7 @@ impl ActorThreads {
         shared: &Arc<RunState>,
     ) -> Result<Self, (io::Error, Self)> {
         group.set_running(true);
+        group.give_to_threads();
         let mut started = Self {
             group: Arc::clone(group),
             threads: Vec::with_capacity(workers.len()),

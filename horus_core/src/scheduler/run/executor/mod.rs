@@ -1,5 +1,6 @@
 //! Executors: one file for each way in which nodes get their turns.
 
+pub(crate) mod actor_turns;
 pub(crate) mod actors;
 #[cfg(feature = "async-io")]
 pub(crate) mod async_io;

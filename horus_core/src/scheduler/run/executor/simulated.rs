@@ -1,10 +1,12 @@
 //! Runs all nodes on one thread with a simulated clock, in the same order and at the same times in
 //! every run.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use horus_shm::clock::Clock;
 
+use crate::actor::group::ActorGroup;
 use crate::message::simulate_time;
 use crate::scheduler::api::policy::nanos;
 use crate::scheduler::api::rate::Rate;
@@ -20,6 +22,10 @@ const ROUNDS_AT_ONE_TIME_MAX: u32 = 1024;
 pub(crate) struct SimulatedNode {
     pub(crate) runner: Runner,
     pub(crate) wake: WaitSet,
+    /// The actors, if the node is a group of them.
+    actors: Option<Arc<ActorGroup>>,
+    /// True once the actors have run.
+    has_run: bool,
     timeline: Option<Timeline>,
     /// The shortest time between two ticks of a node that is woken by topics.
     pause_ns: u64,
@@ -27,12 +33,22 @@ pub(crate) struct SimulatedNode {
 }
 
 impl SimulatedNode {
-    pub(crate) fn new(runner: Runner, wake: WaitSet, rate: Option<Rate>) -> Self {
+    pub(crate) fn new(
+        runner: Runner,
+        wake: WaitSet,
+        actors: Option<Arc<ActorGroup>>,
+        rate: Option<Rate>,
+    ) -> Self {
+        if let Some(actors) = &actors {
+            actors.begin_simulation();
+        }
         let timeline = rate.map(|rate| Timeline::new(0, rate));
         let pause_ns = runner.plan().at_most.map_or(0, |rate| nanos(rate.period()));
         Self {
             runner,
             wake,
+            actors,
+            has_run: false,
             timeline,
             pause_ns,
             not_before_ns: 0,
@@ -47,6 +63,12 @@ impl SimulatedNode {
                 true
             }
             Some(_) => false,
+            None if self.actors.is_some() => {
+                self.has_run = true;
+                self.actors
+                    .as_ref()
+                    .is_some_and(|actors| actors.has_turns(now_ns))
+            }
             None if now_ns < self.not_before_ns => false,
             None => self
                 .wake
@@ -63,6 +85,13 @@ impl SimulatedNode {
     /// Returns the next time, after `now_ns`, at which the node may have to run without a new
     /// message.
     fn next_due_ns(&self, now_ns: u64) -> Option<u64> {
+        if let Some(actors) = &self.actors {
+            let next_ns = actors.timers.next_ns();
+            // WHY only at first: mail that is left after the rounds at one time waits for the next.
+            let has_mail = !self.has_run && !actors.waiting.is_empty();
+            let next_ns = if has_mail { now_ns } else { next_ns };
+            return (next_ns != u64::MAX).then_some(next_ns);
+        }
         let next_allowed_ns = (self.not_before_ns > now_ns).then_some(self.not_before_ns);
         self.timeline
             .map_or(next_allowed_ns, |timeline| Some(timeline.due_ns()))

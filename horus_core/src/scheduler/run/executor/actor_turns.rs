@@ -1,0 +1,73 @@
+//! Runs the actors of a group on the thread that runs the scheduler, or of a simulated run.
+
+use horus_shm::clock::Clock;
+use horus_shm::internals::heap::Ran;
+
+use crate::actor::group::{ActorGroup, Timed};
+use crate::actor::local;
+use crate::actor::worker_context::WorkerContext;
+use crate::scheduler::api::node::NodeResult;
+
+use super::actors::MESSAGES_MAX;
+
+/// Number of activations after which the other nodes have their turns.
+const ACTIVATIONS_MAX: u32 = 65_536;
+
+/// Time after which the other nodes have their turns.
+const TURNS_NS_MAX: u64 = 1_000_000;
+
+/// Runs the actors that have mail or are due, in the order in which they got it, until there is
+/// none, or for about a millisecond of `clock`.
+///
+/// # Errors
+///
+/// The error of an actor whose policy stops the scheduler.
+pub(crate) fn run_turns(group: &ActorGroup, clock: &Clock) -> NodeResult {
+    let mut worker = WorkerContext::new(clock);
+    let begin_ns = worker.clock.now_ns();
+    let mut now_ns = begin_ns;
+    group.set_simulated_time(now_ns);
+    for _ in 0..ACTIVATIONS_MAX {
+        let is_due = now_ns >= group.timers.next_ns();
+        let due = is_due.then(|| group.take_due(now_ns)).flatten();
+        let Some(task) = due.or_else(|| group.waiting.pop()) else {
+            break;
+        };
+        worker.begin(now_ns);
+        let marked = local::mark_handler();
+        let ran = task.run(group, &mut worker, MESSAGES_MAX);
+        drop(marked);
+        match ran {
+            Ran::Slept | Ran::Ended => {}
+            Ran::More(task) => group.inject(task),
+            Ran::Suspended(task) => {
+                group.timers.add(worker.resume_ns, Timed::Pause(task));
+            }
+        }
+        let handled;
+        (now_ns, handled) = worker.end();
+        group.count_handled(0, handled);
+        if let Some(error) = worker.fatal_error.take() {
+            return Err(error.into());
+        }
+        if now_ns.saturating_sub(begin_ns) >= TURNS_NS_MAX {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Lets the actors that have a safe state enter it, in an emergency stop.
+pub(crate) fn make_safe(group: &ActorGroup) {
+    let mut worker = WorkerContext::new(&group.clock());
+    let again = group.safety.take_revisited().into_iter();
+    for mut task in again.chain(group.waiting.take_all()) {
+        let marked = local::mark_handler();
+        task.visit(group, &mut worker);
+        drop(marked);
+        let is_safe = !std::mem::take(&mut worker.is_unsafe);
+        if let Some(task) = group.safety.hold(task, is_safe) {
+            group.inject(task);
+        }
+    }
+}
