@@ -1,12 +1,12 @@
 //! Runtimes of actors, ours and those of other crates, behind one trait.
 //!
-//! A process runs one workload on one runtime, so a runtime has no handle: its functions are
-//! called in that process, by the work that [`Runtime::run`] was given, or by actors.
+//! A process runs one workload on one runtime, in a few passes, so a runtime has no handle: its
+//! functions are called in that process, by the work that [`Runtime::run`] was given, or by actors.
 
 use std::error::Error;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
@@ -107,13 +107,35 @@ impl Moment {
     }
 }
 
-/// A gate that opens once, when as many parts of a workload as it was closed for are done.
+/// Number of passes in a process: the first one uses new memory, the last one is timed.
+pub const PASSES: usize = 2;
+
+/// A value of each pass. WHY not a lock: it is read for each actor that is spawned.
+#[derive(Debug)]
+pub struct PerPass<T>([OnceLock<T>; PASSES]);
+
+/// The number of the pass.
+static PASS: AtomicUsize = AtomicUsize::new(0);
+
+impl<T> PerPass<T> {
+    const fn new() -> Self {
+        Self([const { OnceLock::new() }; PASSES])
+    }
+
+    /// Returns the value of this pass.
+    fn now(&self) -> &OnceLock<T> {
+        // Relaxed: stored before the threads of the pass start.
+        &self.0[PASS.load(Ordering::Relaxed)]
+    }
+}
+
+/// A gate that opens in each pass, when as many parts of it as the gate was closed for are done.
 #[derive(Debug)]
 pub struct Gate {
     left: AtomicU64,
     is_wrong: AtomicBool,
-    closed: OnceLock<Moment>,
-    opened: OnceLock<Moment>,
+    closed: PerPass<Moment>,
+    opened: PerPass<Moment>,
     waker: Mutex<Option<Waker>>,
 }
 
@@ -121,17 +143,23 @@ pub struct Gate {
 pub static GATE: Gate = Gate {
     left: AtomicU64::new(0),
     is_wrong: AtomicBool::new(false),
-    closed: OnceLock::new(),
-    opened: OnceLock::new(),
+    closed: PerPass::new(),
+    opened: PerPass::new(),
     waker: Mutex::new(None),
 };
 
 impl Gate {
+    /// Begins pass `pass`, which is less than [`PASSES`].
+    pub fn begin(&self, pass: usize) {
+        // Relaxed: no other thread runs.
+        PASS.store(pass, Ordering::Relaxed);
+    }
+
     /// Closes the gate until `parts` parts are done, of which the first begins now.
     pub fn close(&self, parts: u64) {
         // Relaxed: the messages order it.
         self.left.store(parts, Ordering::Relaxed);
-        self.closed.get_or_init(Moment::now);
+        self.closed.now().get_or_init(Moment::now);
     }
 
     /// Notes that a part is done, and opens the gate with the last one.
@@ -152,16 +180,16 @@ impl Gate {
         }
     }
 
-    /// Returns the moments at which the gate was closed and opened; `None` if it was not, or if
-    /// something was wrong.
+    /// Returns the moments at which the gate was closed and opened in this pass; `None` if it was
+    /// not, or if something was wrong.
     pub fn moments(&self) -> Option<[Moment; 2]> {
-        let moments = [*self.closed.get()?, *self.opened.get()?];
+        let moments = [*self.closed.now().get()?, *self.opened.now().get()?];
         (!self.is_wrong.load(Ordering::Relaxed)).then_some(moments)
     }
 
     #[cold]
     fn open(&self) {
-        self.opened.get_or_init(Moment::now);
+        self.opened.now().get_or_init(Moment::now);
         let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(waker) = &*waker {
             waker.wake_by_ref();
@@ -176,7 +204,7 @@ impl Future for &Gate {
         let mut waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
         *waker = Some(context.waker().clone());
         drop(waker);
-        match self.opened.get() {
+        match self.opened.now().get() {
             Some(_) => Poll::Ready(()),
             None => Poll::Pending,
         }

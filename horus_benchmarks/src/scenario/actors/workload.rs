@@ -1,6 +1,7 @@
 //! The workloads: the actors of each, their messages, and the checks of these. Each runs in a
 //! process of its own.
 
+use std::error::Error;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::measure::memory;
 use crate::measure::tsc::TscClock;
-use crate::transport::actors::{GATE, Player, Runtime};
+use crate::transport::actors::{GATE, PASSES, Player, Runtime};
 
 /// Number of actors of a large ring, as in the benchmark of that name.
 const RING: u64 = 503;
@@ -19,7 +20,7 @@ const PRODUCERS: u64 = 2;
 const PRODUCER_SHIFT: u32 = 32;
 
 /// Number of messages that each actor of the blitz gets.
-pub(super) const BLITZ_MESSAGES: u64 = 10;
+const BLITZ_MESSAGES: u64 = 10;
 
 /// The time for which the timer is calibrated.
 const CALIBRATION: Duration = Duration::from_millis(20);
@@ -63,8 +64,6 @@ pub(super) struct Job {
 /// The results of a process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Measured {
-    /// Number of messages that were handled.
-    pub(super) handled: u64,
     /// The time from the first operation to the last, in nanoseconds.
     pub(super) elapsed_ns: f64,
     /// The same from the first message that was sent; of the blitz.
@@ -73,7 +72,9 @@ pub(super) struct Measured {
     pub(super) total_ns: f64,
     /// The time of each operation, in picoseconds, if they were timed one by one.
     pub(super) calls_ps: Vec<u64>,
-    /// The memory that came with the operations.
+    /// The same as `elapsed_ns`, of the first pass.
+    pub(super) first_ns: f64,
+    /// The memory that came with the operations of the first pass.
     pub(super) grown_bytes: u64,
     pub(super) peak_bytes: u64,
 }
@@ -91,9 +92,22 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs a job in this process.
-pub(super) fn perform<R: Runtime>(job: &Job) -> Result<Measured, Box<dyn std::error::Error>> {
+/// Runs a job in this process. The times are those of the last pass, as the memory of a program
+/// that has run for a while is not new.
+pub(super) fn perform<R: Runtime>(job: &Job) -> Result<Measured, Box<dyn Error>> {
+    let first = perform_once::<R>(job, 0)?;
+    let last = perform_once::<R>(job, PASSES - 1)?;
+    Ok(Measured {
+        first_ns: first.elapsed_ns,
+        grown_bytes: first.grown_bytes,
+        ..last
+    })
+}
+
+fn perform_once<R: Runtime>(job: &Job, pass: usize) -> Result<Measured, Box<dyn Error>> {
     let (count, threads) = (job.operations, job.threads);
+    HANDLED.store(0, Ordering::Relaxed);
+    GATE.begin(pass);
     match job.workload {
         Workload::Create => R::run(threads, move || create::<R>(count)),
         Workload::Tell => R::run(threads, move || tell::<R>(count)),
@@ -109,17 +123,32 @@ pub(super) fn perform<R: Runtime>(job: &Job) -> Result<Measured, Box<dyn std::er
     let [begun, done] = GATE
         .moments()
         .ok_or("a message was lost, or out of order")?;
-    let first = lock(&FIRST_MESSAGE).unwrap_or(begun.at);
+    let handled = HANDLED.load(Ordering::Relaxed);
+    let wanted = job.workload.messages(count);
+    if handled != wanted {
+        return Err(format!("{handled} of {wanted} messages were handled").into());
+    }
+    let first = lock(&FIRST_MESSAGE).take().unwrap_or(begun.at);
     let ns = |from: Instant, to: Instant| to.duration_since(from).as_nanos() as f64;
     Ok(Measured {
-        handled: HANDLED.load(Ordering::Relaxed),
         elapsed_ns: ns(begun.at, done.at),
+        first_ns: 0.0,
         messages_ns: ns(first, done.at),
         total_ns: ns(begun.at, Instant::now()),
         calls_ps: std::mem::take(&mut *lock(&CALLS_PS)),
         grown_bytes: done.rss_bytes.saturating_sub(begun.rss_bytes),
         peak_bytes: memory::peak_bytes(),
     })
+}
+
+impl Workload {
+    /// Returns the number of messages that are handled; of created actors, the number of these.
+    pub(super) const fn messages(self, operations: u64) -> u64 {
+        match self {
+            Self::Blitz => operations * BLITZ_MESSAGES,
+            _ => operations,
+        }
+    }
 }
 
 /// An actor that has nothing to do, with a state of eight bytes.

@@ -1,19 +1,18 @@
 //! Actors of actix. With several threads, each has an arbiter, and actors are dealt out to them.
 
 use std::future::Future;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ::actix::{Actor, Addr, Arbiter, ArbiterHandle, Context, Handler, Message, System};
 
-use super::{GATE, Player, Ran, Runtime};
+use super::{GATE, PerPass, Player, Ran, Runtime};
 
 /// The runtime of actix.
 #[derive(Debug)]
 pub struct Actix;
 
-/// The threads of this process; none, if the actors run on the one that spawns them.
-static ARBITERS: OnceLock<Vec<ArbiterHandle>> = OnceLock::new();
+/// The threads of a pass; none, if the actors run on the one that spawns them.
+static ARBITERS: PerPass<Vec<ArbiterHandle>> = PerPass::new();
 
 /// The number of actors so far.
 static SPAWNED: AtomicUsize = AtomicUsize::new(0);
@@ -45,7 +44,10 @@ impl<P: Player> Handler<Mail<P::Message>> for Seat<P> {
 }
 
 fn next() -> Option<&'static ArbiterHandle> {
-    let arbiters = ARBITERS.get().filter(|arbiters| !arbiters.is_empty())?;
+    let arbiters = ARBITERS
+        .now()
+        .get()
+        .filter(|arbiters| !arbiters.is_empty())?;
     let index = SPAWNED.fetch_add(1, Ordering::Relaxed) % arbiters.len();
     arbiters.get(index)
 }
@@ -57,7 +59,9 @@ impl Runtime for Actix {
         let system = System::new();
         let others = if threads == 1 { 0 } else { threads };
         let arbiters: Vec<_> = (0..others).map(|_| Arbiter::new()).collect();
-        ARBITERS.get_or_init(|| arbiters.iter().map(Arbiter::handle).collect());
+        ARBITERS
+            .now()
+            .get_or_init(|| arbiters.iter().map(Arbiter::handle).collect());
         system.block_on(async {
             let _kept = work();
             (&GATE).await;

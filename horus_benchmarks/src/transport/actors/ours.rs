@@ -2,20 +2,20 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::{Context as Polling, Poll, Wake, Waker};
 use std::time::Duration;
 
 use horus_core::actor::{Actor, Actors, Address, Context, Mailbox, Reply};
 use horus_core::scheduler::{NodeResult, Scheduler};
 
-use super::{GATE, Player, Ran, Runtime};
+use super::{GATE, PerPass, Player, Ran, Runtime};
 
 /// The longest wait for an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
 
-/// The group of this process.
-static ACTORS: OnceLock<Actors> = OnceLock::new();
+/// The group of a pass.
+static ACTORS: PerPass<Actors> = PerPass::new();
 
 /// Our runtime.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl Actor for Task {
 }
 
 fn spawn<A: Actor>(actor: A) -> Address<A::Message> {
-    let actors = ACTORS.get().expect("`run` has made the group");
+    let actors = ACTORS.now().get().expect("`run` has made the group");
     actors.spawn(actor).expect("the group takes actors")
 }
 
@@ -100,7 +100,7 @@ impl Runtime for Ours {
         let mut scheduler = Scheduler::new();
         let actors = scheduler.actors("players").threads(threads);
         let actors = actors.mailbox(Mailbox::unbounded()).build()?;
-        ACTORS.get_or_init(|| actors);
+        ACTORS.now().get_or_init(|| actors);
         let running = scheduler.start()?;
         if threads == 1 {
             let driver = spawn(Driver(Some(work), None));
