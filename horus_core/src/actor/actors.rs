@@ -188,16 +188,16 @@ impl SpawnOptions<'_> {
     ) -> Result<Address<A::Message>, SpawnError> {
         let group = self.group;
         let seat = Seat::new(actor, extras);
-        let address = heap::spawn(Arc::clone(group), seat, self.mailbox.mail());
-        let handle = address.control();
+        let (address, handle) =
+            heap::spawn_with_handle(Arc::clone(group), seat, self.mailbox.mail());
         let closed = || SpawnError::Closed {
             group: group.name().to_owned(),
         };
-        let Some(task) = local::begin_init(&handle) else {
+        let Some(task) = local::begin_init(&address, handle) else {
             return Err(closed());
         };
         task.set_last_worker(group.next_worker());
-        let mut context = WorkerContext::new(group.clock());
+        let mut context = WorkerContext::for_init(group.clock());
         // WHY two: a thing more than `init`, so that the actor is asleep afterwards.
         match task.run(group, &mut context, 2) {
             Ran::More(task) | Ran::Suspended(task) => group.inject(task),
