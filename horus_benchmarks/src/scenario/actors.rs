@@ -81,6 +81,14 @@ impl Workload {
         }
     }
 
+    /// Returns true if a thread that runs no actors has work to do in it.
+    const fn is_driven_from_outside(self) -> bool {
+        matches!(
+            self,
+            Self::Create | Self::Tell | Self::Counting(_) | Self::AskOutside | Self::Blitz
+        )
+    }
+
     /// Returns true if the other runtimes have no such operation.
     const fn is_ours_alone(self) -> bool {
         matches!(self, Self::Counting(2..) | Self::ProducerConsumer(2..))
@@ -186,6 +194,12 @@ impl Benchmark {
         } else {
             &self.cpus[..]
         };
+        // WHY one less: the sender has a CPU of its own, which is our default, too.
+        let threads = match (is_single, workload.is_driven_from_outside()) {
+            (true, _) => 0,
+            (false, true) => cpus.len().saturating_sub(1).max(1),
+            (false, false) => cpus.len(),
+        };
         let count = if workload.is_ours_alone() {
             1
         } else {
@@ -200,7 +214,7 @@ impl Benchmark {
                     workload,
                     operations,
                     cpus: cpus.to_vec(),
-                    threads: cpus.len(),
+                    threads,
                 };
                 all[index].push(
                     self.round(&job)
@@ -208,12 +222,11 @@ impl Benchmark {
                 );
             }
         }
-        let threads = cpus.len() + usize::from(!is_single);
         for (runtime, rounds) in runtimes.iter().zip(&all) {
             let row = row(&format!("{id}/{runtime}"), workload, operations, rounds);
             self.session
                 .report
-                .push(row.with_busy_threads(threads.min(self.cpus.len())), basis);
+                .push(row.with_busy_threads(cpus.len()), basis);
         }
         self.compare(&id, workload, operations, &all);
         Ok(())

@@ -43,9 +43,9 @@ pub trait Runtime: Send + 'static {
     /// An address of a player.
     type Address<P: Player>: Clone + Send + Sync + Unpin + 'static;
 
-    /// Starts with `threads` threads, calls `work`, waits until [`GATE`] opens, and ends all
-    /// actors. With one thread, that one calls `work`; otherwise the calling thread does. The
-    /// result of `work` is kept until the gate opens.
+    /// Starts with `threads` threads, calls `work` on the calling one, waits until [`GATE`] opens,
+    /// and ends all actors. With 0 threads, one thread runs the actors and calls `work`. The result
+    /// of `work` is kept until the gate opens.
     ///
     /// # Errors
     ///

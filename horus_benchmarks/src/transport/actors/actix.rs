@@ -57,8 +57,7 @@ impl Runtime for Actix {
 
     fn run<T: Send + 'static>(threads: usize, work: impl FnOnce() -> T + Send + 'static) -> Ran {
         let system = System::new();
-        let others = if threads == 1 { 0 } else { threads };
-        let arbiters: Vec<_> = (0..others).map(|_| Arbiter::new()).collect();
+        let arbiters: Vec<_> = (0..threads).map(|_| Arbiter::new()).collect();
         ARBITERS
             .now()
             .get_or_init(|| arbiters.iter().map(Arbiter::handle).collect());

@@ -98,11 +98,11 @@ impl Runtime for Ours {
 
     fn run<T: Send + 'static>(threads: usize, work: impl FnOnce() -> T + Send + 'static) -> Ran {
         let mut scheduler = Scheduler::new();
-        let actors = scheduler.actors("players").threads(threads);
+        let actors = scheduler.actors("players").threads(threads.max(1));
         let actors = actors.mailbox(Mailbox::unbounded()).build()?;
         ACTORS.now().get_or_init(|| actors);
         let running = scheduler.start()?;
-        if threads == 1 {
+        if threads == 0 {
             let driver = spawn(Driver(Some(work), None));
             driver.tell(())?;
             pollster::block_on(&GATE);

@@ -15,7 +15,7 @@ type Mail<M> = super::Mail<M, oneshot::Sender<u64>>;
 
 /// Runs `work` and waits, on a runtime of tokio; the actors of other crates run on it too.
 pub(super) fn block_on<T: Send + 'static>(threads: usize, work: impl FnOnce() -> T) -> Ran {
-    let runtime = if threads == 1 {
+    let runtime = if threads == 0 {
         Builder::new_current_thread().build()?
     } else {
         Builder::new_multi_thread()
