@@ -91,7 +91,9 @@ lint: lint-tools ## checks formatting, lints, documentation and, with cargo-deny
 	$(CARGO) fmt --all --check
 	.ci/mutants --check
 	@$(HAS_LIBCLANG) || echo "SKIP clippy with iceoryx2: $(NO_LIBCLANG)"
-	$(CARGO) clippy --workspace --all-targets --features "$(FEATURES)" --locked -- -D warnings
+	@# With the runtimes that actors are compared with, which no test needs.
+	$(CARGO) clippy --workspace --all-targets --features "$(FEATURES),horus_benchmarks/actor_peers" \
+		--locked -- -D warnings
 	$(CARGO) clippy -p horus_core --all-targets --no-default-features --locked -- -D warnings
 	$(CARGO) clippy -p horus_py --no-default-features --locked -- -D warnings
 	for crate in $(CRATES); do $(CARGO) check -p $$crate --locked || exit 1; done

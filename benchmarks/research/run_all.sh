@@ -109,14 +109,14 @@ run() {
     note "$name" "$result" $((SECONDS - begin))
 }
 
-# Builds all programs for release: with iceoryx2 for comparison, where it can be built.
+# Builds all programs for release: with what they compare with, where it can be built.
 build() {
     local options=(build --release --locked -p horus_benchmarks --bins)
     cd "$root"
-    if ! "$cargo" "${options[@]}" --features iceoryx2; then
+    if ! "$cargo" "${options[@]}" --features iceoryx2,actor_peers; then
         printf 'run_all.sh: iceoryx2 cannot be built (it needs libclang: apt-get install ' >&2
         printf 'libclang-dev); going on without it\n' >&2
-        "$cargo" "${options[@]}"
+        "$cargo" "${options[@]}" --features actor_peers
     fi
     bin_dir=${CARGO_TARGET_DIR:-$root/target}/release
 }

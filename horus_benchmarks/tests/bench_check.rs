@@ -4,6 +4,8 @@
 
 use horus_testing as _;
 
+#[path = "bench_check/actors.rs"]
+mod actors;
 #[path = "bench_check/common.rs"]
 mod common;
 #[path = "bench_check/paths.rs"]

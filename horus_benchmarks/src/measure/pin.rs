@@ -109,6 +109,21 @@ pub fn pin_current_thread(cpu: usize) -> Result<(), PinError> {
     })
 }
 
+/// Lets the calling thread, and the threads that it starts from now on, run on all of `cpus`.
+pub fn allow_cpus(cpus: &[usize]) -> io::Result<()> {
+    // SAFETY: `cpu_set_t` is an array of integers, for which all zeroes is a valid value.
+    let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
+    for &cpu in cpus.iter().filter(|&&cpu| cpu < libc::CPU_SETSIZE as usize) {
+        // SAFETY: `cpu` is below CPU_SETSIZE, so the bit is inside `set`.
+        unsafe { libc::CPU_SET(cpu, &mut set) };
+    }
+    // SAFETY: the size is that of `set`, which the kernel reads.
+    match unsafe { libc::sched_setaffinity(0, mem::size_of::<libc::cpu_set_t>(), &set) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Parses a CPU list as the kernel writes it, such as `0-3,8,10-11`. Parts that are not numbers are
 /// ignored.
 pub fn parse_cpu_list(list: &str) -> Vec<usize> {

@@ -28,6 +28,12 @@ figures! {
     drift_ticks: f64,
     /// Percentage of the time in which no thread could have begun within 20 microseconds.
     stalled_percent: f64,
+    /// Time of an operation in a process whose memory is new, in nanoseconds: median of the rounds.
+    first_ns: f64,
+    /// Memory that came with each actor, in bytes: median of the rounds.
+    bytes_each: f64,
+    /// Largest resident memory of the process, in MiB: median of the rounds.
+    peak_mib: f64,
     /// Number of nodes replaced per second: median of the rounds.
     swaps_per_s: f64,
     /// Standard deviation of all samples, in nanoseconds.

@@ -21,6 +21,12 @@ enum Goal {
     RatioMax(f64),
     /// Maximum median, in nanoseconds.
     NsMax(f64),
+    /// Maximum mean, in nanoseconds.
+    MeanNsMax(f64),
+    /// Maximum memory of an actor, in bytes.
+    BytesEachMax(f64),
+    /// Maximum memory of the process, in MiB.
+    PeakMibMax(f64),
     /// Minimum number of messages per second.
     RateMin(f64),
     /// Maximum time for each node of a scheduler, in nanoseconds.
@@ -39,7 +45,10 @@ enum Goal {
 /// and the 95 % interval.
 pub const RATIOS: &str = "ratio_to";
 
-const GOALS: [(&str, Goal); 26] = [
+/// In that group, the memory of the runtime of actors that needs the least, except ours.
+pub const BEST_PEER: &str = "memory of the best peer";
+
+const GOALS: [(&str, Goal); 58] = [
     ("one_way/same_thread/spsc_shm/16B", Goal::NsMax(10.0)),
     ("one_way/same_thread/fanout_shm/16B", Goal::NsMax(10.0)),
     ("one_way/same_thread/topic/16B", Goal::NsMax(10.0)),
@@ -75,6 +84,38 @@ const GOALS: [(&str, Goal); 26] = [
     ("lateness/1kHz/awake", Goal::CpuPercentMax(8.0)),
     ("lateness/1kHz/awake", Goal::DriftMax(1.0)),
     ("event/wake/16B", Goal::TimesRowMax("wakeup/futex", 2.0)),
+    ("thread_ring/st/ours", Goal::NsMax(40.0)),
+    ("thread_ring/mt/ours", Goal::NsMax(40.0)),
+    ("ping_pong/st/ours", Goal::NsMax(40.0)),
+    ("ping_pong/mt/ours", Goal::NsMax(40.0)),
+    ("parallel_ring/st/ours", Goal::NsMax(25.0)),
+    ("parallel_ring/mt/ours", Goal::NsMax(20.0)),
+    ("tell/st/ours", Goal::NsMax(30.0)),
+    ("tell/mt/ours", Goal::NsMax(50.0)),
+    ("ask/st/ours", Goal::NsMax(80.0)),
+    ("ask/mt/ours", Goal::NsMax(150.0)),
+    ("ask_outside/mt/ours", Goal::NsMax(250.0)),
+    ("ask_outside/mt/ours", Goal::MeanNsMax(500.0)),
+    ("create/st/ours", Goal::NsMax(120.0)),
+    ("create/st/ours", Goal::BytesEachMax(150.0)),
+    ("create/mt/ours", Goal::NsMax(120.0)),
+    ("create/mt/ours", Goal::BytesEachMax(150.0)),
+    ("counting/st/ours", Goal::NsMax(25.0)),
+    ("counting/mt/ours", Goal::NsMax(40.0)),
+    ("counting_all/st/ours", Goal::NsMax(15.0)),
+    ("counting_all/mt/ours", Goal::NsMax(25.0)),
+    ("producer_consumer/st/ours", Goal::NsMax(25.0)),
+    ("producer_consumer/mt/ours", Goal::NsMax(40.0)),
+    ("producer_consumer_all/st/ours", Goal::NsMax(15.0)),
+    ("producer_consumer_all/mt/ours", Goal::NsMax(25.0)),
+    ("blitz/st/ours", Goal::RateMin(12e6)),
+    ("blitz/st/ours", Goal::NsMax(110e6)),
+    ("blitz/st/ours", Goal::PeakMibMax(80.0)),
+    ("blitz/st/ours", Goal::TimesRowMax(BEST_PEER, 0.7)),
+    ("blitz/mt/ours", Goal::RateMin(12e6)),
+    ("blitz/mt/ours", Goal::NsMax(110e6)),
+    ("blitz/mt/ours", Goal::PeakMibMax(80.0)),
+    ("blitz/mt/ours", Goal::TimesRowMax(BEST_PEER, 0.7)),
 ];
 
 /// The row with the percentage of time in which a CPU runs no thread at all.
@@ -200,6 +241,30 @@ fn judge(goal: Goal, row: &Row) -> Option<[String; 3]> {
                 format!("< {max:.0} ns"),
                 format!("{p50:.2} ns"),
                 word(p50 < max),
+            ]
+        }
+        Goal::MeanNsMax(max) => {
+            let mean = row.ns?.mean;
+            [
+                format!("mean < {max:.0} ns"),
+                format!("{mean:.1} ns"),
+                word(mean < max),
+            ]
+        }
+        Goal::BytesEachMax(max) => {
+            let bytes = row.figures.bytes_each?;
+            [
+                format!("<= {max:.0} B each"),
+                format!("{bytes:.1} B"),
+                word(bytes <= max),
+            ]
+        }
+        Goal::PeakMibMax(max) => {
+            let mib = row.figures.peak_mib?;
+            [
+                format!("<= {max:.0} MiB"),
+                format!("{mib:.1} MiB"),
+                word(mib <= max),
             ]
         }
         Goal::NsPerNodeMax(max) => {

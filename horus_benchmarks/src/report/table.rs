@@ -19,7 +19,7 @@ x floor: median over alternating rounds of the ratio of medians to the two-line 
 x theirs: their time by ours, or our rate by theirs, median over rounds: ours is ahead above 1.";
 
 /// The columns: a heading, and a template that is filled from the row.
-const COLUMNS: [(&str, &str); 33] = [
+const COLUMNS: [(&str, &str); 36] = [
     ("id", "{/id}"),
     ("sent", "{/sent}"),
     ("lost", "{/lost}"),
@@ -38,6 +38,9 @@ const COLUMNS: [(&str, &str); 33] = [
     ("misses", "{/deadline_misses}"),
     ("ns/node", "{/ns_per_node:ns}"),
     ("swaps/s", "{/swaps_per_s:k}"),
+    ("new memory", "{/first_ns:ns}"),
+    ("bytes each", "{/bytes_each:0}"),
+    ("peak MiB", "{/peak_mib:0}"),
     ("CPU %", "{/cpu_percent:2}"),
     ("stalled %", "{/stalled_percent:2}"),
     ("drift", "{/drift_ticks:signed}"),

@@ -25,7 +25,7 @@ impl Measure {
 }
 
 /// The minimum ratio of a row, for ids that begin with the given text; the first match counts.
-const GOALS: [(&str, f64); 29] = [
+const GOALS: [(&str, f64); 44] = [
     ("vs_iceoryx2/same_thread/16B", 20.0),
     ("vs_iceoryx2/cross_thread/16B", 3.5),
     ("vs_iceoryx2/cross_process/16B", 3.5),
@@ -56,6 +56,21 @@ const GOALS: [(&str, f64); 29] = [
     ("vs_udp/topic/latency/32B", 10.0),
     ("vs_udp/topic/throughput/8B", 10.0),
     ("vs_udp/topic/throughput/32B", 10.0),
+    ("vs_best_peer/create/", 2.9),
+    ("vs_best_peer/tell/st", 2.0),
+    ("vs_best_peer/tell/mt", 1.4),
+    ("vs_best_peer/ask/st", 5.0),
+    ("vs_best_peer/ask/mt", 2.9),
+    ("vs_best_peer/ask_outside/", 5.0),
+    ("vs_best_peer/thread_ring/", 2.9),
+    ("vs_best_peer/ping_pong/", 2.9),
+    ("vs_best_peer/parallel_ring/", 2.0),
+    ("vs_best_peer/counting/", 2.0),
+    ("vs_best_peer/producer_consumer/", 2.0),
+    ("vs_best_peer/blitz/st/throughput", 0.65),
+    ("vs_best_peer/blitz/mt/throughput", 1.5),
+    ("vs_best_peer/blitz/st/all", 1.7),
+    ("vs_best_peer/blitz/mt/all", 1.7),
 ];
 
 /// Makes a row from figures that were measured in adjacent rounds: `ours` and `theirs`, one for
@@ -100,7 +115,7 @@ pub(crate) fn judge(row: &Row) -> Option<[String; 3]> {
     let [low, high] = interval;
     let measured = format!("{found:.2} [{low:.2}, {high:.2}]");
     Some([
-        format!(">= {min:.1} x theirs"),
+        format!(">= {min:?} x theirs"),
         measured,
         format!("{word}{ahead}"),
     ])

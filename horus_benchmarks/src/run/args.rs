@@ -18,6 +18,7 @@ Options:
   --cpus A,B        CPUs of the two ends (default: two cores, else what there is)
   --filter SUBSTR   only rows whose id contains SUBSTR
   --duration S      seconds that each transport is measured, where a benchmark goes by time
+  --runtime A,B     runtimes of actors, where a benchmark compares them (default: all built in)
   --help            this text";
 
 /// The command line of a benchmark.
@@ -35,6 +36,8 @@ pub struct Args {
     pub filter: Option<String>,
     /// The duration for each transport, if not the default.
     pub duration: Option<Duration>,
+    /// The runtimes of actors, if not all.
+    pub runtimes: Option<Vec<String>>,
 }
 
 /// An error in a command line.
@@ -86,6 +89,10 @@ impl Args {
                 "--samples" => args.samples = Some(positive("--samples", value("--samples")?)?),
                 "--cpus" => args.cpus = Some(cpu_pair(value("--cpus")?)?),
                 "--duration" => args.duration = Some(seconds(value("--duration")?)?),
+                "--runtime" => {
+                    let names = value("--runtime")?;
+                    args.runtimes = Some(names.split(',').map(str::to_owned).collect());
+                }
                 "--filter" => args.filter = Some(value("--filter")?),
                 _ => return Err(ArgsError::Unknown(argument)),
             }

@@ -1,6 +1,7 @@
 //! The measurements: each scenario drives transports and makes rows of a report. No other module
 //! imports this one.
 
+pub mod actors;
 pub mod comparison;
 pub mod determinism;
 pub mod entry;

@@ -1,6 +1,7 @@
 //! The carriers of messages: endpoints of ours and of other libraries, and how two sides meet. This
 //! module imports only `measure` and `run`, and makes no rows of reports.
 
+pub mod actors;
 pub mod carrier;
 mod channels;
 pub mod connection;

@@ -11,7 +11,7 @@ fn parse(line: &str) -> Result<Option<Args>, ArgsError> {
 #[test]
 fn every_option_is_understood() {
     let line = "--quick --json out.json --rounds 25 --samples 1000 --cpus 2,3 --filter floor/ \
-        --duration 2.5";
+        --duration 2.5 --runtime ours,tokio";
     let wanted = Args {
         quick: true,
         json: Some("out.json".into()),
@@ -20,6 +20,7 @@ fn every_option_is_understood() {
         cpus: Some((2, 3)),
         filter: Some("floor/".to_owned()),
         duration: Some(Duration::from_millis(2500)),
+        runtimes: Some(vec!["ours".to_owned(), "tokio".to_owned()]),
     };
     assert_eq!(parse(line), Ok(Some(wanted)));
     assert_eq!(parse(""), Ok(Some(Args::default())));

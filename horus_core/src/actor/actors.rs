@@ -213,16 +213,16 @@ impl<'a> SpawnOptions<'a> {
             extras.safe = safe;
         }
         let seat = Seat::new(actor, extras.map(Box::new));
-        let address = heap::spawn(Arc::clone(group), seat, self.mailbox.mail());
-        let handle = address.control();
+        let (address, handle) =
+            heap::spawn_with_handle(Arc::clone(group), seat, self.mailbox.mail());
         let closed = || SpawnError::Closed {
             group: group.name().to_owned(),
         };
-        let Some(task) = local::begin_init(&handle) else {
+        let Some(task) = local::begin_init(&address, handle) else {
             return Err(closed());
         };
         task.set_last_worker(group.next_worker());
-        let mut context = WorkerContext::new(&group.clock());
+        let mut context = WorkerContext::for_init(&group.clock());
         // WHY two: a thing more than `init`, so that the actor is asleep afterwards.
         match task.run(group, &mut context, 2) {
             Ran::More(task) | Ran::Suspended(task) => group.inject(task),
@@ -239,7 +239,7 @@ impl<'a> SpawnOptions<'a> {
         }
         if let Some(state) = safe_state {
             let label = self.label.map(str::to_owned);
-            group.safety.add(handle, state, label);
+            group.safety.add(address.control(), state, label);
         }
         Ok(Address::of(address))
     }

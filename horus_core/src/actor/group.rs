@@ -36,8 +36,8 @@ pub(crate) const THREADS_MAX: usize = WORKERS_MAX;
 /// A thing that an actor gets in its mailbox besides messages.
 #[derive(Debug)]
 pub(crate) enum Control {
-    /// The actor has to be initialised.
-    Init,
+    /// The actor has to be initialised, and added to the members of its group.
+    Init(ControlHandle<ActorGroup>),
     /// The actor has to be restarted, if that was not done before a message.
     Restart,
     /// The actor has to end.
@@ -157,6 +157,11 @@ impl heap::Group for ActorGroup {
 
     fn rooms(&self) -> &Rooms {
         &self.rooms
+    }
+
+    #[inline]
+    fn looks_again(&self, worker: &mut WorkerContext) -> bool {
+        worker.looks_again(local::has_work)
     }
 }
 

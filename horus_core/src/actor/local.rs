@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use horus_shm::internals::heap::{ControlHandle, Worker};
+use horus_shm::internals::heap::{Address, ControlHandle, Worker};
 
 use crate::actor::group::{ActorGroup, Control, Task};
 
@@ -91,6 +91,11 @@ pub(crate) fn with<R>(act: impl FnOnce(&mut Local) -> R) -> Option<R> {
     LOCAL.with_borrow_mut(|local| local.as_mut().map(act))
 }
 
+/// Returns true if the worker of the calling thread has an actor to run, or if there is none.
+pub(crate) fn has_work() -> bool {
+    with(|local| local.worker.has_own()).unwrap_or(true)
+}
+
 /// Gives `task` to the worker of the calling thread, if that is one of `group`; returns it
 /// otherwise.
 #[inline]
@@ -114,18 +119,39 @@ pub(crate) fn schedule(group: &ActorGroup, task: Task) -> Option<Task> {
 }
 
 /// Wakes a new actor to be initialised, and returns its task: the caller runs it.
-pub(crate) fn begin_init(handle: &ControlHandle<ActorGroup>) -> Option<Task> {
-    let before = SPAWNING.replace(handle.id());
+pub(crate) fn begin_init<M: Send + 'static>(
+    address: &Address<M, ActorGroup>,
+    handle: ControlHandle<ActorGroup>,
+) -> Option<Task> {
+    let before = SPAWNING.replace(address.id());
     // WHY ignored: nobody else knows the actor, so it has not ended.
-    let _ = handle.send(Control::Init);
+    let _ = address.send_control(Control::Init(handle));
     SPAWNING.set(before);
     SPAWNED.take()
 }
 
 impl Local {
-    /// Takes the next task of this worker's own queues.
+    /// Takes the next task of this worker's own queues, to run it; `has_timers` is true if there is
+    /// a timer, which another worker has to keep meanwhile.
     #[inline]
-    pub(crate) fn next(&mut self, now_ns: u64) -> Option<Task> {
+    pub(crate) fn next(&mut self, now_ns: u64, has_timers: bool) -> Option<Task> {
+        let task = self.find(now_ns)?;
+        self.begin(has_timers);
+        Some(task)
+    }
+
+    /// Begins an activation.
+    #[inline]
+    pub(crate) fn begin(&mut self, has_timers: bool) {
+        self.worker.begin_activation();
+        // WHY: if the handler does not return, another thread has to keep the timers.
+        if has_timers {
+            self.worker.need_watcher();
+        }
+    }
+
+    #[inline]
+    fn find(&mut self, now_ns: u64) -> Option<Task> {
         self.activations += 1;
         if self.activations >= LOOK_ACTIVATIONS || now_ns.saturating_sub(self.looked_ns) >= LOOK_NS
         {

@@ -1,6 +1,6 @@
 //! An actor in its cell: calls its methods, and applies its failure policy.
 
-use horus_shm::internals::heap::{Behaviour, End, Event, Flow, Panic, Turn};
+use horus_shm::internals::heap::{Behaviour, ControlHandle, End, Event, Flow, Panic, Turn};
 
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
@@ -106,6 +106,7 @@ impl<A: Actor> Seat<A> {
         }
     }
 
+    #[inline(always)]
     fn handle_message(
         &mut self,
         message: A::Message,
@@ -115,7 +116,7 @@ impl<A: Actor> Seat<A> {
     }
 
     /// Calls a handler, and applies the failure policy if it fails.
-    #[inline]
+    #[inline(always)]
     fn act(
         &mut self,
         turn: &mut Turn<'_, A::Message, ActorGroup>,
@@ -211,7 +212,7 @@ impl<A: Actor> Seat<A> {
             return Flow::Continue;
         }
         match control {
-            Control::Init => self.begin(turn),
+            Control::Init(handle) => self.begin(handle, turn),
             Control::Restart | Control::Visit => Flow::Continue,
             Control::End => Flow::Stop,
             Control::Swap(request) => self.swap(request, turn),
@@ -229,8 +230,12 @@ impl<A: Actor> Seat<A> {
     }
 
     /// Initialises the actor for the first time, on the thread that spawns it.
-    fn begin(&mut self, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Flow {
-        let Some(number) = turn.group().add_member(turn.control()) else {
+    fn begin(
+        &mut self,
+        handle: ControlHandle<ActorGroup>,
+        turn: &mut Turn<'_, A::Message, ActorGroup>,
+    ) -> Flow {
+        let Some(number) = turn.group().add_member(handle) else {
             turn.worker().is_refused = true;
             return Flow::Stop;
         };

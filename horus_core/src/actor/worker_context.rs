@@ -15,6 +15,27 @@ const SLOW_HANDLER_NS: u64 = 5_000;
 /// Largest number of messages between two readings of the clock.
 const STRIDE_MAX: u32 = 16;
 
+/// Time for which an actor without mail is not put to sleep, if nothing else is to be done.
+///
+/// WHY: a message that comes meanwhile needs no wake, and what streams in is one batch.
+const LINGER_NS: u64 = 2_000;
+
+/// Largest number of occasions to linger that are left out after one in vain.
+const SKIPPED_MAX: u32 = 1023;
+
+/// The state of the wait for another message of the same actor.
+#[derive(Debug, Default)]
+struct Linger {
+    /// The end of the present one; 0 if there is none.
+    end_ns: u64,
+    /// Number of messages that were handled before it.
+    handled: u32,
+    /// Number of occasions that are left out from now on.
+    skipped: u32,
+    /// That number after the last one in vain.
+    last_skipped: u32,
+}
+
 /// The part of a worker that handlers use.
 #[derive(Debug)]
 pub(crate) struct WorkerContext {
@@ -26,6 +47,7 @@ pub(crate) struct WorkerContext {
     /// Number of messages until the clock is read.
     until_clock: u32,
     stride: u32,
+    linger: Linger,
     /// True if the address of an actor was given out in its `init`.
     pub(crate) has_given_address: bool,
     /// True if the group took no more actors.
@@ -49,6 +71,7 @@ impl WorkerContext {
             handled: 0,
             until_clock: 1,
             stride: 1,
+            linger: Linger::default(),
             has_given_address: false,
             is_refused: false,
             init_error: None,
@@ -58,16 +81,34 @@ impl WorkerContext {
         }
     }
 
+    /// Returns the context of a thread that runs an actor only to initialise it.
+    pub(crate) fn for_init(clock: &Clock) -> Self {
+        let mut context = Self::new(clock);
+        context.linger.skipped = u32::MAX;
+        context
+    }
+
     /// Begins an activation.
     #[inline]
     pub(crate) const fn begin(&mut self, now_ns: u64) {
         self.begin_ns = now_ns;
         self.handled = 0;
+        self.linger.end_ns = 0;
+        if now_ns > self.last_ns {
+            self.last_ns = now_ns;
+        }
+    }
+
+    /// Lets the clock be read after the next message.
+    #[inline]
+    pub(crate) const fn read_soon(&mut self) {
         self.until_clock = 1;
         self.stride = 1;
     }
 
     /// Counts a message that was handled; says if the activation goes on.
+    ///
+    /// WHY the clock is not read each time: it would be a sixth of the time of a message.
     #[inline]
     pub(crate) fn count_message(&mut self) -> Flow {
         self.handled += 1;
@@ -75,27 +116,67 @@ impl WorkerContext {
         if self.until_clock > 0 {
             return Flow::Continue;
         }
-        self.last_ns = self.clock.now_ns();
-        let lasted_ns = self.last_ns.saturating_sub(self.begin_ns);
-        // WHY doubled: the first messages say whether the handler is slow.
-        self.stride = if lasted_ns > u64::from(self.handled) * SLOW_HANDLER_NS {
+        self.read_clock()
+    }
+
+    fn read_clock(&mut self) -> Flow {
+        let now_ns = self.clock.now_ns();
+        let lasted_ns = now_ns.saturating_sub(self.last_ns);
+        self.last_ns = now_ns;
+        // WHY doubled: the first messages say whether the handlers are slow.
+        self.stride = if lasted_ns > u64::from(self.stride) * SLOW_HANDLER_NS {
             1
         } else {
             (self.stride * 2).min(STRIDE_MAX)
         };
         self.until_clock = self.stride;
-        if lasted_ns >= ACTIVATION_NS {
+        if now_ns.saturating_sub(self.begin_ns) >= ACTIVATION_NS {
             Flow::Yield
         } else {
             Flow::Continue
         }
     }
 
-    /// Ends an activation. Returns the present time, and the number of messages that were handled.
+    /// Returns true if an actor without mail shall be looked at again before it is put to sleep.
+    /// `has_work` tells if the worker has another actor to run.
+    #[inline]
+    pub(crate) fn looks_again(&mut self, has_work: impl FnOnce() -> bool) -> bool {
+        if self.linger.skipped > 0 {
+            self.linger.skipped -= 1;
+            return false;
+        }
+        self.linger(has_work)
+    }
+
+    #[cold]
+    fn linger(&mut self, has_work: impl FnOnce() -> bool) -> bool {
+        let now_ns = self.clock.now_ns();
+        let linger = &mut self.linger;
+        let has_begun = linger.end_ns != 0;
+        if has_begun && linger.handled != self.handled {
+            linger.last_skipped = 0;
+        }
+        let is_in_vain = has_begun && linger.handled == self.handled && now_ns >= linger.end_ns;
+        if is_in_vain || has_work() {
+            // WHY ever more seldom: a program may never send a message so soon.
+            linger.last_skipped = (2 * linger.last_skipped + 1).min(SKIPPED_MAX);
+            linger.skipped = linger.last_skipped;
+            linger.end_ns = 0;
+            return false;
+        }
+        if !has_begun || linger.handled != self.handled {
+            linger.handled = self.handled;
+            linger.end_ns = now_ns.saturating_add(LINGER_NS);
+        }
+        true
+    }
+
+    /// Ends an activation. Returns the time of the last reading, up to [`STRIDE_MAX`] messages ago,
+    /// and the number of messages that were handled.
     #[inline]
     pub(crate) fn end(&mut self) -> (u64, u32) {
-        // WHY not always: the clock was read after the last message, if there were few.
-        if self.handled == 0 || self.until_clock != self.stride {
+        // WHY: anything else than a message may take long.
+        if self.handled == 0 {
             self.last_ns = self.clock.now_ns();
         }
         (self.last_ns, self.handled)
@@ -134,16 +215,72 @@ mod tests {
     }
 
     #[test]
-    fn an_activation_ends_at_the_present_time() {
+    fn an_actor_lingers_ever_more_seldom_unless_that_pays_off() {
+        let mut context = WorkerContext::new(&Clock::simulated(1));
+        let mut now_ns = 1;
+        // Returns true if an activation lingers; a message comes meanwhile, or none.
+        let mut activation = |context: &mut WorkerContext, comes: bool| {
+            context.begin(now_ns);
+            context.count_message();
+            let lingers = context.looks_again(|| false);
+            if lingers && comes {
+                context.count_message();
+                assert!(
+                    context.looks_again(|| false),
+                    "the next one is waited for, too"
+                );
+            }
+            if lingers {
+                assert!(context.looks_again(|| false), "the time is not over");
+                now_ns += LINGER_NS;
+                context.clock.set(now_ns);
+                assert!(!context.looks_again(|| false), "the time is over");
+            }
+            lingers
+        };
+        let mut lingered = Vec::new();
+        for index in 0..12 {
+            if activation(&mut context, false) {
+                lingered.push(index);
+            }
+        }
+        assert_eq!(lingered, [0, 2, 6]);
+        while !activation(&mut context, true) {}
+        assert!(!activation(&mut context, true), "the last one was in vain");
+        assert!(activation(&mut context, false));
+        context.linger = Linger::default();
+        context.begin(now_ns);
+        assert!(
+            !context.looks_again(|| true),
+            "there is another actor to run"
+        );
+    }
+
+    #[test]
+    fn the_clock_is_read_once_for_some_fast_messages() {
         let mut context = WorkerContext::new(&Clock::simulated(0));
         context.begin(0);
         context.clock.set(70);
         assert_eq!(context.end(), (70, 0));
-        context.begin(70);
-        for (now_ns, handled) in [(80, 1), (90, 2), (95, 3)] {
-            context.clock.set(now_ns);
+        // Each message is an activation of its own.
+        let mut readings = 0;
+        for message in 1..=100 {
+            let before = context.last_ns;
+            context.begin(before);
+            context.clock.set(70 + message * 100);
             assert_eq!(context.count_message(), Flow::Continue);
-            assert_eq!(context.end(), (now_ns, handled));
+            assert_eq!(context.end().1, 1);
+            readings += u32::from(context.last_ns != before);
         }
+        assert_eq!(readings, 4 + (100 - 15) / STRIDE_MAX);
+        // A slow one is noticed by the next reading, and the clock is read each time from then on.
+        for message in 1..=u64::from(2 * STRIDE_MAX) {
+            context.clock.set(1_000_000 * message);
+            context.count_message();
+        }
+        assert_eq!(context.last_ns, 1_000_000 * u64::from(2 * STRIDE_MAX));
+        context.begin(u64::MAX);
+        context.read_soon();
+        assert_eq!(context.until_clock, 1);
     }
 }

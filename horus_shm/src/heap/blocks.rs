@@ -257,7 +257,11 @@ impl<T> Envelope<T> {
     #[inline(always)]
     #[must_use]
     pub fn new(value: T) -> Self {
+        // WHY: a value that were dropped if `take` panicked would need an address, and be written
+        // there before it is copied.
+        let value = ManuallyDrop::new(value);
         let block = take(Self::CLASS);
+        let value = ManuallyDrop::into_inner(value);
         if Self::IS_BOXED {
             let content = Box::into_raw(Box::new(value));
             // SAFETY: the block is large enough for a box, aligned, and this thread's.

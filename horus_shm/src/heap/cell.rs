@@ -453,11 +453,30 @@ pub fn spawn<B: Behaviour<G>, G: Group>(
     behaviour: B,
     mail: Mail,
 ) -> Address<B::Message, G> {
+    Address::of(make(group, behaviour, mail, Holders::one()))
+}
+
+/// Makes an actor as [`spawn`] does. Returns also a handle, without the cost of a further hold.
+pub fn spawn_with_handle<B: Behaviour<G>, G: Group>(
+    group: Arc<G>,
+    behaviour: B,
+    mail: Mail,
+) -> (Address<B::Message, G>, ControlHandle<G>) {
+    let cell = make(group, behaviour, mail, Holders::one_and_a_hold());
+    (Address::of(cell), ControlHandle::of(cell))
+}
+
+fn make<B: Behaviour<G>, G: Group>(
+    group: Arc<G>,
+    behaviour: B,
+    mail: Mail,
+    holders: Holders<AtomicU64>,
+) -> Place<G> {
     let cell = Cell {
         header: Header {
             word: AtomicU64::new(mailbox::NEW),
             slot: AtomicU64::new(0),
-            holders: Holders::one(),
+            holders,
             table: &Cell::<B, G>::TABLE,
             group,
             injector_link: AtomicPtr::new(core::ptr::null_mut()),
@@ -479,7 +498,7 @@ pub fn spawn<B: Behaviour<G>, G: Group>(
     let place = memory.cast::<Cell<B, G>>();
     // SAFETY: just allocated with the layout of a cell.
     unsafe { place.write(cell) };
-    Address::of(Place(place.cast()))
+    Place(place.cast())
 }
 
 /// Calls `drop`, and returns true if it panicked. The panic's payload is leaked, as its drop could

@@ -33,7 +33,7 @@ pub use answer::{Answer, AnswerError, NoAnswer, Reply, answer};
 pub use blocks::{Envelope, RESERVED_MAX, reserve};
 pub use cell::{
     Address, Behaviour, ControlHandle, End, Event, Flow, Group, Header, Mail, Panic, Ran, Refusal,
-    Rooms, Runnable, Sent, Turn, WaitRefusal, WeakAddress, spawn,
+    Rooms, Runnable, Sent, Turn, WaitRefusal, WeakAddress, spawn, spawn_with_handle,
 };
 pub use injector::Queued;
 pub use lane::{Handling, Move, Share};

@@ -259,7 +259,7 @@ fn remaining<T: Queued>(queue: &Queue<T>) -> Option<*mut T> {
     }
     if entry.is_null() {
         // SAFETY: this thread acts as the owner.
-        return run_queue::take_lifo(queue).or_else(|| unsafe { run_queue::pop(queue) });
+        return run_queue::take_lifo(queue, false).or_else(|| unsafe { run_queue::pop(queue) });
     }
     Some(entry)
 }

@@ -136,10 +136,21 @@ impl<E: Entry> Worker<E> {
     /// Takes the entry that is the next one to run.
     #[inline]
     pub fn pop_next(&mut self) -> Option<E> {
-        let entry = run_queue::take_lifo(self.queue())?;
+        let entry = run_queue::take_lifo(self.queue(), self.has_peers())?;
         self.end_search();
         // SAFETY: taken out of the queue.
         Some(unsafe { handle(entry) })
+    }
+
+    /// Returns true if this worker has an entry: the next one, one in the ring, or one that was sent
+    /// to it.
+    #[inline]
+    #[must_use]
+    pub fn has_own(&self) -> bool {
+        let queue = self.queue();
+        // Relaxed: only a hint, for the owner.
+        let has_next = !RunQueueMemory::lifo_slot(queue).get().is_null();
+        has_next || !run_queue::is_empty(queue) || !injector::is_empty(queue)
     }
 
     /// Takes the oldest entry of the ring.

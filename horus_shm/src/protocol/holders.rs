@@ -43,6 +43,12 @@ impl Holders<AtomicU64> {
     pub const fn one() -> Self {
         Self::new(AtomicU64::new(Self::FIRST))
     }
+
+    /// Returns the same, with the hold of a handle.
+    #[must_use]
+    pub const fn one_and_a_hold() -> Self {
+        Self::new(AtomicU64::new(Self::FIRST + HOLD))
+    }
 }
 
 impl<W> Holders<W> {

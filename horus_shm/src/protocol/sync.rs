@@ -210,7 +210,7 @@ pub mod edge {
     /// ORDERING(stolen): Acquire load of the heads by the owner. Pairs with [`STOLEN_FREE`].
     pub const STOLEN_SEE: Edge = Edge::new("stolen/see", Ordering::Acquire);
 
-    /// ORDERING(lifo): Release exchange that fills a `lifo_slot`. Pairs with [`LIFO_STEAL`]: a
+    /// ORDERING(lifo): Release of the entry that fills a `lifo_slot`. Pairs with [`LIFO_STEAL`]: a
     /// thief that takes the entry sees what it points to.
     pub const LIFO_PUT: Edge = Edge::new("lifo/put", Ordering::Release);
     /// ORDERING(lifo): Acquire exchange of a thief that empties a `lifo_slot`. Pairs with

@@ -90,7 +90,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
         }
         let header = self.header();
         if header.capacity == LATEST {
-            return self.replace(message);
+            return self.replace(Envelope::new(message));
         }
         if let Some(refused) = self.refusal() {
             return Err(Refusal::of(refused, message));
@@ -177,7 +177,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
         if header.capacity == LATEST {
             let latest = messages.last().unwrap_or(first);
             return self
-                .replace(latest)
+                .replace(Envelope::new(latest))
                 .map(drop)
                 .map_err(|refusal| Refusal::Disconnected(vec![refusal.into_inner()]));
         }
@@ -188,12 +188,14 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
     }
 
     /// Puts `message` in the slot. Only for a mailbox that keeps the latest.
-    fn replace(&self, message: M) -> Result<Sent, Refusal<M>> {
+    ///
+    /// WHY an envelope: a message that is passed on would be copied once more by every sender.
+    fn replace(&self, message: Envelope<M>) -> Result<Sent, Refusal<M>> {
         let header = self.header();
         if mailbox::is_gone(self.0) {
-            return Err(Refusal::Disconnected(message));
+            return Err(Refusal::Disconnected(message.into_inner()));
         }
-        let own = Envelope::new(message).into_address();
+        let own = message.into_address();
         let notice = blocks::take(SLOT_CLASS);
         let tag = blocks::tag(kind::SLOT, SLOT_CLASS, false);
         let chain = Chain::one(blocks::address_of(notice), tag);
@@ -335,6 +337,16 @@ fn schedule<G: Group>(cell: Place<G>, pushed: Pushed) {
 }
 
 impl<M, G: Group> Address<M, G> {
+    /// Sends `control`, as [`ControlHandle::send`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`ControlHandle::send`].
+    pub fn send_control(&self, control: G::Control) -> Result<(), G::Control> {
+        // WHY not dropped: it has no hold of its own, but the address keeps the cell.
+        ManuallyDrop::new(ControlHandle(self.0)).send(control)
+    }
+
     /// Returns an address that is counted already.
     pub(super) const fn of(cell: Place<G>) -> Self {
         Self(cell, PhantomData)

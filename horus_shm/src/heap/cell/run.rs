@@ -220,6 +220,14 @@ impl<M, G: Group> Turn<'_, M, G> {
         unsafe { self.cell.header() }
     }
 
+    /// Notes that an event is being handled, which is counted in the depth or not.
+    #[inline(always)]
+    fn begin_event(&mut self, is_counted: bool) {
+        self.subtract_in_steps();
+        self.left -= 1;
+        self.in_hand = is_counted;
+    }
+
     /// Counts what was in hand as handled.
     #[inline(always)]
     fn settle(&mut self) {
@@ -411,15 +419,11 @@ unsafe fn batch<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -
         if turn.left == 0 {
             return Stop::More;
         }
-        // SAFETY: only the runner uses the inbox, and this reference ends with the call.
+        // SAFETY: only the runner uses the inbox, and this reference ends before the handler.
         let inbox = unsafe { &mut *inbox };
-        // SAFETY: the block is one of this cell, and was just taken.
-        let read = |taken| unsafe { read::<B, G>(cell, taken) };
-        // SAFETY: the inbox is that of the cell, and `read` moves the content out.
-        let look = unsafe { inbox.take(cell, read) };
-        let (event, is_counted) = match look {
-            Look::Taken(Some(event)) => event,
-            Look::Taken(None) => continue,
+        // SAFETY: the inbox is that of the cell.
+        let taken = match unsafe { inbox.look(cell) } {
+            Look::Taken(taken) => taken,
             Look::Turning => return Stop::More,
             Look::Empty => {
                 if turn.group.looks_again(turn.worker) {
@@ -429,11 +433,30 @@ unsafe fn batch<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -
                 return Stop::Empty;
             }
         };
-        turn.subtract_in_steps();
-        turn.left -= 1;
-        turn.in_hand = is_counted;
-        // SAFETY: only the runner uses the state, and no other reference to it exists.
-        let flow = unsafe { &mut *state }.handle(event, turn);
+        let is_counted = taken.tag.is_counted();
+        // WHY messages by themselves: an event that may be anything is copied several times.
+        let flow = if blocks::kind(taken.tag) == kind::MESSAGE {
+            // SAFETY: a block of this kind has a message, and was taken by the runner.
+            // WHY not dropped by a panic: it would need an address, as in `Envelope::new`.
+            let message = ManuallyDrop::new(unsafe { Envelope::read(taken.block) });
+            // SAFETY: the block was just taken, and its message was moved out.
+            unsafe { inbox.pass(cell, taken.block) };
+            turn.begin_event(is_counted);
+            let message = ManuallyDrop::into_inner(message);
+            // SAFETY: only the runner uses the state, and no other reference to it exists.
+            unsafe { &mut *state }.handle(Event::Message(message), turn)
+        } else {
+            // SAFETY: the block is one of this cell, and was just taken.
+            let event = unsafe { read::<B, G>(cell, taken) };
+            // SAFETY: as above; its content was moved out.
+            unsafe { inbox.pass(cell, taken.block) };
+            let Some((event, _)) = event else {
+                continue;
+            };
+            turn.begin_event(is_counted);
+            // SAFETY: only the runner uses the state, and no other reference to it exists.
+            unsafe { &mut *state }.handle(event, turn)
+        };
         turn.settle();
         if let Some(stop) = flow.stop() {
             return stop;
@@ -448,7 +471,6 @@ type Counted<B, G> = (
 );
 
 /// Moves the event out of a block; `None` if there is nothing to handle.
-#[inline(always)]
 unsafe fn read<B: Behaviour<G>, G: Group>(
     cell: Place<G>,
     Taken { block, tag }: Taken,

@@ -260,7 +260,7 @@ impl<'a> ActorThread<'a> {
         }
         let now_ns = self.now_ns;
         let any = move |local: &mut local::Local| {
-            let own = local.next(now_ns).or_else(|| local.worker.steal());
+            let own = local.next(now_ns, false).or_else(|| local.worker.steal());
             own.or_else(|| local.worker.steal_stalled(now_ns))
         };
         while let Some(task) = local::with(any).flatten() {
@@ -279,13 +279,20 @@ impl<'a> ActorThread<'a> {
 
     /// Takes a task that is due, or the next one of this thread.
     #[inline]
-    fn next(&self) -> Option<Task> {
-        if self.now_ns >= self.group.timers.next_ns()
+    fn next(&mut self) -> Option<Task> {
+        let timer_ns = self.group.timers.next_ns();
+        let has_timers = timer_ns != u64::MAX;
+        if self.now_ns >= timer_ns
             && let Some(task) = self.group.take_due(self.now_ns)
         {
+            local::with(|local| local.begin(has_timers));
             return Some(task);
         }
-        local::with(|local| local.next(self.now_ns)).flatten()
+        if has_timers {
+            // WHY: the others are late by what the handlers before them take.
+            self.context.read_soon();
+        }
+        local::with(|local| local.next(self.now_ns, has_timers)).flatten()
     }
 
     /// Runs an actor once.
@@ -296,14 +303,6 @@ impl<'a> ActorThread<'a> {
             local::with(|local| local.worker.push(task));
             return;
         }
-        let has_timers = self.group.timers.next_ns() != u64::MAX;
-        local::with(|local| {
-            local.worker.begin_activation();
-            // WHY: if the handler does not return, another thread has to keep the timers.
-            if has_timers {
-                local.worker.need_watcher();
-            }
-        });
         task.set_last_worker(self.index as u8);
         self.context.begin(self.now_ns);
         match task.run(self.group, &mut self.context, MESSAGES_MAX) {
@@ -328,13 +327,14 @@ impl<'a> ActorThread<'a> {
     /// Searches for a task of another thread, then sleeps.
     #[cold]
     fn wait(&mut self, runner: Option<&Runner>) {
+        self.now_ns = self.context.clock.now_ns();
         if self.group.idle() != Idle::Sleep {
             return self.poll();
         }
         if !self.has_overslept
             && let Some(task) = self.search()
         {
-            return self.activate(task);
+            return self.begin(task);
         }
         self.group.publish_counts();
         let slept_ns = self.context.clock.resync();
@@ -361,7 +361,7 @@ impl<'a> ActorThread<'a> {
             self.lengthen_search();
         }
         if let Some(Parked::Found(task)) = parked {
-            self.activate(task);
+            self.begin(task);
         }
     }
 
@@ -375,7 +375,7 @@ impl<'a> ActorThread<'a> {
                 found.or_else(|| local.worker.steal_stalled(now_ns))
             };
             if let Some(task) = local::with(look).flatten() {
-                return self.activate(task);
+                return self.begin(task);
             }
             std::hint::spin_loop();
         }
@@ -383,6 +383,13 @@ impl<'a> ActorThread<'a> {
             std::thread::yield_now();
         }
         self.now_ns = self.context.clock.resync();
+    }
+
+    /// Runs an actor that another worker had.
+    fn begin(&mut self, task: Task) {
+        let has_timers = self.group.timers.next_ns() != u64::MAX;
+        local::with(|local| local.begin(has_timers));
+        self.activate(task);
     }
 
     /// Searches the queues of the other threads, unless enough of them do.

@@ -1,0 +1,10 @@
+//! Asks an actor, one question after another, from a task and from a thread outside.
+
+use horus_benchmarks::scenario::actors::{self, Workload};
+
+const ABOUT: &str =
+    "Asks an actor, one question after another, from a task and from a thread outside.";
+
+fn main() -> std::process::ExitCode {
+    actors::main("actor_ask", ABOUT, &[Workload::Ask, Workload::AskOutside])
+}

@@ -1,0 +1,9 @@
+//! Creates many actors, sends each ten messages, and ends all.
+
+use horus_benchmarks::scenario::actors::{self, Workload};
+
+const ABOUT: &str = "Creates many actors, sends each ten messages, and ends all.";
+
+fn main() -> std::process::ExitCode {
+    actors::main("blitz", ABOUT, &[Workload::Blitz])
+}

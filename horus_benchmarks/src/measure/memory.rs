@@ -1,0 +1,20 @@
+//! The memory of this process, as the kernel counts it.
+
+use std::fs;
+
+/// Returns the resident memory, in bytes; 0 if the kernel does not tell.
+pub fn resident_bytes() -> u64 {
+    status_bytes("VmRSS:")
+}
+
+/// Returns the most resident memory so far, in bytes; 0 if the kernel does not tell.
+pub fn peak_bytes() -> u64 {
+    status_bytes("VmHWM:")
+}
+
+fn status_bytes(field: &str) -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) << 10
+}

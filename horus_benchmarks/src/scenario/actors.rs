@@ -1,0 +1,348 @@
+//! Our actors beside those of other crates: each workload on each runtime, in alternating rounds. A
+//! round is a process of its own, so that memory and threads of one do not help or hurt another.
+
+mod workload;
+
+use std::error::Error;
+use std::io;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::measure::pin;
+use crate::measure::rounds::alternating;
+use crate::measure::stats::{self, Alternation, Ratio, Samples};
+use crate::report::figures::Figures;
+use crate::report::goals;
+use crate::report::rows::Row;
+use crate::report::versus;
+use crate::report::versus::Measure;
+use crate::run::args::{Args, Effort};
+use crate::run::child::{ChildContext, ChildProcess, ChildSpec};
+use crate::run::namespace::PrivateNamespace;
+use crate::run::progress::Progress;
+use crate::run::session::Session;
+use crate::scenario::entry::{self, Outcome};
+use crate::transport::actors;
+
+pub use workload::Workload;
+use workload::{Job, Measured, perform};
+
+/// Number of rounds, with `--quick` and without.
+const ROUNDS: (u32, u32) = (3, 5);
+
+/// The number of operations with `--quick` is this part of the number without.
+const QUICK_DIVISOR: u64 = 10;
+
+/// The longest time of a round.
+const ROUND_MAX: Duration = Duration::from_secs(300);
+
+const ROLE: &str = "actors";
+
+type Perform = fn(&Job) -> Result<Measured, Box<dyn Error>>;
+
+/// The runtimes that are built in, ours first.
+const RUNTIMES: &[(&str, Perform)] = &[
+    (OURS, perform::<actors::ours::Ours>),
+    #[cfg(feature = "actor_peers")]
+    ("tokio", perform::<actors::tokio::Tokio>),
+    #[cfg(feature = "actor_peers")]
+    ("actix", perform::<actors::actix::Actix>),
+    #[cfg(feature = "actor_peers")]
+    ("ractor", perform::<actors::ractor::Ractor>),
+    #[cfg(feature = "actor_peers")]
+    ("kameo", perform::<actors::kameo::Kameo>),
+];
+
+const OURS: &str = "ours";
+
+/// The names of the others.
+const PEERS: [&str; 4] = ["tokio", "actix", "ractor", "kameo"];
+
+impl Workload {
+    /// Returns the name in ids, the number of operations, and how they are counted.
+    const fn describe(self) -> (&'static str, u64, &'static str) {
+        match self {
+            Self::Create => ("create", 100_000, "an actor, created and initialised"),
+            Self::Tell => ("tell", 100_000, "a message, sent and handled"),
+            Self::Counting(1) => ("counting", 1_000_000, "a message, sent and handled"),
+            Self::Counting(_) => ("counting_all", 1_000_000, "a message of 64 sent at once"),
+            Self::Ask => ("ask", 100_000, "a question of a task, and its answer"),
+            Self::AskOutside => ("ask_outside", 10_000, "a question of a thread, timed alone"),
+            Self::ThreadRing => ("thread_ring", 1_000_000, "a hop"),
+            Self::ParallelThreadRing => ("parallel_ring", 1_000_000, "a hop, of 503 tokens"),
+            Self::PingPong => ("ping_pong", 1_000_000, "a hop"),
+            Self::ProducerConsumer(1) => {
+                ("producer_consumer", 1_000_000, "a message of two actors")
+            }
+            Self::ProducerConsumer(_) => ("producer_consumer_all", 1_000_000, "a message of 64"),
+            Self::Blitz => ("blitz", 100_000, "all of it, to the end of the last actor"),
+        }
+    }
+
+    /// Returns true if a thread that runs no actors has work to do in it.
+    const fn is_driven_from_outside(self) -> bool {
+        matches!(
+            self,
+            Self::Create | Self::Tell | Self::Counting(_) | Self::AskOutside | Self::Blitz
+        )
+    }
+
+    /// Returns true if the other runtimes have no such operation.
+    const fn is_ours_alone(self) -> bool {
+        matches!(self, Self::Counting(2..) | Self::ProducerConsumer(2..))
+    }
+}
+
+/// Runs a benchmark of actors: the `main` of its binary.
+pub fn main(name: &'static str, about: &str, workloads: &'static [Workload]) -> ExitCode {
+    let about = format!(
+        "{about} Ours beside tokio, actix, ractor and kameo (feature actor_peers), on one thread \
+         (st) and on one for each CPU (mt)."
+    );
+    let run = |args| run(name, args, workloads);
+    entry::main(name, &about, &[(ROLE, serve)], run)
+}
+
+/// Runs one round in this child process.
+fn serve(_: &ChildContext) -> ExitCode {
+    let round = || -> Outcome {
+        let mut line = String::new();
+        io::stdin().read_line(&mut line)?;
+        let job: Job = serde_json::from_str(&line)?;
+        pin::allow_cpus(&job.cpus)?;
+        let found = RUNTIMES.iter().find(|(name, _)| *name == job.runtime);
+        let (_, perform) = found.ok_or("no such runtime")?;
+        println!("{}", serde_json::to_string(&perform(&job)?)?);
+        Ok(())
+    };
+    crate::run::session::exit_code(ROLE, round())
+}
+
+/// Returns the runtimes that the command line asks for.
+fn runtimes(name: &str, args: &Args) -> Result<Vec<&'static str>, String> {
+    let Some(wanted) = &args.runtimes else {
+        return Ok(RUNTIMES.iter().map(|(name, _)| *name).collect());
+    };
+    let find = |wanted: &String| {
+        let found = RUNTIMES.iter().find(|(name, _)| name == wanted);
+        found.map(|(name, _)| *name).ok_or_else(|| {
+            if PEERS.contains(&wanted.as_str()) {
+                format!(
+                    "built without actor_peers, so without {wanted}; use: cargo run --release \
+                     -p horus_benchmarks --bin {name} --features actor_peers"
+                )
+            } else {
+                let peers = PEERS.join(", ");
+                format!("no runtime is called '{wanted}'; there are {OURS}, {peers}")
+            }
+        })
+    };
+    wanted.iter().map(find).collect()
+}
+
+fn run(name: &str, mut args: Args, workloads: &[Workload]) -> Outcome {
+    let runtimes = runtimes(name, &args)?;
+    let cpus = match args.cpus {
+        Some((near, far)) => vec![near, far],
+        None => pin::allowed_cpus()?,
+    };
+    args.rounds
+        .get_or_insert(if args.quick { ROUNDS.0 } else { ROUNDS.1 });
+    let effort = Effort::new(&args);
+    let mut benchmark = Benchmark {
+        session: Session::begin_with(args, effort)?,
+        private: PrivateNamespace::create()?,
+        runtimes,
+        cpus,
+    };
+    let progress = Progress::new(2 * workloads.len() as u64);
+    for &workload in workloads {
+        for is_single in [true, false] {
+            progress.label(workload.describe().0);
+            benchmark.measure(workload, is_single)?;
+            progress.step();
+        }
+    }
+    progress.finish();
+    Ok(benchmark.session.finish()?)
+}
+
+/// A run of a benchmark.
+struct Benchmark {
+    session: Session,
+    private: PrivateNamespace,
+    runtimes: Vec<&'static str>,
+    cpus: Vec<usize>,
+}
+
+impl Benchmark {
+    /// Measures a workload on all runtimes, with one thread or several.
+    fn measure(&mut self, workload: Workload, is_single: bool) -> Outcome {
+        let (what, operations, basis) = workload.describe();
+        let id = format!("{what}/{}", if is_single { "st" } else { "mt" });
+        let is_outside = workload == Workload::AskOutside;
+        if (is_outside && is_single) || !self.session.args.wants(&id) {
+            return Ok(());
+        }
+        let args = &self.session.args;
+        let divisor = if args.quick { QUICK_DIVISOR } else { 1 };
+        let operations = args.samples.unwrap_or(operations / divisor);
+        let cpus = if is_single {
+            &self.cpus[self.cpus.len() - 1..]
+        } else {
+            &self.cpus[..]
+        };
+        // WHY one less: the sender has a CPU of its own, which is our default, too.
+        let threads = match (is_single, workload.is_driven_from_outside()) {
+            (true, _) => 0,
+            (false, true) => cpus.len().saturating_sub(1).max(1),
+            (false, false) => cpus.len(),
+        };
+        let count = if workload.is_ours_alone() {
+            1
+        } else {
+            self.runtimes.len()
+        };
+        let runtimes = &self.runtimes[..count];
+        let mut all: Vec<Vec<Measured>> = runtimes.iter().map(|_| Vec::new()).collect();
+        for round in 0..self.session.effort.rounds {
+            for index in alternating(round, runtimes.len()) {
+                let job = Job {
+                    runtime: runtimes[index].to_owned(),
+                    workload,
+                    operations,
+                    cpus: cpus.to_vec(),
+                    threads,
+                };
+                all[index].push(
+                    self.round(&job)
+                        .map_err(|error| format!("{id} on {}: {error}", job.runtime))?,
+                );
+            }
+        }
+        for (runtime, rounds) in runtimes.iter().zip(&all) {
+            let row = row(&format!("{id}/{runtime}"), workload, operations, rounds);
+            self.session
+                .report
+                .push(row.with_busy_threads(cpus.len()), basis);
+        }
+        self.compare(&id, workload, operations, &all);
+        Ok(())
+    }
+
+    /// Runs one round in a process of its own.
+    fn round(&self, job: &Job) -> Result<Measured, Box<dyn Error>> {
+        let mut child = ChildProcess::spawn(&ChildSpec {
+            role: ROLE,
+            env: &self.private.environment(),
+            ..ChildSpec::default()
+        })?;
+        child.send_line(&serde_json::to_string(job)?)?;
+        Ok(serde_json::from_str(&child.receive_line(ROUND_MAX)?)?)
+    }
+
+    /// Adds rows that compare ours with the best of the others.
+    fn compare(&mut self, id: &str, workload: Workload, operations: u64, all: &[Vec<Measured>]) {
+        let figures = |measure, figure: &dyn Fn(&Measured) -> f64| {
+            let of = |rounds: &Vec<Measured>| rounds.iter().map(figure).collect::<Vec<_>>();
+            let (ours, theirs) = all.split_first()?;
+            let median = |rounds: &[f64]| match measure {
+                Measure::Latency => stats::median(&mut rounds.to_vec()),
+                Measure::Throughput => -stats::median(&mut rounds.to_vec()),
+            };
+            let theirs = theirs.iter().map(of).zip(&self.runtimes[1..]);
+            let best = theirs.min_by(|(a, _), (b, _)| median(a).total_cmp(&median(b)));
+            let (best, name) = best.filter(|_| self.runtimes[0] == OURS)?;
+            Some((of(ours), best, *name))
+        };
+        let latency = |figure| figures(Measure::Latency, figure);
+        let each = |measured: &Measured| each_ns(measured, operations);
+        let rate = |measured: &Measured| handled_per_s(measured, operations);
+        let peak = latency(&|measured| measured.peak_bytes as f64);
+        let times = match workload {
+            Workload::Blitz => vec![
+                ("/throughput", figures(Measure::Throughput, &rate)),
+                ("/all", latency(&|measured| measured.total_ns)),
+            ],
+            _ => vec![("", latency(&each))],
+        };
+        let report = &mut self.session.report;
+        let memory = peak.and_then(|(ours, best, _)| Alternation::of(&best, &ours).ratio());
+        if let Some(Ratio { median, low, high }) = memory {
+            let note = json!({ goals::BEST_PEER: [median, low, high] });
+            report.note(goals::RATIOS, &format!("{id}/{OURS}"), note);
+        }
+        for (end, compared) in times {
+            let measure = if end == "/throughput" {
+                Measure::Throughput
+            } else {
+                Measure::Latency
+            };
+            let row = compared.and_then(|(ours, best, name)| {
+                let row = versus::row(&format!("vs_best_peer/{id}{end}"), measure, [&ours, &best]);
+                row.map(|row| (row, 2 * best.len() as u64, name))
+            });
+            if let Some((row, rounds, name)) = row {
+                let sent = rounds * workload.messages(operations);
+                report.push(
+                    Row {
+                        sent,
+                        received: sent,
+                        ..row
+                    },
+                    name,
+                );
+            }
+        }
+    }
+}
+
+fn each_ns(measured: &Measured, operations: u64) -> f64 {
+    measured.elapsed_ns / operations as f64
+}
+
+fn handled_per_s(measured: &Measured, operations: u64) -> f64 {
+    Workload::Blitz.messages(operations) as f64 / measured.messages_ns * 1e9
+}
+
+/// Makes the row of a workload on one runtime. Its times are of one operation: means of the rounds,
+/// or single ones.
+fn row(id: &str, workload: Workload, operations: u64, rounds: &[Measured]) -> Row {
+    let mut samples = Samples::new();
+    for measured in rounds {
+        let mut round = Samples::new();
+        match workload {
+            Workload::AskOutside => measured.calls_ps.iter().for_each(|&ps| round.record(ps)),
+            Workload::Blitz => round.record((measured.total_ns * 1e3) as u64),
+            _ => round.record((each_ns(measured, operations) * 1e3) as u64),
+        }
+        samples.merge(&round);
+    }
+    let median = |figure: &dyn Fn(&Measured) -> f64| {
+        Some(stats::median(
+            &mut rounds.iter().map(figure).collect::<Vec<_>>(),
+        ))
+    };
+    let each = |measured: &Measured| measured.grown_bytes as f64 / operations as f64;
+    let is_create = workload == Workload::Create;
+    let is_blitz = workload == Workload::Blitz;
+    let figures = Figures {
+        bytes_each: median(&each).filter(|_| is_create),
+        first_ns: median(&|measured| measured.first_ns / operations as f64),
+        peak_mib: median(&|measured| measured.peak_bytes as f64 / f64::from(1 << 20)),
+        ..Figures::default()
+    };
+    let sent = workload.messages(operations) * rounds.len() as u64;
+    let rates = |measured: &Measured| handled_per_s(measured, operations);
+    let rates: Vec<f64> = rounds.iter().filter(|_| is_blitz).map(rates).collect();
+    let row = Row::samples(id, &samples, 1e-3);
+    Row {
+        sent,
+        received: sent,
+        figures,
+        ..row
+    }
+    .with_rates(&rates)
+}

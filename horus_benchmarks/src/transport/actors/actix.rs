@@ -1,0 +1,98 @@
+//! Actors of actix. With several threads, each has an arbiter, and actors are dealt out to them.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ::actix::{Actor, Addr, Arbiter, ArbiterHandle, Context, Handler, Message, System};
+
+use super::{GATE, PerPass, Player, Ran, Runtime};
+
+/// The runtime of actix.
+#[derive(Debug)]
+pub struct Actix;
+
+/// The threads of a pass; none, if the actors run on the one that spawns them.
+static ARBITERS: PerPass<Vec<ArbiterHandle>> = PerPass::new();
+
+/// The number of actors so far.
+static SPAWNED: AtomicUsize = AtomicUsize::new(0);
+
+/// A player as an actor.
+#[derive(Debug)]
+pub struct Seat<P>(P);
+
+impl<P: Player> Actor for Seat<P> {
+    type Context = Context<Self>;
+
+    fn started(&mut self, _: &mut Context<Self>) {
+        self.0.started();
+    }
+}
+
+struct Mail<M>(M);
+
+impl<M> Message for Mail<M> {
+    type Result = u64;
+}
+
+impl<P: Player> Handler<Mail<P::Message>> for Seat<P> {
+    type Result = u64;
+
+    fn handle(&mut self, mail: Mail<P::Message>, _: &mut Context<Self>) -> u64 {
+        self.0.handle(mail.0)
+    }
+}
+
+fn next() -> Option<&'static ArbiterHandle> {
+    let arbiters = ARBITERS
+        .now()
+        .get()
+        .filter(|arbiters| !arbiters.is_empty())?;
+    let index = SPAWNED.fetch_add(1, Ordering::Relaxed) % arbiters.len();
+    arbiters.get(index)
+}
+
+impl Runtime for Actix {
+    type Address<P: Player> = Addr<Seat<P>>;
+
+    fn run<T: Send + 'static>(threads: usize, work: impl FnOnce() -> T + Send + 'static) -> Ran {
+        let system = System::new();
+        let arbiters: Vec<_> = (0..threads).map(|_| Arbiter::new()).collect();
+        ARBITERS
+            .now()
+            .get_or_init(|| arbiters.iter().map(Arbiter::handle).collect());
+        system.block_on(async {
+            let _kept = work();
+            (&GATE).await;
+        });
+        for arbiter in arbiters {
+            arbiter.stop();
+            arbiter.join().map_err(|_| "an arbiter panicked")?;
+        }
+        Ok(())
+    }
+
+    fn spawn<P: Player>(player: P) -> Self::Address<P> {
+        let seat = Seat(player);
+        match next() {
+            Some(arbiter) => Actor::start_in_arbiter(arbiter, |_| seat),
+            None => seat.start(),
+        }
+    }
+
+    fn tell<P: Player>(address: &Self::Address<P>, message: P::Message) -> bool {
+        address.do_send(Mail(message));
+        true
+    }
+
+    async fn ask<P: Player>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {
+        address.send(Mail(message)).await.ok()
+    }
+
+    fn task(future: impl Future<Output = ()> + Send + 'static) {
+        match next() {
+            Some(arbiter) => _ = arbiter.spawn(future),
+            None => _ = ::actix::spawn(future),
+        }
+    }
+}

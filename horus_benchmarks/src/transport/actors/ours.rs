@@ -1,0 +1,150 @@
+//! Our actors.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as Polling, Poll, Wake, Waker};
+use std::time::Duration;
+
+use horus_core::actor::{Actor, Actors, Address, Context, Mailbox, Reply};
+use horus_core::scheduler::{NodeResult, Scheduler};
+
+use super::{GATE, PerPass, Player, Ran, Runtime};
+
+/// The longest wait for an answer.
+const ANSWER_MAX: Duration = Duration::from_secs(60);
+
+/// The group of a pass.
+static ACTORS: PerPass<Actors> = PerPass::new();
+
+/// Our runtime.
+#[derive(Debug)]
+pub struct Ours;
+
+type Mail<M> = super::Mail<M, Reply<u64>>;
+
+/// A player as an actor.
+struct Seat<P>(P);
+
+impl<P: Player> Actor for Seat<P> {
+    type Message = Mail<P::Message>;
+
+    fn init(&mut self, _: &mut Context<'_, Self>) -> NodeResult {
+        self.0.started();
+        Ok(())
+    }
+
+    fn handle(&mut self, mail: Mail<P::Message>, _: &mut Context<'_, Self>) -> NodeResult {
+        match mail {
+            Mail::Tell(message) => _ = self.0.handle(message),
+            Mail::Ask(message, reply) => reply.send(self.0.handle(message)),
+        }
+        Ok(())
+    }
+}
+
+/// An actor that calls a function, and keeps what that returns.
+struct Driver<F, T>(Option<F>, Option<T>);
+
+impl<T: Send + 'static, F: FnOnce() -> T + Send + 'static> Actor for Driver<F, T> {
+    type Message = ();
+
+    fn handle(&mut self, (): (), _: &mut Context<'_, Self>) -> NodeResult {
+        self.1 = self.0.take().map(|work| work());
+        Ok(())
+    }
+}
+
+/// An actor that polls a future each time that it gets a message.
+struct Task {
+    future: Pin<Box<dyn Future<Output = ()> + Send>>,
+    waker: Option<Waker>,
+}
+
+/// Wakes a task by a message.
+struct Waking(Address<()>);
+
+impl Wake for Waking {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        // WHY ignored: the task has ended.
+        let _ = self.0.tell(());
+    }
+}
+
+impl Actor for Task {
+    type Message = ();
+
+    fn handle(&mut self, (): (), context: &mut Context<'_, Self>) -> NodeResult {
+        let waker = || Waker::from(Arc::new(Waking(context.address())));
+        let waker = self.waker.get_or_insert_with(waker);
+        if let Poll::Ready(()) = self.future.as_mut().poll(&mut Polling::from_waker(waker)) {
+            context.stop();
+        }
+        Ok(())
+    }
+}
+
+fn spawn<A: Actor>(actor: A) -> Address<A::Message> {
+    let actors = ACTORS.now().get().expect("`run` has made the group");
+    actors.spawn(actor).expect("the group takes actors")
+}
+
+impl Runtime for Ours {
+    type Address<P: Player> = Address<Mail<P::Message>>;
+
+    fn run<T: Send + 'static>(threads: usize, work: impl FnOnce() -> T + Send + 'static) -> Ran {
+        let mut scheduler = Scheduler::new();
+        let actors = scheduler.actors("players").threads(threads.max(1));
+        let actors = actors.mailbox(Mailbox::unbounded()).build()?;
+        ACTORS.now().get_or_init(|| actors);
+        let running = scheduler.start()?;
+        if threads == 0 {
+            let driver = spawn(Driver(Some(work), None));
+            driver.tell(())?;
+            pollster::block_on(&GATE);
+        } else {
+            let _kept = work();
+            pollster::block_on(&GATE);
+        }
+        running.finish()?;
+        Ok(())
+    }
+
+    fn spawn<P: Player>(player: P) -> Self::Address<P> {
+        spawn(Seat(player))
+    }
+
+    fn tell<P: Player>(address: &Self::Address<P>, message: P::Message) -> bool {
+        address.tell(Mail::Tell(message)).is_ok()
+    }
+
+    fn tell_all<P: Player>(
+        address: &Self::Address<P>,
+        messages: impl Iterator<Item = P::Message>,
+    ) -> bool {
+        address.tell_all(messages.map(Mail::Tell)).is_ok()
+    }
+
+    async fn ask<P: Player>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {
+        let answer = address.ask(|reply| Mail::Ask(message, reply)).ok()?;
+        answer.await.ok()
+    }
+
+    fn ask_and_wait<P: Player>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {
+        let answer = address.ask(|reply| Mail::Ask(message, reply)).ok()?;
+        answer.wait(ANSWER_MAX).ok()
+    }
+
+    fn task(future: impl Future<Output = ()> + Send + 'static) {
+        let future = Box::pin(future);
+        let task = spawn(Task {
+            future,
+            waker: None,
+        });
+        GATE.check(task.tell(()).is_ok());
+    }
+}

@@ -1,0 +1,69 @@
+//! Actors as tasks of tokio, each with an unbounded channel: what a program would write by itself.
+
+use std::future::Future;
+
+use ::tokio::runtime::Builder;
+use ::tokio::sync::{mpsc, oneshot};
+
+use super::{GATE, Player, Ran, Runtime};
+
+/// Tasks of tokio.
+#[derive(Debug)]
+pub struct Tokio;
+
+type Mail<M> = super::Mail<M, oneshot::Sender<u64>>;
+
+/// Runs `work` and waits, on a runtime of tokio; the actors of other crates run on it too.
+pub(super) fn block_on<T: Send + 'static>(threads: usize, work: impl FnOnce() -> T) -> Ran {
+    let runtime = if threads == 0 {
+        Builder::new_current_thread().build()?
+    } else {
+        Builder::new_multi_thread()
+            .worker_threads(threads)
+            .build()?
+    };
+    runtime.block_on(async {
+        let _kept = work();
+        (&GATE).await;
+    });
+    Ok(())
+}
+
+async fn play<P: Player>(mut player: P, mut mails: mpsc::UnboundedReceiver<Mail<P::Message>>) {
+    player.started();
+    while let Some(mail) = mails.recv().await {
+        match mail {
+            Mail::Tell(message) => _ = player.handle(message),
+            // WHY ignored: the one that asked has left.
+            Mail::Ask(message, reply) => _ = reply.send(player.handle(message)),
+        }
+    }
+}
+
+impl Runtime for Tokio {
+    type Address<P: Player> = mpsc::UnboundedSender<Mail<P::Message>>;
+
+    fn run<T: Send + 'static>(threads: usize, work: impl FnOnce() -> T + Send + 'static) -> Ran {
+        block_on(threads, work)
+    }
+
+    fn spawn<P: Player>(player: P) -> Self::Address<P> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        ::tokio::spawn(play(player, receiver));
+        sender
+    }
+
+    fn tell<P: Player>(address: &Self::Address<P>, message: P::Message) -> bool {
+        address.send(Mail::Tell(message)).is_ok()
+    }
+
+    async fn ask<P: Player>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {
+        let (reply, answer) = oneshot::channel();
+        address.send(Mail::Ask(message, reply)).ok()?;
+        answer.await.ok()
+    }
+
+    fn task(future: impl Future<Output = ()> + Send + 'static) {
+        ::tokio::spawn(future);
+    }
+}
