@@ -106,7 +106,7 @@ struct Roll {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ActorCounts {
-    /// Number of actors that exist.
+    /// Number of actors and inboxes that exist.
     pub alive: u64,
     /// Number of messages that were handled, also those whose handler failed.
     pub handled: u64,
@@ -311,6 +311,13 @@ impl ActorGroup {
         self.undelivered.set(undelivered);
         drop(roll);
         drop(handle);
+    }
+
+    /// Counts messages that were dropped without an actor.
+    pub(crate) fn count_undelivered(&self, messages: u64) {
+        let _roll = lock(&self.roll);
+        // Relaxed: a counter, changed under the lock.
+        self.undelivered.set(self.undelivered.get() + messages);
     }
 
     /// Counts a failure, and records it in the black box.

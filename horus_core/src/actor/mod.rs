@@ -54,6 +54,9 @@
 //! ([`Context::watch`]), and send messages to itself later ([`Context::tell_after`],
 //! [`Context::tell_every`]).
 //!
+//! A thread that is no actor receives messages by an [`Inbox`] ([`Actors::inbox`]), and waits for
+//! any number of them with an [`InboxSet`].
+//!
 //! [`Address::swap`] replaces an actor while it runs, at one place among its messages.
 //!
 //! An actor ends if it calls [`Context::stop`], if it fails for good, or once no [`Address`] is
@@ -67,6 +70,8 @@ mod behaviour;
 mod context;
 mod error;
 pub(crate) mod group;
+pub(crate) mod inbox;
+mod inbox_set;
 pub(crate) mod local;
 mod mailbox;
 mod members;
@@ -83,11 +88,13 @@ pub use address::{Address, Answer, WeakAddress};
 pub use behaviour::Actor;
 pub use context::Context;
 pub use error::{
-    AskError, FindError, RegisterError, SendTimeoutError, SpawnError, SwapError, TellAllError,
-    TrySendError,
+    AskError, FindError, RecvTimeoutError, RegisterError, SendTimeoutError, SpawnError, SwapError,
+    TellAllError, TryRecvError, TrySendError,
 };
 pub use group::ActorCounts;
 pub use horus_shm::internals::heap::Reply;
+pub use inbox::Inbox;
+pub use inbox_set::InboxSet;
 pub use mailbox::Mailbox;
 pub use timer::Timer;
 pub use watch::{ActorId, Down, DownReason};

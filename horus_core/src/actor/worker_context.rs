@@ -1,6 +1,8 @@
 //! The part of a worker that handlers use: the clock, the length of an activation, and what a
 //! handler leaves for the worker.
 
+use std::any::Any;
+
 use horus_shm::clock::Clock;
 use horus_shm::internals::heap::Flow;
 
@@ -36,6 +38,8 @@ pub(crate) struct WorkerContext {
     pub(crate) resume_ns: u64,
     /// The error that stops the scheduler.
     pub(crate) fatal_error: Option<String>,
+    /// The place where an inbox puts its messages, which no worker runs.
+    pub(crate) taken: Option<Box<dyn Any + Send>>,
 }
 
 impl WorkerContext {
@@ -52,6 +56,7 @@ impl WorkerContext {
             init_error: None,
             resume_ns: 0,
             fatal_error: None,
+            taken: None,
         }
     }
 

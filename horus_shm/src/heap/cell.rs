@@ -77,6 +77,7 @@ pub use self::address::{Address, ControlHandle, Refusal, Sent, WaitRefusal, Weak
 pub use self::run::{Event, Flow, Panic, Ran, Runnable, Turn};
 use super::blocks::{self, allocate, deallocate};
 use super::injector::Queued;
+use super::pull_queue::PullQueue;
 use super::run_queues::Entry;
 use crate::process::fork::fork_epoch;
 use crate::protocol::holders::Holders;
@@ -119,6 +120,15 @@ pub trait Group: Send + Sync + Sized + 'static {
 pub trait Behaviour<G: Group>: Send + 'static {
     /// The type of the messages.
     type Message: Send + 'static;
+
+    /// True if a thread of its own runs the actor, and not the workers of the group.
+    const IS_PULLED: bool = false;
+
+    /// Returns the queue of the thread that runs the actor, if [`Self::IS_PULLED`]. Called by each
+    /// sender that has woken the actor. The behaviour keeps the queue for as long as it exists.
+    fn pull_queue(&self) -> Option<Arc<PullQueue<Runnable<G>>>> {
+        None
+    }
 
     /// Handles one message, or one thing besides. It may panic; [`Self::failed`] is called then.
     fn handle(
@@ -205,6 +215,9 @@ struct Table<G: Group> {
     run: run::RunFn<G>,
     /// Ends the actor of a cell without a worker; the caller is its runner.
     end: unsafe fn(NonNull<Header<G>>),
+    /// Gives the actor to the thread that runs it, if that is not a worker of the group; the caller
+    /// is its runner.
+    pull: Option<unsafe fn(NonNull<Header<G>>)>,
     layout: Layout,
 }
 
@@ -431,6 +444,11 @@ impl<B: Behaviour<G>, G: Group> Cell<B, G> {
     const TABLE: Table<G> = Table {
         run: run::run::<B, G>,
         end: run::end_alone::<B, G>,
+        pull: if B::IS_PULLED {
+            Some(run::pull::<B, G>)
+        } else {
+            None
+        },
         layout: Layout::new::<Self>(),
     };
 }
