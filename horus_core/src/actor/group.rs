@@ -58,9 +58,14 @@ pub(crate) enum Timed {
     Alarm(Alarm, u64),
 }
 
+/// A function that makes the calls of actors in a state of the thread that they need, such as
+/// attached to an interpreter. It calls its argument once.
+pub type Surround = fn(&mut dyn FnMut());
+
 /// A group of actors.
 pub(crate) struct ActorGroup {
     name: String,
+    surround: Option<Surround>,
     queues: Arc<RunQueues<Task>>,
     rooms: Rooms,
     /// The owner's ends of the queues that no thread uses.
@@ -139,11 +144,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl ActorGroup {
-    pub(crate) fn new(name: &str, threads: usize, mailbox: Mailbox, clock: &Clock) -> Arc<Self> {
+    pub(crate) fn new(
+        name: &str,
+        threads: usize,
+        mailbox: Mailbox,
+        surround: Option<Surround>,
+        clock: &Clock,
+    ) -> Arc<Self> {
         let (queues, workers) = RunQueues::new(threads);
         let word = || AtomicU64::new(0);
         Arc::new(Self {
             name: name.to_owned(),
+            surround,
             queues,
             rooms: Rooms::default(),
             workers: Mutex::new(workers),
@@ -169,6 +181,11 @@ impl ActorGroup {
 
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    #[inline(always)]
+    pub(crate) const fn surround(&self) -> Option<Surround> {
+        self.surround
     }
 
     pub(crate) const fn mailbox(&self) -> Mailbox {
@@ -361,6 +378,13 @@ impl ActorGroup {
     /// Otherwise they end on the calling thread, and their mail is dropped; an actor whose handler
     /// has not returned is left to its thread.
     pub(crate) fn end(&self) {
+        match self.surround {
+            Some(surround) => surround(&mut || self.end_all()),
+            None => self.end_all(),
+        }
+    }
+
+    fn end_all(&self) {
         let handles = {
             let mut roll = lock(&self.roll);
             roll.is_closed = true;

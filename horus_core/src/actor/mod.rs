@@ -92,6 +92,8 @@ pub use error::{
     TellAllError, TryRecvError, TrySendError,
 };
 pub use group::ActorCounts;
+#[doc(hidden)]
+pub use group::Surround;
 pub use horus_shm::internals::heap::Reply;
 pub use inbox::Inbox;
 pub use inbox_set::InboxSet;

@@ -343,6 +343,21 @@ impl<A: Actor> Behaviour<ActorGroup> for Seat<A> {
         }
     }
 
+    #[inline]
+    fn end_batch(&mut self, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Flow {
+        if !A::HAS_BATCHES || self.state != State::Active {
+            return Flow::Continue;
+        }
+        let mut context = Context::new(turn, self.restarts);
+        let result = self.actor.end_batch(&mut context);
+        let stop = context.stop;
+        match result {
+            Ok(()) if stop => Flow::Stop,
+            Ok(()) => Flow::Continue,
+            Err(error) => self.apply_policy(&error, false, turn),
+        }
+    }
+
     #[cold]
     fn failed(&mut self, panic: Panic, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Flow {
         let flow = turn.worker().count_message();

@@ -1,7 +1,7 @@
 //! The builder of a group of actors, which collects its settings.
 
 use super::Scheduler;
-use crate::actor::group::{ActorGroup, THREADS_MAX};
+use crate::actor::group::{ActorGroup, Surround, THREADS_MAX};
 use crate::actor::{Actors, Mailbox};
 use crate::scheduler::api::plan::{NodeSpec, PlanError};
 use crate::scheduler::run::executor::actors::GroupNode;
@@ -15,6 +15,7 @@ pub struct ActorsBuilder<'a> {
     spec: NodeSpec,
     threads: usize,
     mailbox: Mailbox,
+    surround: Option<Surround>,
 }
 
 impl<'a> ActorsBuilder<'a> {
@@ -30,6 +31,7 @@ impl<'a> ActorsBuilder<'a> {
             spec,
             threads: threads.saturating_sub(1).clamp(1, THREADS_MAX),
             mailbox: Mailbox::default(),
+            surround: None,
         }
     }
 
@@ -43,6 +45,14 @@ impl<'a> ActorsBuilder<'a> {
     /// Sets the kind of the actors' mailboxes. Default: bounded by 1024 messages.
     pub const fn mailbox(mut self, mailbox: Mailbox) -> Self {
         self.mailbox = mailbox;
+        self
+    }
+
+    /// Sets the function that each thread calls to run actors, one after the other for up to 5 ms,
+    /// and that ends the group. For actors of other languages.
+    #[doc(hidden)]
+    pub const fn surround(mut self, surround: Surround) -> Self {
+        self.surround = Some(surround);
         self
     }
 
@@ -69,7 +79,8 @@ impl<'a> ActorsBuilder<'a> {
             });
         }
         let clock = &self.scheduler.clock;
-        let group = ActorGroup::new(&self.spec.name, self.threads, self.mailbox, clock);
+        let name = &self.spec.name;
+        let group = ActorGroup::new(name, self.threads, self.mailbox, self.surround, clock);
         let node = Box::new(GroupNode(group.clone()));
         let none = (WaitSet::new(), Vec::new());
         self.scheduler.add_node(node, self.spec, None, none)?;

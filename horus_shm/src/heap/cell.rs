@@ -137,6 +137,12 @@ pub trait Behaviour<G: Group>: Send + 'static {
         turn: &mut Turn<'_, Self::Message, G>,
     ) -> Flow;
 
+    /// Called after the last message of an activation, also if the mailbox is not empty: handles
+    /// what [`Self::handle`] has put aside. May panic, as that.
+    fn end_batch(&mut self, _turn: &mut Turn<'_, Self::Message, G>) -> Flow {
+        Flow::Continue
+    }
+
     /// Called after [`Self::handle`] has panicked. The message is gone. If this panics too, the
     /// actor ends.
     fn failed(&mut self, panic: Panic, turn: &mut Turn<'_, Self::Message, G>) -> Flow;

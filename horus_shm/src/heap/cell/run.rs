@@ -333,7 +333,7 @@ impl<'a, G: Group> Turn<'a, (), G> {
 unsafe fn batch_or_failure<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -> Stop {
     let state = state::<B, G>(turn.cell);
     // SAFETY: the contract of `run`.
-    let mut outcome = catch_unwind(AssertUnwindSafe(|| unsafe { batch::<B, G>(turn) }));
+    let mut outcome = catch_unwind(AssertUnwindSafe(|| unsafe { whole_batch::<B, G>(turn) }));
     loop {
         let panic = match outcome {
             Ok(stop) => return stop,
@@ -352,7 +352,7 @@ unsafe fn batch_or_failure<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Mes
             return stop;
         }
         // SAFETY: the contract of `run`.
-        outcome = catch_unwind(AssertUnwindSafe(|| unsafe { batch::<B, G>(turn) }));
+        outcome = catch_unwind(AssertUnwindSafe(|| unsafe { whole_batch::<B, G>(turn) }));
     }
 }
 
@@ -365,6 +365,19 @@ impl Flow {
             Self::Suspend => Some(Stop::Suspended),
             Self::Stop => Some(Stop::Ended),
         }
+    }
+}
+
+/// Handles messages until something else is to be done, and what the behaviour has put aside.
+#[inline(always)]
+unsafe fn whole_batch<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -> Stop {
+    // SAFETY: the contract of `run`.
+    let stop = unsafe { batch::<B, G>(turn) };
+    // SAFETY: only the runner uses the state, and no other reference to it exists.
+    let flow = unsafe { &mut *state::<B, G>(turn.cell) }.end_batch(turn);
+    match flow.stop() {
+        Some(other) if !matches!(stop, Stop::Ended) => other,
+        _ => stop,
     }
 }
 

@@ -40,6 +40,10 @@ const SEARCH_NS_MIN: u64 = 4_000;
 /// Number of searches in vain after which the next ones are shorter.
 const VAIN_MAX: u32 = 3;
 
+/// The time after which a thread leaves the surroundings of its actors, so that others get what
+/// these hold. WHY so long: it is the interval at which CPython's threads take turns.
+const BURST_NS: u64 = 5_000_000;
+
 /// Number of looks between two times that a searching thread yields.
 const LOOKS_PER_YIELD: u32 = 20;
 
@@ -185,7 +189,7 @@ impl<'a> ActorThread<'a> {
                 continue;
             }
             match self.next() {
-                Some(task) => self.activate(task),
+                Some(task) => self.run_from(task),
                 None => self.wait(runner.as_deref()),
             }
         }
@@ -213,6 +217,29 @@ impl<'a> ActorThread<'a> {
             return Some(task);
         }
         local::with(|local| local.next(self.now_ns)).flatten()
+    }
+
+    /// Runs an actor once; in a group with surroundings, then others for as long as there are some,
+    /// up to [`BURST_NS`].
+    #[inline]
+    fn run_from(&mut self, task: Task) {
+        match self.group.surround() {
+            None => self.activate(task),
+            Some(surround) => {
+                let mut task = Some(task);
+                surround(&mut || self.run_burst(task.take()));
+            }
+        }
+    }
+
+    fn run_burst(&mut self, mut next: Option<Task>) {
+        let end_ns = self.now_ns.saturating_add(BURST_NS);
+        while let Some(task) = next {
+            self.activate(task);
+            let goes_on =
+                self.now_ns < end_ns && !self.shared.is_stopping() && !self.group.is_paused();
+            next = if goes_on { self.next() } else { None };
+        }
     }
 
     /// Runs an actor once.
@@ -258,7 +285,7 @@ impl<'a> ActorThread<'a> {
         if !self.has_overslept
             && let Some(task) = self.search()
         {
-            return self.activate(task);
+            return self.run_from(task);
         }
         self.group.publish_counts();
         let slept_ns = self.context.clock.resync();
@@ -285,7 +312,7 @@ impl<'a> ActorThread<'a> {
             self.lengthen_search();
         }
         if let Some(Parked::Found(task)) = parked {
-            self.activate(task);
+            self.run_from(task);
         }
     }
 
