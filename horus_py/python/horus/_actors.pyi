@@ -5,7 +5,7 @@ from typing import Any, Literal, Protocol, Self, final
 
 from typing_extensions import disjoint_base
 
-from ._horus import Swap, _Wakeups
+from ._horus import Error, Swap, _Wakeups
 from ._node import _Policy
 
 __all__ = [
@@ -13,9 +13,12 @@ __all__ = [
     "ActorCounts",
     "Actors",
     "Address",
+    "DisconnectedError",
     "Down",
+    "InHandlerError",
     "Inbox",
     "InboxSet",
+    "NoAnswerError",
     "Question",
     "Timer",
 ]
@@ -27,11 +30,20 @@ class _Handles(Protocol):
 
 _Handler = Callable[[Any, ActorContext], object] | _Handles | type[_Handles]
 
+class DisconnectedError(Error):
+    """The actor has ended, or nobody can send to the inbox any more."""
+
+class NoAnswerError(Error):
+    """The question was dropped without an answer."""
+
+class InHandlerError(Error):
+    """An actor must not wait: the one for which it waits may need its thread."""
+
 @final
 class Actors:
     """A group of actors, made by `Scheduler.actors`, or by itself: then it runs at once.
 
-    It runs until `close`, the end of its `with` block, or the end of the program.
+    `mailbox` is the capacity of mailboxes, 1024 by default. A group by itself runs until `close`, the end of its `with` block, or the end of the program.
     """
 
     def __new__(
@@ -235,3 +247,11 @@ class ActorCounts:
     @property
     def undelivered(self) -> int:
         """Number of messages that were accepted, and dropped at the end of their actor."""
+
+@final
+class _Answer:
+    def _poll(self, wakeups: _Wakeups, token: int) -> tuple[Any] | None: ...
+    def _polled(self) -> None: ...
+    def _cancel(self) -> None: ...
+
+def _actor_bursts() -> int: ...

@@ -9,16 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Buffer
 
-from ._actors import ActorContext as ActorContext
-from ._actors import ActorCounts as ActorCounts
-from ._actors import Actors as Actors
-from ._actors import Address as Address
-from ._actors import Down as Down
-from ._actors import Inbox as Inbox
-from ._actors import InboxSet as InboxSet
-from ._actors import Question as Question
-from ._actors import Timer as Timer
-from ._actors import _Mailbox
+from ._actors import *
+from ._actors import _actor_bursts as _actor_bursts, _Answer as _Answer, _Mailbox
 from ._messages import NodeEvent, NodeMetrics
 from ._node import Node
 from ._qos import Qos, SubscriberQos, TopicQos
@@ -66,15 +58,6 @@ class NoPinsError(Error):
 
 class BusyError(Error):
     """Another thread is using this object. Open one for each thread."""
-
-class DisconnectedError(Error):
-    """The actor has ended, or nobody can send to the inbox any more."""
-
-class NoAnswerError(Error):
-    """The question was dropped without an answer."""
-
-class InHandlerError(Error):
-    """An actor must not wait: the one for which it waits may need its thread."""
 
 class Message(Buffer):
     """The base class of the messages of fixed size."""
@@ -460,14 +443,6 @@ class _Wakeups:
     def fileno(self) -> int: ...
     def take(self) -> list[int]: ...
 
-@final
-class _Answer:
-    def _poll(self, wakeups: _Wakeups, token: int) -> tuple[Any] | None: ...
-    def _polled(self) -> None: ...
-    def _cancel(self) -> None: ...
-
-def _actor_bursts() -> int: ...
-
 def _above_standard(open: Callable[[], Any]) -> Any: ...
 def _exiting() -> None: ...
 def _pack(object: Any, /) -> bytes: ...
@@ -546,18 +521,9 @@ class Scheduler:
     def add(self, node: _N) -> _N:
         """Adds a node, and opens its topics in the scheduler's namespace. Returns the node."""
     def actors(
-        self,
-        name: str,
-        *,
-        threads: int = 1,
-        mailbox: _Mailbox | None = None,
-        order: int = 0,
+        self, name: str, *, threads: int = 1, mailbox: _Mailbox | None = None, order: int = 0
     ) -> Actors:
-        """Adds a group of actors whose handlers are Python objects.
-
-        `threads` run them; more than one helps only if handlers release the GIL. `mailbox` is the
-        capacity of the mailboxes, 'unbounded' or 'latest'; by default it is 1024.
-        """
+        """Adds a group of actors; more `threads` help only if handlers release the GIL."""
     def handle(self) -> Handle:
         """Returns a handle that stops the run and changes its nodes, from any thread."""
     def swap(self, node: str, replacement: Node) -> Swap:

@@ -8,6 +8,7 @@ use horus_core::scheduler::{FailurePolicy, NodeError, NodeResult};
 use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyString, PyType};
 
 use crate::actor::burst::attached;
@@ -125,7 +126,12 @@ impl Hooks {
 impl PythonActor {
     /// Makes an actor of a callable, or of an object with a method `handle`.
     pub(crate) fn new(handler: &Bound<'_, PyAny>, spec: Arc<Spec>) -> PyResult<Self> {
-        let method = handler.getattr_opt(intern!(handler.py(), "handle"))?;
+        // WHY: a look for an attribute that is not there costs as much as the rest.
+        let method = if is_function(handler)? {
+            None
+        } else {
+            handler.getattr_opt(intern!(handler.py(), "handle"))?
+        };
         let hooks = match method {
             Some(_) => Some(Box::new(Hooks::of(handler)?)),
             None => None,
@@ -271,6 +277,21 @@ fn failure(py: Python<'_>, error: PyErr) -> ActorFailure {
         text: describe_exception(py, &error),
         error,
     }
+}
+
+/// The types of functions and of bound methods.
+static FUNCTIONS: PyOnceLock<[Py<PyType>; 2]> = PyOnceLock::new();
+
+/// Returns true if `handler` is a function or a bound method of Python.
+fn is_function(handler: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = handler.py();
+    let functions = FUNCTIONS.get_or_try_init(py, || {
+        let types = py.import("types")?;
+        let class = |name| PyResult::Ok(types.getattr(name)?.cast_into::<PyType>()?.unbind());
+        PyResult::Ok([class("FunctionType")?, class("MethodType")?])
+    })?;
+    let class = handler.get_type();
+    Ok(functions.iter().any(|function| class.is(function)))
 }
 
 /// Returns true if `call` is an `async def`.
