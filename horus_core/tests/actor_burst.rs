@@ -95,9 +95,27 @@ fn actors_are_called_and_ended_inside_of_their_surroundings() {
     until("handled", || handled_by_now() == 3000);
     assert!(surrounded() < 3000 / 50, "{}", surrounded());
     assert_eq!(actors.counts().failures, 0);
-    // Mail that waits at the end.
     running.finish().unwrap();
-    assert_eq!(actors.counts().alive, 0);
+    let counts = actors.counts();
+    assert_eq!((counts.alive, counts.failures), (0, 0));
+    // Actors that never ran, with mail.
+    let (mut scheduler, _private) = Private::alone();
+    let group = scheduler.actors("fleet").threads(1).surround(surround);
+    let actors = group.build().unwrap();
+    let handled = Arc::new(AtomicU64::new(0));
+    let address = actors
+        .spawn(Inside {
+            next: None,
+            handled,
+        })
+        .unwrap();
+    address.tell(Inner).unwrap();
+    drop(scheduler);
+    let counts = actors.counts();
+    assert_eq!(
+        (counts.undelivered, counts.failures, counts.panics),
+        (1, 0, 0)
+    );
     // Actors that always have mail leave it all the same, at times.
     let (mut scheduler, _private) = Private::alone();
     let group = scheduler.actors("fleet").threads(1).surround(surround);

@@ -336,14 +336,18 @@ def test_an_actor_that_fails_ends_unless_a_class_makes_it_anew(actors):
         def on_error(self, error):
             errors.append(str(error))
 
-    counts = actors.spawn(Counts, failure_policy=horus.Restart(max=3, backoff=0.001))
-    assert [counts.ask(0, timeout=PATIENCE) for _ in range(3)] == [1, 2, 3]
-    counts.tell("fail")
-    assert counts.ask(0, timeout=PATIENCE) == 1
-    assert (len(made), errors) == (2, ["fail"])
+    policy = horus.Restart(max=3, backoff=0.001)
+    for counts in (
+        actors.spawn(Counts, failure_policy=policy),
+        actors.spawn_with(lambda: Counts(), failure_policy=policy),
+    ):
+        assert [counts.ask(0, timeout=PATIENCE) for _ in range(3)] == [1, 2, 3]
+        counts.tell("fail")
+        assert counts.ask(0, timeout=PATIENCE) == 1
+    assert (len(made), errors) == (4, ["fail", "fail"])
     ignoring = actors.spawn(fails, failure_policy="ignore")
     ignoring.tell_all("abc")
-    until(lambda: actors.counts().failures == 5)
+    until(lambda: actors.counts().failures == 6)
     assert not ignoring.disconnected
 
 

@@ -271,8 +271,7 @@ impl<M: Send + 'static> Inbox<M> {
         }
     }
 
-    /// Runs the inbox once; returns true if its cell has learned of the queue.
-    fn run(&mut self, task: Task, max: u32) -> bool {
+    fn run(&mut self, task: Task, max: u32) {
         let mut context = WorkerContext::new(self.group.clock());
         let taken = self.taken.take().unwrap_or_else(|| {
             Box::new(Taken {
@@ -287,12 +286,13 @@ impl<M: Send + 'static> Inbox<M> {
             Ran::Slept => {}
             Ran::Ended => self.is_ended = true,
         }
-        let taken = context.taken.and_then(|any| any.downcast().ok());
-        self.taken = taken;
-        self.taken.as_ref().is_some_and(|taken| taken.is_known)
+        self.taken = context.taken.and_then(|any| any.downcast().ok());
     }
 
     /// Moves the inbox to another queue. The caller has woken it, and has its task.
+    ///
+    /// WHY woken: the cell learns of the queue with its next event. The wake is one, so there is one
+    /// before the inbox sleeps.
     pub(super) fn move_to(&mut self, queue: Arc<PullQueue<Task>>, is_of_set: bool) {
         self.queue.withdraw();
         if let Some(taken) = &mut self.taken {
@@ -301,12 +301,6 @@ impl<M: Send + 'static> Inbox<M> {
         }
         self.queue = queue;
         self.is_in_set = is_of_set;
-        // WHY a loop: it may take some runs until the event is reached that the wake has sent.
-        while let Some(task) = self.task.take() {
-            if self.run(task, 1) {
-                return;
-            }
-        }
     }
 }
 

@@ -65,10 +65,23 @@ class Actors:
 
         The handler is a callable of `(message, context)`, or an object with a method
         `handle(message, context)`, which may also have `init(context)`, `shutdown()`,
-        `on_down(down, context)` and `on_error(exception)`. If it is a class, an instance is made,
-        and made anew after a failure. With `batch`, the handler gets a list of up to so many
-        messages. `name` also registers the actor. Without a `failure_policy`, an actor that fails
-        ends, unless a class can make it anew.
+        `on_down(down, context)` and `on_error(exception)`. A class is as for `spawn_with`. With
+        `batch`, the handler gets a list of up to so many messages. `name` also registers the actor.
+        Without a `failure_policy`, an actor that fails ends.
+        """
+    def spawn_with(
+        self,
+        make: Callable[[], _Handler],
+        *,
+        mailbox: _Mailbox | None = None,
+        batch: int | None = None,
+        name: str | None = None,
+        failure_policy: _Policy | None = None,
+    ) -> Address:
+        """Spawns an actor whose handler `make` returns, as `spawn` does.
+
+        After a failure, `make` makes it anew: five times in a row, after 100 ms that double each
+        time. Its mail waits.
         """
     def inbox(self, name: str | None = None, *, mailbox: _Mailbox | None = None) -> Inbox:
         """Makes an inbox, out of which a thread or task receives. `name` also registers it."""

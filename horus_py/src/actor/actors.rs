@@ -55,6 +55,60 @@ impl PyActors {
     }
 }
 
+/// The settings with which an actor is spawned.
+struct Asked<'a, 'py> {
+    mailbox: Option<&'a Bound<'py, PyAny>>,
+    batch: Option<usize>,
+    name: Option<&'a Bound<'py, PyString>>,
+    failure_policy: Option<&'a Bound<'py, PyAny>>,
+}
+
+impl PyActors {
+    /// Spawns an actor: `handler` is its handler, or makes it.
+    fn start(
+        &self,
+        handler: &Bound<'_, PyAny>,
+        is_factory: bool,
+        asked: &Asked<'_, '_>,
+    ) -> PyResult<PyAddress> {
+        let py = handler.py();
+        let policy = asked.failure_policy.map(parse_failure_policy).transpose()?;
+        let spec = match (asked.batch, asked.name, policy) {
+            (None, None, None) => Arc::clone(&self.spec),
+            (batch, name, policy) => Arc::new(Spec {
+                group: Arc::clone(&self.spec.group),
+                name: name.map(|name| name.clone().unbind()),
+                batch: check_batch(batch)?,
+                policy,
+            }),
+        };
+        let mut options = self.actors.options();
+        if let Some(mailbox) = asked.mailbox {
+            options = options.mailbox(parse_mailbox(mailbox)?);
+        }
+        if let Some(policy) = policy {
+            options = options.on_failure(policy);
+        }
+        let spawned = if is_factory {
+            let mut first = Some(PythonActor::made_by(handler, Arc::clone(&spec))?);
+            let (make, spec) = (handler.clone().unbind(), Arc::clone(&spec));
+            options.spawn_with(move || {
+                first
+                    .take()
+                    .unwrap_or_else(|| PythonActor::remade_by(&make, &spec))
+            })
+        } else {
+            options.spawn(PythonActor::new(handler, Arc::clone(&spec))?)
+        };
+        let address = spawned.map_err(|error| from_spawn_error(py, &error))?;
+        if let Some(name) = asked.name {
+            let registered = self.actors.register(name.to_str()?, &address);
+            registered.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        }
+        Ok(PyAddress::new(address, spec))
+    }
+}
+
 /// Reads the argument `mailbox`: a number, `'unbounded'` or `'latest'`.
 fn parse_mailbox(mailbox: &Bound<'_, PyAny>) -> PyResult<Mailbox> {
     if let Ok(text) = mailbox.cast::<PyString>() {
@@ -117,12 +171,11 @@ impl PyActors {
 
     /// Spawns an actor, and returns its address. Its handler is a callable of `(message, context)`,
     /// or an object with a method `handle(message, context)`, which may also have `init(context)`,
-    /// `shutdown()`, `on_down(down, context)` and `on_error(exception)`. Of a class, an instance is
-    /// made, and made anew after a failure.
+    /// `shutdown()`, `on_down(down, context)` and `on_error(exception)`. A class is as for
+    /// `spawn_with`.
     ///
     /// With `batch`, the handler gets a list of up to so many messages. `name` also registers the
-    /// actor. Without a `failure_policy`, an actor that fails ends, unless a class can make it
-    /// anew.
+    /// actor. Without a `failure_policy`, an actor that fails ends.
     #[pyo3(signature = (
         handler, *, mailbox = None, batch = None, name = None, failure_policy = None,
     ))]
@@ -134,43 +187,35 @@ impl PyActors {
         name: Option<&Bound<'_, PyString>>,
         failure_policy: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyAddress> {
-        let policy = failure_policy.map(parse_failure_policy).transpose()?;
-        let class = handler.cast::<PyType>().ok();
-        let spec = match (batch, name, policy) {
-            (None, None, None) => Arc::clone(&self.spec),
-            _ => Arc::new(Spec {
-                group: Arc::clone(&self.spec.group),
-                name: name.map(|name| name.clone().unbind()),
-                batch: check_batch(batch)?,
-                policy,
-            }),
+        let asked = Asked {
+            mailbox,
+            batch,
+            name,
+            failure_policy,
         };
-        let mut options = self.actors.options();
-        if let Some(mailbox) = mailbox {
-            options = options.mailbox(parse_mailbox(mailbox)?);
-        }
-        if let Some(policy) = policy {
-            options = options.on_failure(policy);
-        }
-        let spawned = match class {
-            None => options.spawn(PythonActor::new(handler, Arc::clone(&spec))?),
-            Some(class) => {
-                let mut first = Some(PythonActor::of_class(class, Arc::clone(&spec))?);
-                let (class, spec) = (class.clone().unbind(), Arc::clone(&spec));
-                options.spawn_with(move || {
-                    first
-                        .take()
-                        .unwrap_or_else(|| PythonActor::remake(&class, &spec))
-                })
-            }
+        self.start(handler, handler.is_instance_of::<PyType>(), &asked)
+    }
+
+    /// Spawns an actor whose handler `make` returns, as `spawn` does. After a failure, `make` makes
+    /// it anew: five times in a row, after 100 ms that double each time. Its mail waits.
+    #[pyo3(signature = (
+        make, *, mailbox = None, batch = None, name = None, failure_policy = None,
+    ))]
+    fn spawn_with(
+        &self,
+        make: &Bound<'_, PyAny>,
+        mailbox: Option<&Bound<'_, PyAny>>,
+        batch: Option<usize>,
+        name: Option<&Bound<'_, PyString>>,
+        failure_policy: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyAddress> {
+        let asked = Asked {
+            mailbox,
+            batch,
+            name,
+            failure_policy,
         };
-        let address = spawned.map_err(|error| from_spawn_error(handler.py(), &error))?;
-        if let Some(name) = name {
-            self.actors
-                .register(name.to_str()?, &address)
-                .map_err(|error| PyValueError::new_err(error.to_string()))?;
-        }
-        Ok(PyAddress::new(address, spec))
+        self.start(make, true, &asked)
     }
 
     /// Makes an inbox: messages that are sent to it wait for a thread that receives them. `name`

@@ -143,9 +143,10 @@ impl PyAddress {
     #[pyo3(signature = (handler, *, batch = None))]
     fn swap(&self, handler: &Bound<'_, PyAny>, batch: Option<usize>) -> PyResult<PySwap> {
         let spec = self.spec.with_batch(handler.py(), check_batch(batch)?);
-        let actor = match handler.cast::<PyType>() {
-            Ok(class) => PythonActor::of_class(class, spec)?,
-            Err(_) => PythonActor::new(handler, spec)?,
+        let actor = if handler.is_instance_of::<PyType>() {
+            PythonActor::made_by(handler, spec)?
+        } else {
+            PythonActor::new(handler, spec)?
         };
         self.address
             .swap(actor)

@@ -91,13 +91,13 @@ pub(crate) struct PythonActor(Box<Handlers>);
 
 #[derive(Debug)]
 struct Handlers {
-    /// `None` if the class of the handler could not make it.
+    /// `None` if it could not be made anew.
     handle: Option<Py<PyAny>>,
     hooks: Option<Box<Hooks>>,
     spec: Arc<Spec>,
     /// The messages that the handler gets next, in a list.
     waiting: Vec<Py<PyAny>>,
-    /// The failure of the class, which `init` returns.
+    /// The failure to make it, which `init` returns.
     broken: Option<Box<ActorFailure>>,
 }
 
@@ -158,15 +158,15 @@ impl PythonActor {
         })))
     }
 
-    /// Makes an actor of an instance of `class`.
-    pub(crate) fn of_class(class: &Bound<'_, PyType>, spec: Arc<Spec>) -> PyResult<Self> {
-        Self::new(&class.call0()?, spec)
+    /// Makes an actor of the handler that `make` returns: a class, or another callable.
+    pub(crate) fn made_by(make: &Bound<'_, PyAny>, spec: Arc<Spec>) -> PyResult<Self> {
+        Self::new(&make.call0()?, spec)
     }
 
-    /// Makes an actor of an instance of `class`, or one whose `init` fails.
-    pub(crate) fn remake(class: &Py<PyType>, spec: &Arc<Spec>) -> Self {
+    /// Like [`Self::made_by`]; if that fails, makes an actor whose `init` fails.
+    pub(crate) fn remade_by(make: &Py<PyAny>, spec: &Arc<Spec>) -> Self {
         let made = attached(|py| {
-            Self::of_class(class.bind(py), Arc::clone(spec)).map_err(|error| failure(py, error))
+            Self::made_by(make.bind(py), Arc::clone(spec)).map_err(|error| failure(py, error))
         });
         let broken = match made {
             Some(Ok(made)) => return made,
