@@ -150,7 +150,7 @@ enum Note {
 /// An actor that puts numbers aside, and notes them as a list.
 struct Lists {
     waiting: Vec<u64>,
-    /// What `end_batch` does next, besides.
+    /// True if the next `end_batch` has to fail.
     fails: bool,
     panics: bool,
     lists: Arc<Mutex<Vec<Vec<u64>>>>,

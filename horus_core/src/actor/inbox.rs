@@ -291,8 +291,8 @@ impl<M: Send + 'static> Inbox<M> {
 
     /// Moves the inbox to another queue. The caller has woken it, and has its task.
     ///
-    /// WHY woken: the cell learns of the queue with its next event. The wake is one, so there is one
-    /// before the inbox sleeps.
+    /// WHY woken: the cell learns of the queue with its next event. The wake is one, so the inbox
+    /// does not sleep before.
     pub(super) fn move_to(&mut self, queue: Arc<PullQueue<Task>>, is_of_set: bool) {
         self.queue.withdraw();
         if let Some(taken) = &mut self.taken {

@@ -179,6 +179,7 @@ impl PyActors {
     #[pyo3(signature = (
         handler, *, mailbox = None, batch = None, name = None, failure_policy = None,
     ))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn spawn(
         &self,
         handler: &Bound<'_, PyAny>,
@@ -201,6 +202,7 @@ impl PyActors {
     #[pyo3(signature = (
         make, *, mailbox = None, batch = None, name = None, failure_policy = None,
     ))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn spawn_with(
         &self,
         make: &Bound<'_, PyAny>,

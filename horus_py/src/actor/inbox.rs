@@ -50,7 +50,7 @@ impl PyInbox {
             Held::InSet(set, id) => {
                 let mut set = set.enter(py)?;
                 let inbox = set.get().get_mut(*id);
-                inbox.map(act).ok_or_else(|| in_set_error())
+                inbox.map(act).ok_or_else(in_set_error)
             }
             Held::Moving => Err(in_set_error()),
         }
@@ -101,11 +101,11 @@ impl PyInbox {
         timeout: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         match (self.take(py)?, timeout) {
-            (Ok(message), _) => return Ok(Some(message)),
+            (Ok(message), _) => Ok(Some(message)),
             (Err(TryRecvError::Disconnected), _) => {
-                return Err(from_recv_error(RecvTimeoutError::Disconnected));
+                Err(from_recv_error(RecvTimeoutError::Disconnected))
             }
-            (Err(_), None) => return Ok(None),
+            (Err(_), None) => Ok(None),
             (Err(_), Some(timeout)) => match self.wait(py, WaitPolicy::from_timeout(timeout)?)? {
                 Ok(message) => Ok(Some(message)),
                 Err(RecvTimeoutError::Timeout) => Ok(None),
