@@ -3,10 +3,10 @@
 use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyType};
+use pyo3::types::{PyString, PyTuple, PyType};
 
 /// Runs `call` for a function that Python called. Raises its error, and a panic as a
 /// `RuntimeError`; returns `failed` in both cases.
@@ -52,6 +52,113 @@ fn panic_error() -> PyErr {
 pub(crate) fn release_deferred() {
     // WHY not `attach`: as above. Objects that are not released here are lost with the process.
     let _ = Python::try_attach(|_| ());
+}
+
+/// The arguments of a call, as Python passes them: the positional ones, then the named ones.
+pub(crate) struct Arguments<'py> {
+    first: *const *mut ffi::PyObject,
+    positional: usize,
+    names: *mut ffi::PyObject,
+    py: Python<'py>,
+}
+
+impl<'py> Arguments<'py> {
+    /// Wraps the arguments of a [`FastCall`].
+    ///
+    /// # Safety
+    ///
+    /// Python passed them to a call that has not returned.
+    #[inline]
+    pub(crate) unsafe fn new(
+        py: Python<'py>,
+        first: *const *mut ffi::PyObject,
+        count: ffi::Py_ssize_t,
+        names: *mut ffi::PyObject,
+    ) -> Self {
+        Self {
+            first,
+            positional: count.unsigned_abs(),
+            names,
+            py,
+        }
+    }
+
+    /// Returns true if no argument was passed by its position.
+    #[inline]
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.positional == 0
+    }
+
+    /// Returns an argument by its position or, unless `name` is empty, by its name.
+    #[inline]
+    pub(crate) fn get(&self, index: usize, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if index < self.positional {
+            return Ok(Some(self.at(index)));
+        }
+        if self.names.is_null() {
+            return Ok(None);
+        }
+        self.named(name)
+    }
+
+    /// Returns the argument at this position, which the caller has checked.
+    pub(crate) fn at(&self, index: usize) -> Bound<'py, PyAny> {
+        // SAFETY: the caller's index is that of an argument.
+        let argument = unsafe { self.first.add(index) };
+        // SAFETY: as above.
+        let argument = unsafe { argument.read() };
+        // SAFETY: Python keeps the arguments for the time of the call.
+        unsafe { Bound::from_borrowed_ptr(self.py, argument) }
+    }
+
+    #[cold]
+    fn named(&self, wanted: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        // SAFETY: Python gives a tuple of names.
+        let names = unsafe { Bound::from_borrowed_ptr(self.py, self.names) };
+        for (index, name) in names.cast::<PyTuple>()?.iter().enumerate() {
+            if name.cast::<PyString>()?.to_str()? == wanted {
+                return Ok(Some(self.at(self.positional + index)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Refuses unexpected arguments: more than `max`, or names that are not among `known`.
+    #[inline]
+    pub(crate) fn expect(&self, call: &str, max: usize, known: &[&str]) -> PyResult<()> {
+        if self.positional <= max && self.names.is_null() {
+            return Ok(());
+        }
+        self.expect_slowly(call, max, known)
+    }
+
+    #[cold]
+    fn expect_slowly(&self, call: &str, max: usize, known: &[&str]) -> PyResult<()> {
+        if self.positional > max {
+            let found = self.positional;
+            let text = format!("{call}() takes at most {max} arguments, {found} were given");
+            return Err(PyTypeError::new_err(text));
+        }
+        // SAFETY: Python gives a tuple of names, or null.
+        let names = unsafe { Bound::from_borrowed_ptr_or_opt(self.py, self.names) };
+        let Some(names) = names else { return Ok(()) };
+        for name in names.cast::<PyTuple>()?.iter() {
+            let name: String = name.extract()?;
+            match known.iter().position(|known| *known == name) {
+                None => {
+                    let text = format!("{call}() has no argument '{name}'");
+                    return Err(PyTypeError::new_err(text));
+                }
+                // The names belong to the last arguments.
+                Some(at) if max - known.len() + at < self.positional => {
+                    let text = format!("{call}() got '{name}' twice");
+                    return Err(PyTypeError::new_err(text));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A function with Python's `METH_FASTCALL | METH_KEYWORDS` convention. Its arguments: `self`, the

@@ -28,7 +28,7 @@ create_exception!(
     horus,
     FullError,
     SendFailedError,
-    "A reliable subscriber is a whole lane behind. Try again later."
+    "A reliable subscriber is a whole lane behind, or a mailbox is full. Try again later."
 );
 create_exception!(
     horus,

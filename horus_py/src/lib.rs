@@ -2,8 +2,9 @@
 //!
 //! It has no logic: it converts the arguments, calls one function of `horus_core`, and converts the
 //! result. Its rooms, each importing only those before it: `wait` and `message`, `msgpack`,
-//! `topic`, `scheduler`. The files beside them import no room.
+//! `topic`, `scheduler`, `actor`. The files beside them import no room.
 
+mod actor;
 mod buffer;
 mod call;
 mod error;
@@ -36,6 +37,7 @@ fn _horus(module: &Bound<'_, PyModule>) -> PyResult<()> {
     msgpack::register(module)?;
     topic::register(module)?;
     scheduler::register(module)?;
+    actor::register(module)?;
     // WHY: `__all__` would list these private names; the package `horus` names what users import.
     module.delattr("__all__")
 }

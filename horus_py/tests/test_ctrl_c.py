@@ -70,6 +70,44 @@ def waiting_for_a_swap(topic):
     return lambda _kept=scheduler: swap.wait(timeout=PATIENCE)
 
 
+def waiting_for_mail(topic):
+    scheduler = horus.Scheduler("idle")
+    inbox = scheduler.actors("fleet").inbox()
+    return lambda _kept=scheduler: inbox.recv(timeout=PATIENCE)
+
+
+def waiting_for_much_mail(topic):
+    scheduler, inboxes = horus.Scheduler("idle"), horus.InboxSet()
+    actors = scheduler.actors("fleet")
+    for _ in range(10):
+        inboxes.add(actors.inbox())
+    return lambda _kept=scheduler: inboxes.wait(timeout=PATIENCE)
+
+
+def asking(topic):
+    scheduler = horus.Scheduler("idle")
+    address = scheduler.actors("fleet").inbox()
+    return lambda _kept=scheduler: address.ask("x", timeout=PATIENCE)
+
+
+def waiting_for_room_in_a_mailbox(topic):
+    scheduler = horus.Scheduler("idle")
+    address = scheduler.actors("fleet").inbox(mailbox=1)
+    address.tell("x")
+    return lambda _kept=scheduler: address.tell("y", timeout=PATIENCE)
+
+
+def running_actors(topic):
+    def run():
+        scheduler = horus.Scheduler("running")
+        actors = scheduler.actors("fleet")
+        again = actors.spawn(lambda message, context: context.address().tell(message))
+        again.tell("x")
+        scheduler.run_for(PATIENCE)
+
+    return run
+
+
 def running(topic):
     def run():
         scheduler = horus.Scheduler("running")
@@ -89,7 +127,12 @@ def running(topic):
         waiting_for_subscribers,
         waiting_for_publishers,
         waiting_for_a_swap,
+        waiting_for_mail,
+        waiting_for_much_mail,
+        asking,
+        waiting_for_room_in_a_mailbox,
         running,
+        running_actors,
     ],
 )
 def test_a_signal_is_noticed_within_50_ms(directory, alarm, prepare):

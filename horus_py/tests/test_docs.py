@@ -5,7 +5,7 @@ import re
 import pytest
 from conftest import ROOT
 
-DOCUMENTS = ["docs/own-messages.md", "docs/python.md", "horus_py/README.md"]
+DOCUMENTS = ["docs/actors.md", "docs/own-messages.md", "docs/python.md", "horus_py/README.md"]
 
 
 def programs():
@@ -19,6 +19,13 @@ def programs():
 @pytest.mark.parametrize("program", list(programs()))
 def test_a_program_of_a_document_runs(python, program):
     python(program)
+
+
+def test_the_example_of_actors_runs(python):
+    path = str(ROOT / "horus_py" / "examples" / "actors.py")
+    arguments = [path, "--carts", "50", "--deliveries", "200"]
+    program = f"import runpy, sys\nsys.argv = {arguments}\nrunpy.run_path({path!r}, {{}}, '__main__')"
+    assert "has delivered" in python(program)
 
 
 def test_the_documents_have_programs():

@@ -32,6 +32,26 @@ async def collect(topic: horus.Topic[horus.Imu]) -> None:
         print(imu.orientation.sum())
 
 asyncio.run(collect(horus.Topic("imu", horus.Imu)))
+
+class Counter:
+    def handle(self, message: int, context: horus.ActorContext) -> int:
+        if message < 0:
+            context.stop()
+        return message
+
+def act() -> None:
+    with horus.Actors("fleet", mailbox=64) as actors:
+        counter = actors.spawn(Counter, name="counter", failure_policy=horus.Restart(max=2))
+        counter.tell(1, timeout=1.0)
+        print(counter.ask(2), counter.name)
+        actors.spawn(lambda message, context: print(message, context.name), batch=8)
+        inbox, inboxes = actors.inbox("results", mailbox="latest"), horus.InboxSet()
+        inboxes.add(inbox)
+        for ready in inboxes.wait(timeout=1.0):
+            print(ready.recv_many(4))
+        swap = counter.swap(Counter())
+        print(swap.state, actors.counts().handled)
+    horus.Scheduler().actors("other", threads=2, order=1)
 """
 
 WRONG = """
@@ -39,6 +59,8 @@ import horus
 horus.CmdVel(speed=1.0)
 horus.Publisher("x", horus.CmdVel).send(horus.Imu())
 horus.Publisher("x", horus.CmdVel, depth=4)
+horus.Actors("x").spawn(5)
+horus.Actors("x", mailbox="fast")
 """
 
 
@@ -155,7 +177,7 @@ def test_mistakes_are_found(tmp_path):
     (tmp_path / "wrong.py").write_text(WRONG)
     _, text = mypy("mypy", "--strict", "wrong.py", cwd=tmp_path)
     lines = {line.split(":")[1] for line in text.splitlines() if ": error:" in line}
-    assert lines == {"3", "4", "5"}, text
+    assert lines == {"3", "4", "5", "6", "7"}, text
 
 
 def test_declared_messages_are_typed_and_run(tmp_path, python):

@@ -10,6 +10,7 @@ use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
 use crate::actor::error::{FindError, RegisterError, SpawnError};
 use crate::actor::group::{ActorCounts, ActorGroup};
+use crate::actor::inbox::Inbox;
 use crate::actor::local;
 use crate::actor::mailbox::Mailbox;
 use crate::actor::registry::message_name;
@@ -66,6 +67,21 @@ impl Actors {
             has_safe_state: false,
             label: None,
         }
+    }
+
+    /// Makes an inbox: messages that are sent to its address wait there for a thread that receives
+    /// them. It counts as an actor of the group, and no thread runs it.
+    ///
+    /// # Errors
+    ///
+    /// [`SpawnError::Closed`] if the group has ended.
+    pub fn inbox<M: Send + 'static>(
+        &self,
+        mailbox: Mailbox,
+    ) -> Result<(Address<M>, Inbox<M>), SpawnError> {
+        Inbox::open(&self.0, mailbox).ok_or_else(|| SpawnError::Closed {
+            group: self.0.name().to_owned(),
+        })
     }
 
     /// Gives an actor a name, by which [`Self::find`] finds it. The name keeps the actor alive
@@ -222,7 +238,7 @@ impl<'a> SpawnOptions<'a> {
             return Err(closed());
         };
         task.set_last_worker(group.next_worker());
-        let mut context = WorkerContext::for_init(&group.clock());
+        let mut context = WorkerContext::without_linger(&group.clock());
         // WHY two: a thing more than `init`, so that the actor is asleep afterwards.
         match task.run(group, &mut context, 2) {
             Ran::More(task) | Ran::Suspended(task) => group.inject(task),

@@ -216,6 +216,15 @@ impl<T: Send> Answer<T> {
     /// [`AskError::NoAnswer`] if the question was dropped, [`AskError::Timeout`] if the answer did
     /// not come in time, [`AskError::InHandler`] at once if the caller is an actor.
     pub fn wait(mut self, timeout: Duration) -> Result<T, AskError> {
+        self.try_wait(timeout)
+    }
+
+    /// Waits for the answer, up to `timeout`. It can be called again after a timeout.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::wait`].
+    pub fn try_wait(&mut self, timeout: Duration) -> Result<T, AskError> {
         if local::is_worker() {
             return Err(AskError::InHandler);
         }

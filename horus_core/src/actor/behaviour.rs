@@ -12,6 +12,10 @@ pub trait Actor: Send + Sized + 'static {
     /// The type of the messages: an enum, if there are several kinds.
     type Message: Send + 'static;
 
+    /// True if [`Self::end_batch`] has to be called.
+    #[doc(hidden)]
+    const HAS_BATCHES: bool = false;
+
     /// Initialises the actor. Called by the thread that spawns it, before the first message, and
     /// after a restart by the thread that runs it.
     ///
@@ -30,6 +34,17 @@ pub trait Actor: Send + Sized + 'static {
     /// An error means that the message was not handled. The failure policy of the actor decides
     /// what follows.
     fn handle(&mut self, message: Self::Message, context: &mut Context<'_, Self>) -> NodeResult;
+
+    /// Handles the messages that [`Self::handle`] has put aside. Called when no message waits, and
+    /// before other actors have their turns.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::handle`].
+    #[doc(hidden)]
+    fn end_batch(&mut self, _context: &mut Context<'_, Self>) -> NodeResult {
+        Ok(())
+    }
 
     /// Shuts the actor down. Called when it ends, after the mail that still waited was dropped, and
     /// before a restart.

@@ -66,6 +66,32 @@ pub enum AskError {
     InHandler,
 }
 
+/// The error of [`Inbox::try_recv`](crate::actor::Inbox::try_recv).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum TryRecvError {
+    /// There is no message now.
+    #[error("the inbox is empty")]
+    Empty,
+    /// All messages were received, and no address is left, or the group has ended.
+    #[error("the inbox is empty, and nobody can send to it any more")]
+    Disconnected,
+}
+
+/// The error of [`Inbox::recv`](crate::actor::Inbox::recv).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RecvTimeoutError {
+    /// No message came in time.
+    #[error("the inbox stayed empty")]
+    Timeout,
+    /// All messages were received, and no address is left, or the group has ended.
+    #[error("the inbox is empty, and nobody can send to it any more")]
+    Disconnected,
+    /// The inbox is empty, and the caller is an actor, which must not wait.
+    #[error("the inbox is empty, and an actor must not wait for a message")]
+    InHandler,
+}
+
 /// The error of replacing an actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]

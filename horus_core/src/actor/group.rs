@@ -65,6 +65,10 @@ pub(crate) enum Timed {
     Alarm(Alarm, u64),
 }
 
+/// A function that makes the calls of actors in a state of the thread that they need, such as
+/// attached to an interpreter. It calls its argument once.
+pub type Surround = fn(&mut dyn FnMut());
+
 /// A group of actors.
 pub(crate) struct ActorGroup {
     name: String,
@@ -113,6 +117,8 @@ pub(crate) struct GroupSettings {
     /// The SCHED_FIFO priority of its threads.
     pub(crate) priority: Option<u8>,
     pub(crate) idle: Idle,
+    /// What its threads do around the handlers.
+    pub(crate) surround: Option<Surround>,
 }
 
 /// A counter that one worker writes, in a cache line of its own.
@@ -132,7 +138,7 @@ struct Roll {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ActorCounts {
-    /// Number of actors that exist.
+    /// Number of actors and inboxes that exist.
     pub alive: u64,
     /// Number of messages that were handled, also those whose handler failed.
     pub handled: u64,
@@ -210,6 +216,11 @@ impl ActorGroup {
 
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    #[inline(always)]
+    pub(crate) const fn surround(&self) -> Option<Surround> {
+        self.settings.surround
     }
 
     pub(crate) const fn mailbox(&self) -> Mailbox {
@@ -457,11 +468,11 @@ impl ActorGroup {
         drop(handle);
     }
 
-    /// Counts a message that was dropped before its actor has ended.
-    pub(crate) fn count_undelivered(&self) {
+    /// Counts messages that were dropped without an actor.
+    pub(crate) fn count_undelivered(&self, messages: u64) {
         let _roll = lock(&self.roll);
         // Relaxed: a counter, changed under the lock.
-        self.undelivered.set(self.undelivered.get() + 1);
+        self.undelivered.set(self.undelivered.get() + messages);
     }
 
     /// Counts a failure, and records it in the black box.
@@ -505,6 +516,13 @@ impl ActorGroup {
     /// Otherwise they end on the calling thread, and their mail is dropped; an actor whose handler
     /// has not returned is left to its thread.
     pub(crate) fn end(&self) {
+        match self.surround() {
+            Some(surround) => surround(&mut || self.end_all()),
+            None => self.end_all(),
+        }
+    }
+
+    fn end_all(&self) {
         let handles = {
             let mut roll = lock(&self.roll);
             roll.is_closed = true;

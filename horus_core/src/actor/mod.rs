@@ -57,6 +57,9 @@
 //! An actor may spawn children, which end before it ([`Context::spawn`]), and put messages aside
 //! for later ([`Context::stash`]).
 //!
+//! A thread that is no actor receives messages by an [`Inbox`] ([`Actors::inbox`]), and waits for
+//! any number of them with an [`InboxSet`].
+//!
 //! [`Address::swap`] replaces an actor while it runs, at one place among its messages.
 //!
 //! An actor ends if it calls [`Context::stop`], if it fails for good, or once no [`Address`] is
@@ -72,6 +75,8 @@ mod context;
 mod error;
 pub(crate) mod group;
 mod idle;
+pub(crate) mod inbox;
+mod inbox_set;
 pub(crate) mod local;
 mod mailbox;
 mod members;
@@ -93,12 +98,16 @@ pub use address::{Address, Answer, WeakAddress};
 pub use behaviour::Actor;
 pub use context::Context;
 pub use error::{
-    AskError, FindError, RegisterError, SendTimeoutError, SpawnError, SwapError, TellAllError,
-    TrySendError,
+    AskError, FindError, RecvTimeoutError, RegisterError, SendTimeoutError, SpawnError, SwapError,
+    TellAllError, TryRecvError, TrySendError,
 };
 pub use group::ActorCounts;
+#[doc(hidden)]
+pub use group::Surround;
 pub use horus_shm::internals::heap::Reply;
 pub use idle::Idle;
+pub use inbox::Inbox;
+pub use inbox_set::InboxSet;
 pub use mailbox::Mailbox;
 pub use timer::Timer;
 pub use watch::{ActorId, Down, DownReason};

@@ -377,7 +377,7 @@ impl<A: Actor> Seat<A> {
                 self.handle_message(message, turn)
             }
             Event::Message(message) => {
-                turn.group().count_undelivered();
+                turn.group().count_undelivered(1);
                 drop_quietly(message, turn.group());
                 Flow::Continue
             }
@@ -486,6 +486,26 @@ impl<A: Actor> Behaviour<ActorGroup> for Seat<A> {
             self.wait_for_ready(event, turn)
         } else {
             self.handle_event(event, turn)
+        };
+        if self.extras.is_some() {
+            self.settle(flow, turn)
+        } else {
+            flow
+        }
+    }
+
+    #[inline]
+    fn end_batch(&mut self, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Flow {
+        if !A::HAS_BATCHES || self.state != State::Active {
+            return Flow::Continue;
+        }
+        let mut context = Context::new(turn, &mut self.extras, self.restarts);
+        let result = self.actor.end_batch(&mut context);
+        let stop = context.stop;
+        let flow = match result {
+            Ok(()) if stop => Flow::Stop,
+            Ok(()) => Flow::Continue,
+            Err(error) => self.apply_policy(&error, false, turn),
         };
         if self.extras.is_some() {
             self.settle(flow, turn)

@@ -6,6 +6,14 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ActorId(pub(crate) usize);
 
+impl ActorId {
+    /// Returns the identity as a number.
+    #[must_use]
+    pub const fn number(self) -> usize {
+        self.0
+    }
+}
+
 /// The end of an actor, as the actors learn it that watch it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Down {

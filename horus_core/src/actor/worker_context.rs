@@ -1,6 +1,8 @@
 //! The part of a worker that handlers use: the clock, the length of an activation, and what a
 //! handler leaves for the worker.
 
+use std::any::Any;
+
 use horus_shm::clock::Clock;
 use horus_shm::internals::heap::Flow;
 
@@ -60,6 +62,8 @@ pub(crate) struct WorkerContext {
     pub(crate) fatal_error: Option<String>,
     /// True if the actor that was visited is not in its safe state yet.
     pub(crate) is_unsafe: bool,
+    /// The place where an inbox puts its messages, which no worker runs.
+    pub(crate) taken: Option<Box<dyn Any + Send>>,
 }
 
 impl WorkerContext {
@@ -78,11 +82,12 @@ impl WorkerContext {
             resume_ns: 0,
             fatal_error: None,
             is_unsafe: false,
+            taken: None,
         }
     }
 
-    /// Returns the context of a thread that runs an actor only to initialise it.
-    pub(crate) fn for_init(clock: &Clock) -> Self {
+    /// Returns the context of a thread that runs one actor, and waits for no mail.
+    pub(crate) fn without_linger(clock: &Clock) -> Self {
         let mut context = Self::new(clock);
         context.linger.skipped = u32::MAX;
         context

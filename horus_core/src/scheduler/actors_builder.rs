@@ -1,7 +1,7 @@
 //! The builder of a group of actors, which collects its settings.
 
 use super::Scheduler;
-use crate::actor::group::{ActorGroup, GroupSettings, THREADS_MAX};
+use crate::actor::group::{ActorGroup, GroupSettings, Surround, THREADS_MAX};
 use crate::actor::{Actors, Idle, Mailbox};
 use crate::scheduler::api::plan::{NodeSpec, PlanError};
 use crate::scheduler::run::executor::actors::GroupNode;
@@ -66,6 +66,14 @@ impl<'a> ActorsBuilder<'a> {
     /// Sets the way in which the threads wait for mail. Default: [`Idle::Sleep`].
     pub const fn idle(mut self, idle: Idle) -> Self {
         self.settings.idle = idle;
+        self
+    }
+
+    /// Sets the function that each thread calls to run actors, one after the other for up to 5 ms,
+    /// and that ends the group. For actors of other languages.
+    #[doc(hidden)]
+    pub const fn surround(mut self, surround: Surround) -> Self {
+        self.settings.surround = Some(surround);
         self
     }
 

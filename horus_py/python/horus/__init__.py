@@ -9,6 +9,20 @@
 import atexit
 
 from . import _horus, _messages
+from ._actors import (
+    ActorContext,
+    ActorCounts,
+    Actors,
+    Address,
+    DisconnectedError,
+    Down,
+    Inbox,
+    InboxSet,
+    InHandlerError,
+    NoAnswerError,
+    Question,
+    Timer,
+)
 from ._declare import (
     Array,
     Tail,
@@ -85,14 +99,23 @@ from ._node import Node, NodeFailedError, Restart, Skip, run
 from ._processes import ProcessInfo, processes
 
 __all__ = [
+    "ActorContext",
+    "ActorCounts",
+    "Actors",
+    "Address",
     "Array",
     "BusyError",
     "ClosedError",
     "Context",
+    "DisconnectedError",
+    "Down",
     "EndpointEvent",
     "EndpointEvents",
     "Error",
     "Ext",
+    "InHandlerError",
+    "Inbox",
+    "InboxSet",
     "Metrics",
     "ForkedError",
     "Framed",
@@ -104,6 +127,7 @@ __all__ = [
     "Message",
     "Namespace",
     "NamespaceError",
+    "NoAnswerError",
     "NoPinsError",
     "Node",
     "NodeFailedError",
@@ -114,6 +138,7 @@ __all__ = [
     "ProcessInfo",
     "Publisher",
     "PublisherInfo",
+    "Question",
     "Ready",
     "RegionLostError",
     "RemoteScheduler",
@@ -132,6 +157,7 @@ __all__ = [
     "SweepReport",
     "Tail",
     "Text",
+    "Timer",
     "Topic",
     "TopicInfo",
     "WaitSet",

@@ -55,3 +55,32 @@ async def following(subscriber):
         return await received(subscriber)
     except _horus.ClosedError:
         raise StopAsyncIteration from None
+
+
+async def answered(end):
+    """Returns the answer to a question, or the next message of an inbox; waits for it."""
+    loop = asyncio.get_running_loop()
+    bridge = _bridge(loop)
+    try:
+        while True:
+            token = next(bridge.tokens)
+            # WHY a tuple: the answer may be `None`.
+            answer = end._poll(bridge.wakeups, token)
+            if answer is not None:
+                return answer[0]
+            future = bridge.waiting[token] = loop.create_future()
+            try:
+                await future
+            finally:
+                bridge.waiting.pop(token, None)
+                end._polled()
+    finally:
+        end._cancel()
+
+
+async def following_mail(inbox):
+    """Returns the next message; ends an `async for` when nobody can send any more."""
+    try:
+        return await answered(inbox)
+    except (_horus.DisconnectedError, _horus.ClosedError):
+        raise StopAsyncIteration from None

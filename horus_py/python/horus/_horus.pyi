@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Buffer
 
+from ._actors import *
+from ._actors import _actor_bursts as _actor_bursts, _Answer as _Answer, _Mailbox
 from ._messages import NodeEvent, NodeMetrics
 from ._node import Node
 from ._qos import Qos, SubscriberQos, TopicQos
@@ -34,7 +36,7 @@ class SendFailedError(Error):
     """A message was not sent."""
 
 class FullError(SendFailedError):
-    """The topic is full: a reliable subscriber is a whole lane behind. Try again later."""
+    """A reliable subscriber is a whole lane behind, or a mailbox is full. Try again later."""
 
 class ForkedError(Error):
     """The handle was inherited by a forked child. Open a new one in the child."""
@@ -518,6 +520,10 @@ class Scheduler:
         """The report of the run, or `None` before the run has ended."""
     def add(self, node: _N) -> _N:
         """Adds a node, and opens its topics in the scheduler's namespace. Returns the node."""
+    def actors(
+        self, name: str, *, threads: int = 1, mailbox: _Mailbox | None = None, order: int = 0
+    ) -> Actors:
+        """Adds a group of actors; more `threads` help only if handlers release the GIL."""
     def handle(self) -> Handle:
         """Returns a handle that stops the run and changes its nodes, from any thread."""
     def swap(self, node: str, replacement: Node) -> Swap:

@@ -90,7 +90,7 @@ impl PyHandle {
 /// A swap that was requested, and its state.
 #[pyclass(frozen, name = "Swap", module = "horus")]
 #[derive(Debug)]
-pub(crate) struct PySwap(Swap);
+pub(crate) struct PySwap(pub(crate) Swap);
 
 #[pymethods]
 impl PySwap {

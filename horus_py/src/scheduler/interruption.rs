@@ -30,7 +30,7 @@ impl Interruption {
     }
 
     /// Stops the run with this exception. Later ones are ignored.
-    pub(super) fn stop_with(&self, error: PyErr) {
+    pub(crate) fn stop_with(&self, error: PyErr) {
         let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
         // WHY: an exception that is not kept is dropped after the lock is released, because the
         // drop may run Python code.
@@ -67,7 +67,7 @@ impl Interruption {
     /// has recovered.
     ///
     /// WHY they are removed: an exception keeps everything alive that its tick used.
-    pub(super) fn record_failure(&self, node: &str, failure: Option<(String, PyErr)>) {
+    pub(crate) fn record_failure(&self, node: &str, failure: Option<(String, PyErr)>) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         let before = match failure {
             Some(failure) => failures.insert(node.to_owned(), failure),

@@ -192,7 +192,7 @@ pub(crate) fn interpreter_ended() -> NodeError {
 
 /// Returns one line with the exception's text and place, followed by the traceback.
 #[cold]
-fn describe_exception(py: Python<'_>, error: &PyErr) -> String {
+pub(crate) fn describe_exception(py: Python<'_>, error: &PyErr) -> String {
     let describe = || -> PyResult<String> {
         let describe = py.import("horus._node")?.getattr("_describe")?;
         describe.call1((error.value(py),))?.extract()

@@ -65,7 +65,7 @@ impl PyScheduler {
         stop_on_signals = false, on_event = None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
-    fn new(
+    pub(crate) fn new(
         py: Python<'_>,
         name: Option<String>,
         namespace: Option<Py<PyNamespace>>,
@@ -133,24 +133,20 @@ impl PyScheduler {
     fn add<'py>(&self, node: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = node.py();
         let settings = self.settings(&node)?;
-        let mut entered = self.enter_stage(py)?;
-        let Stage::New(scheduler) = entered.get() else {
-            return Err(SchedulerError::new_err(
-                "it has been started: add nodes before that",
-            ));
-        };
-        let prepared = PreparedNode::new(&node, &settings, &self.interruption)?;
-        let name: String = settings::required_setting(&settings, "name")?;
-        let builder = settings::apply(scheduler.node(&name), &settings)?;
-        let builder = match settings.get_item("safe_state")? {
-            Some(enter) => safe_state::add_safe_state(builder, &enter)?,
-            None => builder,
-        };
-        let built = match prepared {
-            PreparedNode::Task(node) => builder.async_io().build(node),
-            PreparedNode::Plain(node) => builder.build(node),
-        };
-        built.map_err(|error| PlanError::new_err(error.to_string()))?;
+        self.change(py, |scheduler| {
+            let prepared = PreparedNode::new(&node, &settings, &self.interruption)?;
+            let name: String = settings::required_setting(&settings, "name")?;
+            let builder = settings::apply(scheduler.node(&name), &settings)?;
+            let builder = match settings.get_item("safe_state")? {
+                Some(enter) => safe_state::add_safe_state(builder, &enter)?,
+                None => builder,
+            };
+            let built = match prepared {
+                PreparedNode::Task(node) => builder.async_io().build(node),
+                PreparedNode::Plain(node) => builder.build(node),
+            };
+            built.map_err(|error| PlanError::new_err(error.to_string()))
+        })?;
         Ok(node)
     }
 
@@ -162,7 +158,7 @@ impl PyScheduler {
     }
 
     /// Initialises the nodes, in order, and starts their threads.
-    fn start(slf: &Bound<'_, Self>) -> PyResult<()> {
+    pub(crate) fn start(slf: &Bound<'_, Self>) -> PyResult<()> {
         let this = slf.get();
         let mut entered = this.enter_stage(slf.py())?;
         this.start_if_new(slf, entered.get())
@@ -207,7 +203,7 @@ impl PyScheduler {
     /// Stops the run, shuts all nodes down in reverse order, and returns the report. Raises the
     /// same errors as `run`, except for a failure that `tick_once` has already raised.
     #[pyo3(signature = (*, check = true))]
-    fn finish(&self, py: Python<'_>, check: bool) -> PyResult<Py<PyReport>> {
+    pub(crate) fn finish(&self, py: Python<'_>, check: bool) -> PyResult<Py<PyReport>> {
         let mut entered = self.enter_stage(py)?;
         if matches!(entered.get(), Stage::Failed) {
             *entered.get() = Stage::Over;
@@ -277,6 +273,27 @@ impl PyScheduler {
         Ok(node
             .call_method1("_settings", (namespace,))?
             .cast_into::<PyDict>()?)
+    }
+
+    /// Calls `change` with the scheduler, which has not been started.
+    pub(crate) fn change<R>(
+        &self,
+        py: Python<'_>,
+        change: impl FnOnce(&mut Scheduler) -> PyResult<R>,
+    ) -> PyResult<R> {
+        let mut entered = self.enter_stage(py)?;
+        match entered.get() {
+            Stage::New(scheduler) => change(scheduler),
+            _ => Err(SchedulerError::new_err(
+                "it has been started: add nodes before that",
+            )),
+        }
+    }
+
+    /// Returns true if the scheduler runs.
+    pub(crate) fn runs(&self, py: Python<'_>) -> bool {
+        let entered = self.enter_stage(py);
+        entered.is_ok_and(|mut entered| matches!(entered.get(), Stage::Running(_)))
     }
 
     pub(crate) const fn core_handle(&self) -> &Handle {

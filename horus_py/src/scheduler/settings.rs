@@ -177,7 +177,7 @@ fn parse_miss_policy(name: &str) -> PyResult<Miss> {
 
 /// Reads a failure policy: `'fatal'`, `'ignore'`, or a `Restart` or `Skip`, which is a tuple of a
 /// name, a maximum and a time in seconds.
-fn parse_failure_policy(value: &Bound<'_, PyAny>) -> PyResult<FailurePolicy> {
+pub(crate) fn parse_failure_policy(value: &Bound<'_, PyAny>) -> PyResult<FailurePolicy> {
     let parts: PyResult<(String, u32, f64)> = value.extract();
     if let Ok((name, max, time)) = parts {
         let time = duration_from_secs(time)?;

@@ -8,10 +8,9 @@ use std::ptr;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
 use pyo3::{PyClass, ffi};
 
-use crate::call::{add_method, guard};
+use crate::call::{Arguments, add_method, guard};
 use crate::topic::handles::{PyPublisher, PySubscriber, PyTopic};
 use crate::topic::inbox::Inbox;
 use crate::topic::outbox::Outbox;
@@ -54,86 +53,6 @@ impl Receives for PyTopic {
     }
 }
 
-/// The arguments of a call, as Python passes them: the positional ones, then the named ones.
-struct Arguments<'py> {
-    first: *const *mut ffi::PyObject,
-    positional: usize,
-    names: *mut ffi::PyObject,
-    py: Python<'py>,
-}
-
-impl<'py> Arguments<'py> {
-    /// Returns an argument by its position or, unless `name` is empty, by its name.
-    #[inline]
-    fn get(&self, index: usize, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-        if index < self.positional {
-            return Ok(Some(self.at(index)));
-        }
-        if self.names.is_null() {
-            return Ok(None);
-        }
-        self.named(name)
-    }
-
-    fn at(&self, index: usize) -> Bound<'py, PyAny> {
-        // SAFETY: the caller's index is that of an argument.
-        let argument = unsafe { self.first.add(index) };
-        // SAFETY: as above.
-        let argument = unsafe { argument.read() };
-        // SAFETY: Python keeps the arguments for the time of the call.
-        unsafe { Bound::from_borrowed_ptr(self.py, argument) }
-    }
-
-    #[cold]
-    fn named(&self, wanted: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-        // SAFETY: Python gives a tuple of names.
-        let names = unsafe { Bound::from_borrowed_ptr(self.py, self.names) };
-        for (index, name) in names.cast::<PyTuple>()?.iter().enumerate() {
-            if name.cast::<PyString>()?.to_str()? == wanted {
-                return Ok(Some(self.at(self.positional + index)));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Refuses unexpected arguments: more than `max`, or names that are not among `known`.
-    #[inline]
-    fn expect(&self, call: &str, max: usize, known: &[&str]) -> PyResult<()> {
-        if self.positional <= max && self.names.is_null() {
-            return Ok(());
-        }
-        self.expect_slowly(call, max, known)
-    }
-
-    #[cold]
-    fn expect_slowly(&self, call: &str, max: usize, known: &[&str]) -> PyResult<()> {
-        if self.positional > max {
-            let found = self.positional;
-            let text = format!("{call}() takes at most {max} arguments, {found} were given");
-            return Err(PyTypeError::new_err(text));
-        }
-        // SAFETY: Python gives a tuple of names, or null.
-        let names = unsafe { Bound::from_borrowed_ptr_or_opt(self.py, self.names) };
-        let Some(names) = names else { return Ok(()) };
-        for name in names.cast::<PyTuple>()?.iter() {
-            let name: String = name.extract()?;
-            match known.iter().position(|known| *known == name) {
-                None => {
-                    let text = format!("{call}() has no argument '{name}'");
-                    return Err(PyTypeError::new_err(text));
-                }
-                // The names belong to the last arguments.
-                Some(at) if max - known.len() + at < self.positional => {
-                    let text = format!("{call}() got '{name}' twice");
-                    return Err(PyTypeError::new_err(text));
-                }
-                Some(_) => {}
-            }
-        }
-        Ok(())
-    }
-}
-
 unsafe extern "C" fn send<T: Sends>(
     this: *mut ffi::PyObject,
     first: *const *mut ffi::PyObject,
@@ -141,14 +60,10 @@ unsafe extern "C" fn send<T: Sends>(
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guard(ptr::null_mut(), |py| {
-        let arguments = Arguments {
-            first,
-            positional: count.unsigned_abs(),
-            names,
-            py,
-        };
+        // SAFETY: Python's arguments of this call.
+        let arguments = unsafe { Arguments::new(py, first, count, names) };
         arguments.expect("send", 2, &["timeout"])?;
-        if arguments.positional == 0 {
+        if arguments.is_empty() {
             return Err(PyTypeError::new_err("send() needs a message"));
         }
         let message = arguments.at(0);
@@ -171,12 +86,8 @@ unsafe extern "C" fn recv<T: Receives>(
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guard(ptr::null_mut(), |py| {
-        let arguments = Arguments {
-            first,
-            positional: count.unsigned_abs(),
-            names,
-            py,
-        };
+        // SAFETY: Python's arguments of this call.
+        let arguments = unsafe { Arguments::new(py, first, count, names) };
         arguments.expect("recv", 1, &["timeout"])?;
         let timeout = arguments
             .get(0, "timeout")?

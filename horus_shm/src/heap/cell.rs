@@ -77,6 +77,7 @@ pub use self::address::{Address, ControlHandle, Refusal, Sent, WaitRefusal, Weak
 pub use self::run::{Event, Flow, Panic, Ran, Runnable, Turn};
 use super::blocks::{self, allocate, deallocate};
 use super::injector::Queued;
+use super::pull_queue::PullQueue;
 use super::run_queues::Entry;
 use crate::process::fork::fork_epoch;
 use crate::protocol::holders::Holders;
@@ -120,12 +121,27 @@ pub trait Behaviour<G: Group>: Send + 'static {
     /// The type of the messages.
     type Message: Send + 'static;
 
+    /// True if a thread of its own runs the actor, and not the workers of the group.
+    const IS_PULLED: bool = false;
+
+    /// Returns the queue of the thread that runs the actor, if [`Self::IS_PULLED`]. Called by each
+    /// sender that has woken the actor. The behaviour keeps the queue for as long as it exists.
+    fn pull_queue(&self) -> Option<Arc<PullQueue<Runnable<G>>>> {
+        None
+    }
+
     /// Handles one message, or one thing besides. It may panic; [`Self::failed`] is called then.
     fn handle(
         &mut self,
         event: Event<Self::Message, G::Control>,
         turn: &mut Turn<'_, Self::Message, G>,
     ) -> Flow;
+
+    /// Called after the last message of an activation, also if the mailbox is not empty: handles
+    /// what [`Self::handle`] has put aside. May panic, as that.
+    fn end_batch(&mut self, _turn: &mut Turn<'_, Self::Message, G>) -> Flow {
+        Flow::Continue
+    }
 
     /// Called after [`Self::handle`] has panicked. The message is gone. If this panics too, the
     /// actor ends.
@@ -216,6 +232,9 @@ struct Table<G: Group> {
     visit: unsafe fn(Turn<'_, (), G>),
     /// Ends the actor of a cell without a worker; the caller is its runner.
     end: unsafe fn(NonNull<Header<G>>),
+    /// Gives the actor to the thread that runs it, if that is not a worker of the group; the caller
+    /// is its runner.
+    pull: Option<unsafe fn(NonNull<Header<G>>)>,
     layout: Layout,
 }
 
@@ -443,6 +462,11 @@ impl<B: Behaviour<G>, G: Group> Cell<B, G> {
         run: run::run::<B, G>,
         visit: run::visit::<B, G>,
         end: run::end_alone::<B, G>,
+        pull: if B::IS_PULLED {
+            Some(run::pull::<B, G>)
+        } else {
+            None
+        },
         layout: Layout::new::<Self>(),
     };
 }

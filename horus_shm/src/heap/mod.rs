@@ -12,7 +12,8 @@
 //! that run them are in `horus_core`.
 //!
 //! The run queues of workers are here too: [`run_queue`] and [`injector`] hold what waits,
-//! [`search`] decides which worker sleeps, and [`RunQueues`] puts them together for a group.
+//! [`search`] decides which worker sleeps, and [`RunQueues`] puts them together for a group. A
+//! thread that runs its actors itself has a [`PullQueue`] instead.
 
 mod answer;
 mod blocks;
@@ -20,6 +21,7 @@ mod cell;
 pub mod injector;
 mod lane;
 mod lanes;
+mod pull_queue;
 mod reader;
 pub mod run_queue;
 mod run_queues;
@@ -38,6 +40,7 @@ pub use cell::{
 pub use injector::Queued;
 pub use lane::{Handling, Move, Share};
 pub use lanes::{LANES_MAX, Lanes};
+pub use pull_queue::PullQueue;
 pub use reader::{FanReader, ValueReader};
 pub use run_queues::{Entry, RunQueues, SLOTS};
 pub use search::WORKERS_MAX;

@@ -304,9 +304,33 @@ impl LocalEventcount {
     /// If no thread sleeps, costs one load and no system call.
     #[inline(always)]
     pub fn notify(&self) {
-        if has_sleepers(&self.event()) {
+        self.notify_sleepers();
+    }
+
+    /// Like [`Self::notify`]; returns true if there may be sleepers, or a task that waits
+    /// ([`Self::announce`]).
+    #[inline(always)]
+    pub fn notify_sleepers(&self) -> bool {
+        let has_sleepers = has_sleepers(&self.event());
+        if has_sleepers {
             self.wake_all();
         }
+        has_sleepers
+    }
+
+    /// Announces a task that waits and is no thread, until [`Self::withdraw`]. The caller has to
+    /// poll after this: a value that it does not see then makes [`Self::notify_sleepers`] return
+    /// true.
+    pub fn announce(&self) {
+        let event = self.event();
+        event.announce();
+        // ORDERING(wake): pairs with the fence in `has_sleepers`.
+        sync::fence(edge::WAKE_ANNOUNCE);
+    }
+
+    /// Reverses [`Self::announce`].
+    pub fn withdraw(&self) {
+        self.event().withdraw();
     }
 
     #[cold]

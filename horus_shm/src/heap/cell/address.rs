@@ -332,7 +332,7 @@ fn schedule<G: Group>(cell: Place<G>, pushed: Pushed) {
         // SAFETY: the caller has woken the actor.
         let runnable = unsafe { Runnable::of(cell) };
         // SAFETY: the caller keeps the cell.
-        unsafe { cell.header() }.group.schedule(runnable);
+        unsafe { runnable.schedule() };
     }
 }
 

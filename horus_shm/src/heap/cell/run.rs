@@ -93,6 +93,24 @@ impl<G: Group> Runnable<G> {
         unsafe { visit(Turn::new(self.0, group, worker, 0)) }
     }
 
+    /// Gives the right to the workers of the group, or to the thread that runs the actor.
+    ///
+    /// # Safety
+    ///
+    /// The caller keeps the cell, also if the actor ends meanwhile.
+    #[inline(always)]
+    pub(super) unsafe fn schedule(self) {
+        let cell = self.0;
+        // SAFETY: the contract.
+        let header = unsafe { cell.header() };
+        let Some(pull) = header.table.pull else {
+            return header.group.schedule(self);
+        };
+        let cell = ManuallyDrop::new(self).0;
+        // SAFETY: the function is that of this cell, and the right to run it was given up above.
+        unsafe { pull(cell.0) };
+    }
+
     /// Returns the number of the worker that ran the actor last, as [`Self::set_last_worker`] set
     /// it.
     #[must_use]
@@ -375,7 +393,7 @@ impl<'a, G: Group> Turn<'a, (), G> {
 unsafe fn batch_or_failure<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -> Stop {
     let state = state::<B, G>(turn.cell);
     // SAFETY: the contract of `run`.
-    let mut outcome = catch_unwind(AssertUnwindSafe(|| unsafe { batch::<B, G>(turn) }));
+    let mut outcome = catch_unwind(AssertUnwindSafe(|| unsafe { whole_batch::<B, G>(turn) }));
     loop {
         let panic = match outcome {
             Ok(stop) => return stop,
@@ -394,7 +412,7 @@ unsafe fn batch_or_failure<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Mes
             return stop;
         }
         // SAFETY: the contract of `run`.
-        outcome = catch_unwind(AssertUnwindSafe(|| unsafe { batch::<B, G>(turn) }));
+        outcome = catch_unwind(AssertUnwindSafe(|| unsafe { whole_batch::<B, G>(turn) }));
     }
 }
 
@@ -407,6 +425,19 @@ impl Flow {
             Self::Suspend => Some(Stop::Suspended),
             Self::Stop => Some(Stop::Ended),
         }
+    }
+}
+
+/// Handles messages until something else is to be done, and what the behaviour has put aside.
+#[inline(always)]
+unsafe fn whole_batch<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -> Stop {
+    // SAFETY: the contract of `run`.
+    let stop = unsafe { batch::<B, G>(turn) };
+    // SAFETY: only the runner uses the state, and no other reference to it exists.
+    let flow = unsafe { &mut *state::<B, G>(turn.cell) }.end_batch(turn);
+    match flow.stop() {
+        Some(other) if !matches!(stop, Stop::Ended) => other,
+        _ => stop,
     }
 }
 
@@ -497,10 +528,14 @@ unsafe fn read<B: Behaviour<G>, G: Group>(
 
 /// Puts the actor to sleep, if it has no mail and an address.
 unsafe fn rest<M, G: Group>(turn: &Turn<'_, M, G>, is_ending: bool) -> Rest {
-    let (cell, group) = (turn.cell, turn.group);
+    let cell = turn.cell;
     let inbox = turn.header().inbox.get();
-    // SAFETY: `rest` has just woken the actor again.
-    let wake = || group.schedule(unsafe { Runnable::of(cell) });
+    let wake = || {
+        // SAFETY: `rest` has just woken the actor again.
+        let runnable = unsafe { Runnable::of(cell) };
+        // SAFETY: `rest` has a hold of the cell.
+        unsafe { runnable.schedule() };
+    };
     // SAFETY: the inbox is that of the cell, and was found empty.
     let rest = unsafe { life::rest(inbox, cell, turn.handled, is_ending, wake) };
     if let Rest::Asleep {
@@ -532,6 +567,24 @@ unsafe fn rest<M, G: Group>(turn: &Turn<'_, M, G>, is_ending: bool) -> Rest {
 pub(super) unsafe fn end_alone<B: Behaviour<G>, G: Group>(cell: NonNull<Header<G>>) {
     // SAFETY: the contract.
     unsafe { end::<B, G>(Place(cell), None) };
+}
+
+/// Gives the actor of a cell to the thread that runs it.
+///
+/// # Safety
+///
+/// As [`run`].
+pub(super) unsafe fn pull<B: Behaviour<G>, G: Group>(cell: NonNull<Header<G>>) {
+    let cell = Place(cell);
+    // SAFETY: only the runner, which is the caller, uses the state.
+    let queue = unsafe { &*state::<B, G>(cell) }.pull_queue();
+    // SAFETY: the contract.
+    let runnable = unsafe { Runnable::of(cell) };
+    // WHY its own hold of the queue: once it is there, the actor may end.
+    match queue {
+        Some(queue) => queue.push(runnable),
+        None => drop(runnable),
+    }
 }
 
 /// Ends the actor: drops all that waits, then the state, and lets go of the hold of its life.

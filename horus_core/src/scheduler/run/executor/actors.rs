@@ -46,6 +46,10 @@ const SEARCH_NS_MIN: u64 = 4_000;
 /// Number of searches in vain after which the next ones are shorter.
 const VAIN_MAX: u32 = 3;
 
+/// The time after which a thread leaves the surroundings of its actors, so that others get what
+/// these hold. WHY so long: it is the interval at which CPython's threads take turns.
+const BURST_NS: u64 = 5_000_000;
+
 /// Number of looks between two times that a searching thread yields.
 const LOOKS_PER_YIELD: u32 = 20;
 
@@ -231,7 +235,7 @@ impl<'a> ActorThread<'a> {
                 continue;
             }
             match self.next() {
-                Some(task) => self.activate(task),
+                Some(task) => self.run_from(task),
                 None => self.wait(runner.as_deref()),
             }
         }
@@ -293,6 +297,29 @@ impl<'a> ActorThread<'a> {
             self.context.read_soon();
         }
         local::with(|local| local.next(self.now_ns, has_timers)).flatten()
+    }
+
+    /// Runs an actor once; in a group with surroundings, then others for as long as there are some,
+    /// up to [`BURST_NS`].
+    #[inline]
+    fn run_from(&mut self, task: Task) {
+        match self.group.surround() {
+            None => self.activate(task),
+            Some(surround) => {
+                let mut task = Some(task);
+                surround(&mut || self.run_burst(task.take()));
+            }
+        }
+    }
+
+    fn run_burst(&mut self, mut next: Option<Task>) {
+        let end_ns = self.now_ns.saturating_add(BURST_NS);
+        while let Some(task) = next {
+            self.activate(task);
+            let goes_on =
+                self.now_ns < end_ns && !self.shared.is_stopping() && !self.group.is_paused();
+            next = if goes_on { self.next() } else { None };
+        }
     }
 
     /// Runs an actor once.
@@ -389,7 +416,7 @@ impl<'a> ActorThread<'a> {
     fn begin(&mut self, task: Task) {
         let has_timers = self.group.timers.next_ns() != u64::MAX;
         local::with(|local| local.begin(has_timers));
-        self.activate(task);
+        self.run_from(task);
     }
 
     /// Searches the queues of the other threads, unless enough of them do.

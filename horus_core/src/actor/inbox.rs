@@ -1,0 +1,355 @@
+//! Inboxes: mailboxes out of which a thread receives messages itself.
+//!
+//! An inbox is an actor without a worker. The sender that wakes it gives the right to run it to the
+//! queue of its owner, who runs it to take messages out, and so puts it to sleep once it is empty.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use horus_shm::WaitPolicy;
+use horus_shm::internals::heap::{
+    self, Behaviour, ControlHandle, End, Event, Flow, Panic, PullQueue, Ran, Turn,
+};
+
+use crate::actor::address::Address;
+use crate::actor::error::{RecvTimeoutError, TryRecvError};
+use crate::actor::group::{ActorGroup, Control, Task};
+use crate::actor::local;
+use crate::actor::mailbox::Mailbox;
+use crate::actor::watch::{ActorId, DownReason, Watch};
+use crate::actor::worker_context::WorkerContext;
+
+/// A mailbox out of which a thread receives messages. If it is dropped, senders are refused.
+///
+/// [`Actors::inbox`](crate::actor::Actors::inbox) makes it, with its first address.
+pub struct Inbox<M> {
+    group: Arc<ActorGroup>,
+    handle: ControlHandle<ActorGroup>,
+    pub(super) queue: Arc<PullQueue<Task>>,
+    /// The right to run the inbox, while it is awake and its task is not in the queue.
+    pub(super) task: Option<Task>,
+    /// The messages that were taken out of the mailbox, and not received yet: mostly none.
+    taken: Option<Box<Taken<M>>>,
+    is_ended: bool,
+    /// True if the queue is that of a set.
+    pub(super) is_in_set: bool,
+    /// True once the set has returned the inbox because it will get no mail.
+    pub(super) is_end_known: bool,
+}
+
+/// The place where a run of an inbox puts the messages that it takes, and what it has to know.
+struct Taken<M> {
+    messages: VecDeque<M>,
+    /// The queue of the owner.
+    queue: Arc<PullQueue<Task>>,
+    /// True once the cell has learned of the queue.
+    is_known: bool,
+}
+
+/// The state of an inbox in its cell.
+struct InboxSeat<M> {
+    /// The queue of the owner.
+    queue: Arc<PullQueue<Task>>,
+    /// The number among the members of the group; `None` if the group took no more.
+    number: Option<u64>,
+    /// The actors that watch this inbox.
+    watches: Vec<Watch>,
+    message: PhantomData<fn(M)>,
+}
+
+impl<M: Send + 'static> InboxSeat<M> {
+    fn handle_control(&mut self, control: Control, turn: &Turn<'_, M, ActorGroup>) -> Flow {
+        match control {
+            Control::Init(handle) => self.number = turn.group().add_member(handle),
+            Control::Watch(watch) => self.watches.push(watch),
+            Control::End => return Flow::Stop,
+            // WHY nothing: an inbox is not restarted or replaced, and starts no timer or watch. A
+            // restart only wakes its owner.
+            _ => {}
+        }
+        if self.number.is_some() {
+            Flow::Continue
+        } else {
+            Flow::Stop
+        }
+    }
+}
+
+impl<M: Send + 'static> Behaviour<ActorGroup> for InboxSeat<M> {
+    type Message = M;
+
+    const IS_PULLED: bool = true;
+
+    fn pull_queue(&self) -> Option<Arc<PullQueue<Task>>> {
+        Some(Arc::clone(&self.queue))
+    }
+
+    fn handle(&mut self, event: Event<M, Control>, turn: &mut Turn<'_, M, ActorGroup>) -> Flow {
+        let place = turn.worker().taken.as_mut();
+        let Some(taken) = place.and_then(|any| any.downcast_mut::<Taken<M>>()) else {
+            return Flow::Stop;
+        };
+        if !taken.is_known {
+            self.queue = Arc::clone(&taken.queue);
+            taken.is_known = true;
+        }
+        match event {
+            Event::Message(message) => {
+                taken.messages.push_back(message);
+                Flow::Continue
+            }
+            Event::Control(control) => self.handle_control(control, turn),
+        }
+    }
+
+    fn failed(&mut self, _: Panic, _: &mut Turn<'_, M, ActorGroup>) -> Flow {
+        Flow::Stop
+    }
+
+    fn ended(&mut self, end: &End, group: &ActorGroup, _: Option<&mut WorkerContext>) {
+        if let Some(number) = self.number {
+            group.remove_member(number, end);
+        }
+        for watch in self.watches.drain(..) {
+            watch.end(DownReason::Ended);
+        }
+    }
+}
+
+impl<M: Send + 'static> Inbox<M> {
+    /// Makes an inbox and its first address; `None` if the group has ended.
+    pub(super) fn open(group: &Arc<ActorGroup>, mailbox: Mailbox) -> Option<(Address<M>, Self)> {
+        let queue = Arc::<PullQueue<Task>>::default();
+        let seat = InboxSeat::<M> {
+            queue: Arc::clone(&queue),
+            number: None,
+            watches: Vec::new(),
+            message: PhantomData,
+        };
+        let (address, handle) =
+            heap::spawn_with_handle(Arc::clone(group), seat, mailbox.mail());
+        let mut inbox = Self {
+            group: Arc::clone(group),
+            handle: address.control(),
+            queue,
+            task: None,
+            taken: None,
+            is_ended: false,
+            is_in_set: false,
+            is_end_known: false,
+        };
+        // WHY ignored: nobody else knows the inbox, so it has not ended.
+        let _ = inbox.handle.send(Control::Init(handle));
+        inbox.look();
+        inbox.fill(2);
+        (!inbox.is_ended).then(|| (Address::of(address), inbox))
+    }
+
+    /// Returns the identity of this inbox, which is that of its addresses.
+    #[must_use]
+    pub fn id(&self) -> ActorId {
+        ActorId(self.handle.id())
+    }
+
+    /// Receives the oldest message, if there is one. Does not wait.
+    ///
+    /// # Errors
+    ///
+    /// [`TryRecvError::Empty`] if there is none, [`TryRecvError::Disconnected`] if there will be
+    /// none any more.
+    pub fn try_recv(&mut self) -> Result<M, TryRecvError> {
+        self.prepare();
+        match self.pop_taken() {
+            Some(message) => Ok(message),
+            None if self.is_disconnected() => Err(TryRecvError::Disconnected),
+            None => Err(TryRecvError::Empty),
+        }
+    }
+
+    /// Receives the oldest message; waits for it, up to `timeout`. Does not wait in an
+    /// [`InboxSet`](crate::actor::InboxSet), where the set does.
+    ///
+    /// # Errors
+    ///
+    /// [`RecvTimeoutError::Timeout`] if none came, [`RecvTimeoutError::Disconnected`] if there will
+    /// be none any more, [`RecvTimeoutError::InHandler`] if the caller is an actor and there is
+    /// none.
+    pub fn recv(&mut self, timeout: Duration) -> Result<M, RecvTimeoutError> {
+        let (refusal, timeout) = match local::is_worker() {
+            true => (RecvTimeoutError::InHandler, Duration::ZERO),
+            false if self.is_in_set => (RecvTimeoutError::Timeout, Duration::ZERO),
+            false => (RecvTimeoutError::Timeout, timeout),
+        };
+        let queue = Arc::clone(&self.queue);
+        let received = queue.wait_until(WaitPolicy::of(timeout), || match self.try_recv() {
+            Ok(message) => Some(Ok(message)),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => Some(Err(RecvTimeoutError::Disconnected)),
+        });
+        received.unwrap_or(Err(refusal))
+    }
+
+    /// Receives up to `max` messages that are there, and calls `each` with them, oldest first.
+    /// Returns their number. Does not wait. Cheaper for each message than [`Self::try_recv`].
+    pub fn drain(&mut self, max: usize, mut each: impl FnMut(M)) -> usize {
+        let mut count = 0;
+        while count < max {
+            if !self.has_taken() {
+                self.look();
+                self.fill(u32::try_from(max - count).unwrap_or(u32::MAX));
+            }
+            let Some(message) = self.pop_taken() else {
+                break;
+            };
+            count += 1;
+            each(message);
+        }
+        count
+    }
+
+    /// Receives the oldest message, as a task: the waker is called after [`Poll::Pending`], once a
+    /// message may have come.
+    pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Result<M, TryRecvError>> {
+        loop {
+            match self.try_recv() {
+                Err(TryRecvError::Empty) => {}
+                received => {
+                    self.queue.withdraw();
+                    return Poll::Ready(received);
+                }
+            }
+            if self.queue.register(context.waker()) {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Withdraws the waker of [`Self::poll_recv`].
+    pub fn stop_polling(&mut self) {
+        self.queue.withdraw();
+    }
+
+    /// Returns true if all messages were received, and there will be none any more.
+    #[must_use]
+    pub fn is_disconnected(&self) -> bool {
+        let is_over = self.is_ended || self.handle.is_disconnected();
+        is_over && !self.has_taken()
+    }
+
+    /// Takes a message out of the mailbox, if none was taken before. Returns true if there is one.
+    pub(super) fn prepare(&mut self) -> bool {
+        if !self.has_taken() {
+            self.look();
+            self.fill(1);
+        }
+        self.has_taken()
+    }
+
+    fn pop_taken(&mut self) -> Option<M> {
+        self.taken.as_mut()?.messages.pop_front()
+    }
+
+    /// Takes the task out of the queue.
+    fn look(&mut self) {
+        // WHY: the task of another inbox could come out of the queue of a set.
+        if !self.is_in_set && self.task.is_none() {
+            let Self { queue, task, .. } = self;
+            queue.take(|found| *task = Some(found));
+        }
+    }
+
+    /// Runs the inbox until a message is taken, or it sleeps or has ended. Takes at most `max`.
+    fn fill(&mut self, max: u32) {
+        while let Some(task) = self.task.take() {
+            self.run(task, max);
+            if self.has_taken() {
+                return;
+            }
+        }
+    }
+
+    fn run(&mut self, task: Task, max: u32) {
+        let mut context = WorkerContext::without_linger(&self.group.clock());
+        let taken = self.taken.take().unwrap_or_else(|| {
+            Box::new(Taken {
+                messages: VecDeque::new(),
+                queue: Arc::clone(&self.queue),
+                is_known: false,
+            })
+        });
+        context.taken = Some(taken);
+        match task.run(&self.group, &mut context, max) {
+            Ran::More(task) | Ran::Suspended(task) => self.task = Some(task),
+            Ran::Slept => {}
+            Ran::Ended => self.is_ended = true,
+        }
+        self.taken = context.taken.and_then(|any| any.downcast().ok());
+    }
+
+    /// Moves the inbox to another queue. The caller has woken it, and has its task.
+    ///
+    /// WHY woken: the cell learns of the queue with its next event. The wake is one, so the inbox
+    /// does not sleep before.
+    pub(super) fn move_to(&mut self, queue: Arc<PullQueue<Task>>, is_of_set: bool) {
+        self.queue.withdraw();
+        if let Some(taken) = &mut self.taken {
+            taken.queue = Arc::clone(&queue);
+            taken.is_known = false;
+        }
+        self.queue = queue;
+        self.is_in_set = is_of_set;
+    }
+}
+
+impl<M> Inbox<M> {
+    fn has_taken(&self) -> bool {
+        self.taken
+            .as_ref()
+            .is_some_and(|taken| !taken.messages.is_empty())
+    }
+
+    /// Wakes the inbox, so that its task comes into the queue, unless it is awake. Returns false if
+    /// there will be no task, because it has ended.
+    pub(super) fn wake(&self) -> bool {
+        let is_over = self.is_ended || self.handle.send(Control::Restart).is_err();
+        !is_over
+    }
+
+    /// Waits for the task of an inbox that was woken and is not in a set.
+    pub(super) fn await_task(&mut self) {
+        // WHY no limit: the task is there, or the sender that has woken the inbox is about to push
+        // it.
+        let queue = Arc::clone(&self.queue);
+        queue.wait_until(WaitPolicy::endless(), || {
+            queue.take(|found| self.task = Some(found));
+            self.task.is_some().then_some(())
+        });
+    }
+}
+
+impl<M> Drop for Inbox<M> {
+    fn drop(&mut self) {
+        self.queue.withdraw();
+        let left = self.taken.as_ref().map_or(0, |taken| taken.messages.len());
+        if left > 0 {
+            self.group.count_undelivered(left as u64);
+        }
+        if self.task.is_none() && !self.is_in_set && self.wake() {
+            self.await_task();
+        }
+        // WHY: an actor whose task is dropped ends.
+        drop(self.task.take());
+    }
+}
+
+impl<M> fmt::Debug for Inbox<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inbox")
+            .field("id", &self.handle.id())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,194 @@
+//! A set of inboxes, of which one thread waits for those that have mail.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use horus_shm::WaitPolicy;
+use horus_shm::internals::heap::PullQueue;
+
+use crate::actor::group::Task;
+use crate::actor::inbox::Inbox;
+use crate::actor::local;
+use crate::actor::watch::ActorId;
+
+/// A set of any number of inboxes, of one thread that waits for all of them. The inboxes that have
+/// no mail cost nothing.
+///
+/// ```
+/// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+/// # // SAFETY: this program has one thread.
+/// # unsafe { std::env::set_var("HORUS_SHM_DIR", dir.path().join("horus")) };
+/// use std::time::Duration;
+///
+/// use horus_core::actor::{InboxSet, Mailbox};
+/// use horus_core::scheduler::Scheduler;
+///
+/// let mut scheduler = Scheduler::new();
+/// let actors = scheduler.actors("fleet").build()?;
+/// let mut set = InboxSet::new();
+/// let mut addresses = Vec::new();
+/// for _ in 0..100 {
+///     let (address, inbox) = actors.inbox::<u32>(Mailbox::bounded(8))?;
+///     set.add(inbox);
+///     addresses.push(address);
+/// }
+/// addresses[42].tell(7)?;
+/// let ready = set.wait(Duration::from_secs(1));
+/// assert_eq!(ready, [addresses[42].id()]);
+/// for id in ready {
+///     let inbox = set.get_mut(id).expect("it is in the set");
+///     assert_eq!(inbox.drain(8, |message| assert_eq!(message, 7)), 1);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct InboxSet<M> {
+    queue: Arc<PullQueue<Task>>,
+    inboxes: HashMap<usize, Inbox<M>>,
+    /// The inboxes that the last wait returned: they may still have mail.
+    returned: Vec<ActorId>,
+}
+
+impl<M> Default for InboxSet<M> {
+    fn default() -> Self {
+        Self {
+            queue: Arc::default(),
+            inboxes: HashMap::new(),
+            returned: Vec::new(),
+        }
+    }
+}
+
+impl<M: Send + 'static> InboxSet<M> {
+    /// Returns a set without inboxes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an inbox, with the mail that it has. Returns its identity, by which [`Self::wait`]
+    /// names it.
+    pub fn add(&mut self, mut inbox: Inbox<M>) -> ActorId {
+        let id = inbox.id();
+        if inbox.wake() {
+            if inbox.task.is_none() {
+                inbox.await_task();
+            }
+            inbox.move_to(Arc::clone(&self.queue), true);
+        }
+        inbox.is_in_set = true;
+        self.returned.push(id);
+        self.inboxes.insert(id.0, inbox);
+        id
+    }
+
+    /// Takes an inbox out of the set, with the mail that it has. `None` if it is not in the set.
+    pub fn remove(&mut self, id: ActorId) -> Option<Inbox<M>> {
+        let is_awake = self.inboxes.get(&id.0)?.wake();
+        let has_task = |set: &Self| set.inboxes[&id.0].task.is_some();
+        while is_awake && !has_task(self) {
+            self.await_tasks(WaitPolicy::endless());
+        }
+        let mut inbox = self.inboxes.remove(&id.0)?;
+        self.returned.retain(|returned| *returned != id);
+        inbox.move_to(Arc::default(), false);
+        Some(inbox)
+    }
+
+    /// Returns an inbox of the set, which receives the mail that [`Self::wait`] has found.
+    pub fn get_mut(&mut self, id: ActorId) -> Option<&mut Inbox<M>> {
+        self.inboxes.get_mut(&id.0)
+    }
+
+    /// Returns the number of inboxes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.inboxes.len()
+    }
+
+    /// Returns true if the set has no inbox.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.inboxes.is_empty()
+    }
+
+    /// Waits up to `timeout` until an inbox has mail or will get none any more, and returns all
+    /// those. Empty if the time is over; an actor does not wait.
+    ///
+    /// An inbox whose mail was not received is returned again by the next call. One that will get
+    /// no mail any more is returned once.
+    pub fn wait(&mut self, timeout: Duration) -> Vec<ActorId> {
+        let timeout = if local::is_worker() {
+            Duration::ZERO
+        } else {
+            timeout
+        };
+        let wait_policy = WaitPolicy::of(timeout);
+        let mut ready = std::mem::take(&mut self.returned);
+        ready.retain(|id| self.has_mail(*id));
+        loop {
+            let policy = if ready.is_empty() {
+                wait_policy
+            } else {
+                WaitPolicy::of(Duration::ZERO)
+            };
+            let woken = self.await_tasks(policy);
+            let is_over = woken.is_empty();
+            ready.extend(woken.into_iter().filter(|id| self.has_mail(*id)));
+            if is_over || !ready.is_empty() {
+                break;
+            }
+        }
+        self.returned.clone_from(&ready);
+        ready
+    }
+
+    /// Returns true if an inbox has mail, which takes a message out of its mailbox, or if it will
+    /// get none any more, which was not returned yet.
+    fn has_mail(&mut self, id: ActorId) -> bool {
+        let Some(inbox) = self.inboxes.get_mut(&id.0) else {
+            return false;
+        };
+        inbox.prepare()
+            || (inbox.is_disconnected() && !std::mem::replace(&mut inbox.is_end_known, true))
+    }
+}
+
+impl<M> InboxSet<M> {
+    /// Waits until inboxes are awake, and gives each of them its task. Returns them.
+    fn await_tasks(&mut self, wait_policy: WaitPolicy) -> Vec<ActorId> {
+        let mut woken = Vec::new();
+        let Self { queue, inboxes, .. } = self;
+        queue.wait_until(wait_policy, || {
+            queue.take(|task| {
+                let id = task.id();
+                if let Some(inbox) = inboxes.get_mut(&id) {
+                    inbox.task = Some(task);
+                    woken.push(ActorId(id));
+                }
+            });
+            (!woken.is_empty()).then_some(())
+        });
+        woken
+    }
+}
+
+impl<M> Drop for InboxSet<M> {
+    fn drop(&mut self) {
+        let asleep = |inbox: &&Inbox<M>| inbox.task.is_none();
+        let woken = self.inboxes.values().filter(asleep);
+        let mut left = woken.filter(|inbox| inbox.wake()).count();
+        while left > 0 {
+            left -= self.await_tasks(WaitPolicy::endless()).len();
+        }
+    }
+}
+
+impl<M> fmt::Debug for InboxSet<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InboxSet")
+            .field("inboxes", &self.inboxes.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,31 @@
+"""The classes of actors. They are here for their stubs."""
+
+from ._horus import (
+    ActorContext,
+    ActorCounts,
+    Actors,
+    Address,
+    DisconnectedError,
+    Down,
+    InHandlerError,
+    Inbox,
+    InboxSet,
+    NoAnswerError,
+    Question,
+    Timer,
+)
+
+__all__ = [
+    "ActorContext",
+    "ActorCounts",
+    "Actors",
+    "Address",
+    "DisconnectedError",
+    "Down",
+    "InHandlerError",
+    "Inbox",
+    "InboxSet",
+    "NoAnswerError",
+    "Question",
+    "Timer",
+]

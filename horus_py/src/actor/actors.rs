@@ -1,0 +1,381 @@
+//! Groups of actors, as Python objects.
+
+use std::sync::Arc;
+
+use horus_core::actor::{ActorCounts, Actors, FindError, Mailbox};
+use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple, PyType};
+
+use crate::actor::address::{PyAddress, check_batch};
+use crate::actor::behaviour::{Group, PythonActor, Spec};
+use crate::actor::burst::run_burst;
+use crate::actor::error::from_spawn_error;
+use crate::actor::inbox::PyInbox;
+use crate::error::Error;
+use crate::scheduler::error::PlanError;
+use crate::scheduler::py_scheduler::PyScheduler;
+use crate::scheduler::settings::parse_failure_policy;
+
+/// A group of actors, which a scheduler runs. Made by `Scheduler.actors`, or by itself with a
+/// scheduler of its own that runs at once.
+#[pyclass(frozen, name = "Actors", module = "horus")]
+#[derive(Debug)]
+pub(crate) struct PyActors {
+    actors: Actors,
+    /// The settings of actors without a name, a batch and a policy.
+    spec: Arc<Spec>,
+    /// The scheduler of a group that has its own.
+    own: Option<Py<PyScheduler>>,
+}
+
+impl PyActors {
+    fn of(
+        scheduler: &Bound<'_, PyScheduler>,
+        name: &str,
+        threads: usize,
+        mailbox: Mailbox,
+        order: i32,
+    ) -> PyResult<Self> {
+        let this = scheduler.get();
+        let actors = this.change(scheduler.py(), |scheduler| {
+            let group = scheduler.actors(name).threads(threads).mailbox(mailbox);
+            let built = group.order(order).surround(run_burst).build();
+            built.map_err(|error| PlanError::new_err(error.to_string()))
+        })?;
+        let group = Group {
+            name: name.to_owned(),
+            interruption: Arc::clone(this.interruption()),
+        };
+        Ok(Self {
+            actors,
+            spec: Arc::new(Spec::plain(Arc::new(group))),
+            own: None,
+        })
+    }
+}
+
+/// The settings with which an actor is spawned.
+struct Asked<'a, 'py> {
+    mailbox: Option<&'a Bound<'py, PyAny>>,
+    batch: Option<usize>,
+    name: Option<&'a Bound<'py, PyString>>,
+    failure_policy: Option<&'a Bound<'py, PyAny>>,
+}
+
+impl PyActors {
+    /// Spawns an actor: `handler` is its handler, or makes it.
+    fn start(
+        &self,
+        handler: &Bound<'_, PyAny>,
+        is_factory: bool,
+        asked: &Asked<'_, '_>,
+    ) -> PyResult<PyAddress> {
+        let py = handler.py();
+        let policy = asked.failure_policy.map(parse_failure_policy).transpose()?;
+        let spec = match (asked.batch, asked.name, policy) {
+            (None, None, None) => Arc::clone(&self.spec),
+            (batch, name, policy) => Arc::new(Spec {
+                group: Arc::clone(&self.spec.group),
+                name: name.map(|name| name.clone().unbind()),
+                batch: check_batch(batch)?,
+                policy,
+            }),
+        };
+        let mut options = self.actors.options();
+        if let Some(mailbox) = asked.mailbox {
+            options = options.mailbox(parse_mailbox(mailbox)?);
+        }
+        if let Some(policy) = policy {
+            options = options.on_failure(policy);
+        }
+        let spawned = if is_factory {
+            let mut first = Some(PythonActor::made_by(handler, Arc::clone(&spec))?);
+            let (make, spec) = (handler.clone().unbind(), Arc::clone(&spec));
+            options.spawn_with(move || {
+                first
+                    .take()
+                    .unwrap_or_else(|| PythonActor::remade_by(&make, &spec))
+            })
+        } else {
+            options.spawn(PythonActor::new(handler, Arc::clone(&spec))?)
+        };
+        let address = spawned.map_err(|error| from_spawn_error(py, &error))?;
+        if let Some(name) = asked.name {
+            let registered = self.actors.register(name.to_str()?, &address);
+            registered.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        }
+        Ok(PyAddress::new(address, spec))
+    }
+}
+
+/// Reads the argument `mailbox`: a number, `'unbounded'` or `'latest'`.
+fn parse_mailbox(mailbox: &Bound<'_, PyAny>) -> PyResult<Mailbox> {
+    if let Ok(text) = mailbox.cast::<PyString>() {
+        return match text.to_str()? {
+            "unbounded" => Ok(Mailbox::unbounded()),
+            "latest" => Ok(Mailbox::latest()),
+            other => {
+                let text = format!("mailbox='{other}': give a number, 'unbounded' or 'latest'");
+                Err(PyValueError::new_err(text))
+            }
+        };
+    }
+    let Ok(capacity) = mailbox.extract::<i64>() else {
+        let found = mailbox.repr()?;
+        let text = format!("mailbox={found}: give a number, 'unbounded' or 'latest'");
+        return Err(PyTypeError::new_err(text));
+    };
+    match u16::try_from(capacity) {
+        Ok(capacity) if (1..=Mailbox::CAPACITY_MAX).contains(&capacity) => {
+            Ok(Mailbox::bounded(capacity))
+        }
+        _ => {
+            let most = Mailbox::CAPACITY_MAX;
+            let text = format!("mailbox={capacity}: give 1 to {most}, or 'unbounded'");
+            Err(PyValueError::new_err(text))
+        }
+    }
+}
+
+fn mailbox_or_default(mailbox: Option<&Bound<'_, PyAny>>) -> PyResult<Mailbox> {
+    mailbox.map_or_else(|| Ok(Mailbox::default()), parse_mailbox)
+}
+
+#[pymethods]
+impl PyActors {
+    #[new]
+    #[pyo3(signature = (name = "actors", *, threads = 1, mailbox = None))]
+    fn new(
+        py: Python<'_>,
+        name: &str,
+        threads: usize,
+        mailbox: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let mailbox = mailbox_or_default(mailbox)?;
+        let scheduler = PyScheduler::new(py, Some(name.to_owned()), None, None, None, false, None)?;
+        let scheduler = Bound::new(py, scheduler)?;
+        let actors = Self::of(&scheduler, name, threads, mailbox, 0)?;
+        PyScheduler::start(&scheduler)?;
+        Ok(Self {
+            own: Some(scheduler.unbind()),
+            ..actors
+        })
+    }
+
+    /// The name of the group.
+    #[getter]
+    fn name(&self) -> &str {
+        self.actors.name()
+    }
+
+    /// Spawns an actor, and returns its address. Its handler is a callable of `(message, context)`,
+    /// or an object with a method `handle(message, context)`, which may also have `init(context)`,
+    /// `shutdown()`, `on_down(down, context)` and `on_error(exception)`. A class is as for
+    /// `spawn_with`.
+    ///
+    /// With `batch`, the handler gets a list of up to so many messages. `name` also registers the
+    /// actor. Without a `failure_policy`, an actor that fails ends.
+    #[pyo3(signature = (
+        handler, *, mailbox = None, batch = None, name = None, failure_policy = None,
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    fn spawn(
+        &self,
+        handler: &Bound<'_, PyAny>,
+        mailbox: Option<&Bound<'_, PyAny>>,
+        batch: Option<usize>,
+        name: Option<&Bound<'_, PyString>>,
+        failure_policy: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyAddress> {
+        let asked = Asked {
+            mailbox,
+            batch,
+            name,
+            failure_policy,
+        };
+        self.start(handler, handler.is_instance_of::<PyType>(), &asked)
+    }
+
+    /// Spawns an actor whose handler `make` returns, as `spawn` does. After a failure, `make` makes
+    /// it anew: five times in a row, after 100 ms that double each time. Its mail waits.
+    #[pyo3(signature = (
+        make, *, mailbox = None, batch = None, name = None, failure_policy = None,
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    fn spawn_with(
+        &self,
+        make: &Bound<'_, PyAny>,
+        mailbox: Option<&Bound<'_, PyAny>>,
+        batch: Option<usize>,
+        name: Option<&Bound<'_, PyString>>,
+        failure_policy: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyAddress> {
+        let asked = Asked {
+            mailbox,
+            batch,
+            name,
+            failure_policy,
+        };
+        self.start(make, true, &asked)
+    }
+
+    /// Makes an inbox: messages that are sent to it wait for a thread that receives them. `name`
+    /// also registers it.
+    #[pyo3(signature = (name = None, *, mailbox = None))]
+    fn inbox(
+        &self,
+        py: Python<'_>,
+        name: Option<&Bound<'_, PyString>>,
+        mailbox: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyInbox>> {
+        let mailbox = mailbox_or_default(mailbox)?;
+        let (address, inbox) = self
+            .actors
+            .inbox(mailbox)
+            .map_err(|error| from_spawn_error(py, &error))?;
+        let spec = match name {
+            None => Arc::clone(&self.spec),
+            Some(name) => {
+                let registered = self.actors.register(name.to_str()?, &address);
+                registered.map_err(|error| PyValueError::new_err(error.to_string()))?;
+                Arc::new(self.spec.with_name(name))
+            }
+        };
+        let base = PyClassInitializer::from(PyAddress::new(address, spec));
+        Py::new(py, base.add_subclass(PyInbox::new(inbox)))
+    }
+
+    /// Gives an actor or inbox a name, which keeps it alive. Raises `ValueError` if another one has
+    /// the name.
+    fn register(&self, name: &str, address: &Bound<'_, PyAddress>) -> PyResult<()> {
+        let registered = self.actors.register(name, &address.get().address);
+        registered.map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    /// Takes a name away; returns false if no actor had it.
+    fn unregister(&self, name: &str) -> bool {
+        self.actors.unregister(name)
+    }
+
+    /// Returns the address of the actor or inbox that has this name. Raises `KeyError` if there is
+    /// none.
+    fn find(&self, name: &Bound<'_, PyString>) -> PyResult<PyAddress> {
+        let found = self.actors.find(name.to_str()?);
+        let address = found.map_err(|error| match error {
+            FindError::Unknown { .. } => PyKeyError::new_err(error.to_string()),
+            _ => Error::new_err(error.to_string()),
+        })?;
+        Ok(PyAddress::new(address, Arc::new(self.spec.with_name(name))))
+    }
+
+    /// Returns the names that begin with `prefix`, sorted.
+    #[pyo3(signature = (prefix = ""))]
+    fn names(&self, prefix: &str) -> Vec<String> {
+        self.actors.names(prefix)
+    }
+
+    /// Returns the counters of the group.
+    fn counts(&self) -> PyActorCounts {
+        PyActorCounts(self.actors.counts())
+    }
+
+    /// Ends a group that has a scheduler of its own: its actors shut down, and mail that waits is
+    /// dropped. Raises what made the run fail. Other groups end with their scheduler.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        match &self.own {
+            Some(scheduler) if scheduler.get().runs(py) => {
+                scheduler.get().finish(py, true).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*exception))]
+    fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        // WHY: an exception of the `with` block must not be replaced by that of an actor.
+        let closed = self.close(py);
+        if exception.iter().all(|part| part.is_none()) {
+            closed
+        } else {
+            Ok(())
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        let alive = self.actors.counts().alive;
+        format!("<horus.Actors '{}' of {alive} actors>", self.actors.name())
+    }
+}
+
+#[pymethods]
+impl PyScheduler {
+    /// Adds a group of actors whose handlers are Python objects. `threads` run them; more than one
+    /// helps only if handlers release the GIL. `mailbox` is the capacity of the mailboxes,
+    /// `'unbounded'` or `'latest'`; by default it is 1024.
+    #[pyo3(signature = (name, *, threads = 1, mailbox = None, order = 0))]
+    fn actors(
+        slf: &Bound<'_, Self>,
+        name: &str,
+        threads: usize,
+        mailbox: Option<&Bound<'_, PyAny>>,
+        order: i32,
+    ) -> PyResult<PyActors> {
+        PyActors::of(slf, name, threads, mailbox_or_default(mailbox)?, order)
+    }
+}
+
+/// Counters of a group of actors.
+#[pyclass(frozen, name = "ActorCounts", module = "horus")]
+#[derive(Debug)]
+pub(crate) struct PyActorCounts(ActorCounts);
+
+#[pymethods]
+impl PyActorCounts {
+    /// Number of actors and inboxes that exist.
+    #[getter]
+    const fn alive(&self) -> u64 {
+        self.0.alive
+    }
+
+    /// Number of messages that were handled, also those whose handler failed.
+    #[getter]
+    const fn handled(&self) -> u64 {
+        self.0.handled
+    }
+
+    /// Number of handlers that failed.
+    #[getter]
+    const fn failures(&self) -> u64 {
+        self.0.failures
+    }
+
+    /// Number of messages that were accepted, and dropped at the end of their actor.
+    #[getter]
+    const fn undelivered(&self) -> u64 {
+        self.0.undelivered
+    }
+
+    fn __repr__(&self) -> String {
+        let ActorCounts {
+            alive,
+            handled,
+            failures,
+            undelivered,
+            ..
+        } = self.0;
+        format!(
+            "<horus.ActorCounts alive={alive} handled={handled} failures={failures} \
+             undelivered={undelivered}>"
+        )
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyActors>()?;
+    module.add_class::<PyActorCounts>()
+}

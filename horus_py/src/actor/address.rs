@@ -1,0 +1,231 @@
+//! Addresses, by which Python sends messages to actors and inboxes.
+
+use std::ffi::CStr;
+use std::ptr;
+use std::sync::Arc;
+
+use horus_core::actor::{Address, Answer, AskError, SendTimeoutError, TrySendError};
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyType};
+
+use crate::actor::answer::PyAnswer;
+use crate::actor::behaviour::{PythonActor, Spec};
+use crate::actor::error::{
+    from_ask_error, from_swap_error, from_tell_all_error, from_tell_error, from_tell_timeout_error,
+};
+use crate::actor::mail::Mail;
+use crate::actor::question::PyQuestion;
+use crate::call::{Arguments, add_method, guard};
+use crate::scheduler::handle::PySwap;
+use crate::wait::timeout::WaitPolicy;
+
+/// Sends messages to an actor or inbox, from any thread. An actor without an address ends once its
+/// mail is handled.
+#[pyclass(frozen, subclass, name = "Address", module = "horus")]
+#[derive(Debug)]
+pub(crate) struct PyAddress {
+    pub(crate) address: Address<Mail>,
+    /// The settings of the actor, for a handler that replaces its own.
+    spec: Arc<Spec>,
+}
+
+impl PyAddress {
+    pub(crate) const fn new(address: Address<Mail>, spec: Arc<Spec>) -> Self {
+        Self { address, spec }
+    }
+
+    /// Sends `message`, and waits for room as `wait_policy` says.
+    #[cold]
+    fn tell_timeout(&self, py: Python<'_>, message: Mail, wait: WaitPolicy) -> PyResult<()> {
+        let mut message = Some(message);
+        let told = wait.wait(
+            py,
+            |slice| match self.address.tell_timeout(message.take()?, slice) {
+                Err(SendTimeoutError::Timeout(back)) => {
+                    message = Some(back);
+                    None
+                }
+                told => Some(told),
+            },
+            || Ok(()),
+        )?;
+        let told = match (told, message) {
+            (Some(told), _) => told,
+            (None, Some(message)) => Err(SendTimeoutError::Timeout(message)),
+            (None, None) => Ok(()),
+        };
+        told.map_err(|error| from_tell_timeout_error(&error))
+    }
+
+    fn send_question(&self, py: Python<'_>, message: Py<PyAny>) -> PyResult<Answer<Py<PyAny>>> {
+        let question = Py::new(py, PyQuestion::new(message))?;
+        let make = |reply| {
+            question.get().set_reply(reply);
+            Mail::of(question.into_bound(py).into_any())
+        };
+        self.address.ask(make).map_err(from_ask_error)
+    }
+}
+
+#[pymethods]
+impl PyAddress {
+    /// The name with which the actor was spawned or found, or `None`.
+    #[getter]
+    fn name(&self, py: Python<'_>) -> Option<Py<PyString>> {
+        self.spec.name.as_ref().map(|name| name.clone_ref(py))
+    }
+
+    /// The identity of the actor. It may be used again once no address of the actor exists.
+    #[getter]
+    fn id(&self) -> usize {
+        self.address.id().number()
+    }
+
+    /// True if the actor has ended.
+    #[getter]
+    fn disconnected(&self) -> bool {
+        self.address.is_disconnected()
+    }
+
+    /// The number of messages in a bounded mailbox. It may be out of date at once.
+    #[getter]
+    fn waiting(&self) -> u32 {
+        self.address.waiting()
+    }
+
+    /// Sends all messages, in their order and with no other message between them, or none of them.
+    /// Does not wait.
+    fn tell_all(&self, messages: &Bound<'_, PyAny>) -> PyResult<()> {
+        let messages: PyResult<Vec<_>> = messages
+            .try_iter()?
+            .map(|message| message.map(Mail::of))
+            .collect();
+        let told = self.address.tell_all(messages?);
+        told.map_err(|error| from_tell_all_error(&error))
+    }
+
+    /// Sends a question, and waits for the answer, at most `timeout` seconds. Raises
+    /// `NoAnswerError` if the actor drops the question, and `TimeoutError` after the time.
+    #[pyo3(signature = (message, timeout = None))]
+    fn ask(
+        &self,
+        py: Python<'_>,
+        message: Py<PyAny>,
+        timeout: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        let wait_policy = timeout.map_or(Ok(WaitPolicy::unlimited()), WaitPolicy::from_timeout)?;
+        let mut answer = self.send_question(py, message)?;
+        let answered = wait_policy.wait(
+            py,
+            |slice| match answer.try_wait(slice) {
+                Err(AskError::Timeout) => None,
+                answered => Some(answered),
+            },
+            || Ok(()),
+        );
+        let answered = answered?.unwrap_or(Err(AskError::Timeout));
+        answered.map_err(from_ask_error)
+    }
+
+    /// Sends a question, and returns the answer as an awaitable of asyncio.
+    fn ask_async<'py>(slf: &Bound<'py, Self>, message: Py<PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let answer = PyAnswer::new(slf.get().send_question(slf.py(), message)?);
+        slf.py()
+            .import("horus._asyncio")?
+            .call_method1("answered", (answer,))
+    }
+
+    /// Replaces the handler of the actor by another one, which handles all messages that are sent
+    /// after this. If its `init` or one of its first ten messages fails, the old one comes back.
+    /// Counts as a message. Does not wait.
+    #[pyo3(signature = (handler, *, batch = None))]
+    fn swap(&self, handler: &Bound<'_, PyAny>, batch: Option<usize>) -> PyResult<PySwap> {
+        let spec = self.spec.with_batch(handler.py(), check_batch(batch)?);
+        let actor = if handler.is_instance_of::<PyType>() {
+            PythonActor::made_by(handler, spec)?
+        } else {
+            PythonActor::new(handler, spec)?
+        };
+        self.address
+            .swap(actor)
+            .map(PySwap)
+            .map_err(from_swap_error)
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        let other = other.cast::<Self>();
+        other.is_ok_and(|other| other.get().address == self.address)
+    }
+
+    fn __hash__(&self) -> usize {
+        self.address.id().number()
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let this = slf.get();
+        let class = slf.get_type().name()?;
+        let name = match &this.spec.name {
+            Some(name) => format!(" {}", name.bind(slf.py()).repr()?),
+            None => String::new(),
+        };
+        let ended = if this.disconnected() { ", ended" } else { "" };
+        Ok(format!("<horus.{class}{name} id={}{ended}>", this.id()))
+    }
+}
+
+/// Refuses a batch of no messages.
+pub(crate) fn check_batch(batch: Option<usize>) -> PyResult<Option<usize>> {
+    if batch == Some(0) {
+        let text = "batch=0: give at least 1, or None for single messages";
+        return Err(pyo3::exceptions::PyValueError::new_err(text));
+    }
+    Ok(batch)
+}
+
+unsafe extern "C" fn tell(
+    this: *mut ffi::PyObject,
+    first: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    guard(ptr::null_mut(), |py| {
+        // SAFETY: Python's arguments of this call.
+        let arguments = unsafe { Arguments::new(py, first, count, names) };
+        arguments.expect("tell", 2, &["timeout"])?;
+        if arguments.is_empty() {
+            return Err(PyTypeError::new_err("tell() needs a message"));
+        }
+        let message = Mail::of(arguments.at(0));
+        // SAFETY: Python keeps it for the time of the call.
+        let this = unsafe { Bound::from_borrowed_ptr(py, this) };
+        // SAFETY: Python's descriptor checked that it is of the class.
+        let this = unsafe { this.cast_into_unchecked::<PyAddress>() };
+        let timeout = arguments
+            .get(1, "timeout")?
+            .filter(|timeout| !timeout.is_none());
+        match (this.get().address.tell(message), timeout) {
+            (Ok(()), _) => {}
+            (Err(TrySendError::Full(message)), Some(timeout)) => {
+                let wait_policy = WaitPolicy::from_timeout(&timeout)?;
+                this.get().tell_timeout(py, message, wait_policy)?;
+            }
+            (Err(error), _) => return Err(from_tell_error(&error)),
+        }
+        Ok(py.None().into_ptr())
+    })
+}
+
+const TELL: &CStr = c"tell($self, message, timeout=None)
+--
+
+Sends a message: any object, by reference. Never waits, unless `timeout` is given: for so many
+seconds it waits for room in a full mailbox.";
+
+/// Adds the class to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyAddress>()?;
+    let class = module.py().get_type::<PyAddress>();
+    add_method(&class, c"tell", tell, TELL)
+}

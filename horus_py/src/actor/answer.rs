@@ -1,0 +1,53 @@
+//! The answers for which tasks of asyncio wait.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use horus_core::actor::Answer;
+use pyo3::prelude::*;
+
+use crate::actor::error::from_ask_error;
+use crate::wait::wakeups::Wakeups;
+
+/// The answer to a question, for one task.
+#[pyclass(frozen, name = "_Answer", module = "horus._horus")]
+#[derive(Debug)]
+pub(crate) struct PyAnswer(Mutex<Option<Answer<Py<PyAny>>>>);
+
+impl PyAnswer {
+    pub(crate) const fn new(answer: Answer<Py<PyAny>>) -> Self {
+        Self(Mutex::new(Some(answer)))
+    }
+
+    fn take(&self) -> Option<Answer<Py<PyAny>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+#[pymethods]
+impl PyAnswer {
+    /// Returns the answer in a tuple. Without one, returns `None` and will wake the task `token` of
+    /// an event loop.
+    fn _poll(&self, wakeups: &Bound<'_, Wakeups>, token: u64) -> PyResult<Option<(Py<PyAny>,)>> {
+        let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(answer) = &mut *place else {
+            return Ok(None);
+        };
+        let waker = wakeups.get().waker(token);
+        match Pin::new(answer).poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(Ok(value)) => Ok(Some((value,))),
+            Poll::Ready(Err(error)) => Err(from_ask_error(error)),
+            Poll::Pending => Ok(None),
+        }
+    }
+
+    /// Does nothing: the next poll replaces the waker.
+    fn _polled(&self) {}
+
+    /// Cancels the question, if it was not answered.
+    fn _cancel(&self) {
+        drop(self.take());
+    }
+}

@@ -1,0 +1,401 @@
+//! Actors whose handlers are Python objects.
+
+use std::fmt;
+use std::sync::Arc;
+
+use horus_core::actor::{Actor, Context, Down, DownReason};
+use horus_core::scheduler::{FailurePolicy, NodeError, NodeResult};
+use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit, PyTypeError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyList, PyString, PyType};
+
+use crate::actor::burst::attached;
+use crate::actor::context::{PyDown, call_handler};
+use crate::actor::mail::Mail;
+use crate::actor::question::PyQuestion;
+use crate::error::Error;
+use crate::scheduler::interruption::Interruption;
+use crate::scheduler::node::{describe_exception, interpreter_ended};
+
+/// The flag of the code of an `async def`.
+const CO_COROUTINE: u32 = 0x80;
+
+/// A Python exception, as an error of the actor.
+#[derive(Debug)]
+pub(crate) struct ActorFailure {
+    text: String,
+    pub(crate) error: PyErr,
+}
+
+impl fmt::Display for ActorFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for ActorFailure {}
+
+/// The group of an actor, as its failures need it.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub(crate) name: String,
+    pub(crate) interruption: Arc<Interruption>,
+}
+
+/// The settings of an actor that its handler does not have.
+#[derive(Debug)]
+pub(crate) struct Spec {
+    pub(crate) group: Arc<Group>,
+    pub(crate) name: Option<Py<PyString>>,
+    /// The most messages that the handler gets at once, in a list; `None` if it gets single ones.
+    pub(crate) batch: Option<usize>,
+    /// The reaction to a failure, if it was set.
+    pub(crate) policy: Option<FailurePolicy>,
+}
+
+impl Spec {
+    /// Returns the settings of actors that have none of their own.
+    pub(crate) const fn plain(group: Arc<Group>) -> Self {
+        Self {
+            group,
+            name: None,
+            batch: None,
+            policy: None,
+        }
+    }
+
+    /// Returns the settings of an actor that was found by its name.
+    pub(crate) fn with_name(&self, name: &Bound<'_, PyString>) -> Self {
+        Self {
+            name: Some(name.clone().unbind()),
+            ..Self::plain(Arc::clone(&self.group))
+        }
+    }
+
+    /// Returns the settings of a handler that replaces another one.
+    pub(crate) fn with_batch(&self, py: Python<'_>, batch: Option<usize>) -> Arc<Self> {
+        Arc::new(Self {
+            group: Arc::clone(&self.group),
+            name: self.name.as_ref().map(|name| name.clone_ref(py)),
+            batch,
+            policy: self.policy,
+        })
+    }
+}
+
+/// An actor whose handler is a Python object. WHY boxed: it fits in its cell.
+#[derive(Debug)]
+pub(crate) struct PythonActor(Box<Handlers>);
+
+#[derive(Debug)]
+struct Handlers {
+    /// `None` if it could not be made anew.
+    handle: Option<Py<PyAny>>,
+    hooks: Option<Box<Hooks>>,
+    spec: Arc<Spec>,
+    /// The messages that the handler gets next, in a list.
+    waiting: Vec<Py<PyAny>>,
+    /// The failure to make it, which `init` returns.
+    broken: Option<Box<ActorFailure>>,
+}
+
+/// The methods of a handler that few have.
+#[derive(Debug)]
+struct Hooks {
+    init: Option<Py<PyAny>>,
+    shutdown: Option<Py<PyAny>>,
+    on_down: Option<Py<PyAny>>,
+    on_error: Option<Py<PyAny>>,
+}
+
+impl Hooks {
+    fn of(handler: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let py = handler.py();
+        let hook = |name| PyResult::Ok(handler.getattr_opt(name)?.map(Bound::unbind));
+        Ok(Self {
+            init: hook(intern!(py, "init"))?,
+            shutdown: hook(intern!(py, "shutdown"))?,
+            on_down: hook(intern!(py, "on_down"))?,
+            on_error: hook(intern!(py, "on_error"))?,
+        })
+    }
+}
+
+impl PythonActor {
+    /// Makes an actor of a callable, or of an object with a method `handle`.
+    pub(crate) fn new(handler: &Bound<'_, PyAny>, spec: Arc<Spec>) -> PyResult<Self> {
+        // WHY: a look for an attribute that is not there costs as much as the rest.
+        let method = if is_function(handler)? {
+            None
+        } else {
+            handler.getattr_opt(intern!(handler.py(), "handle"))?
+        };
+        let hooks = match method {
+            Some(_) => Some(Box::new(Hooks::of(handler)?)),
+            None => None,
+        };
+        let handle = method.unwrap_or_else(|| handler.clone());
+        if !handle.is_callable() {
+            let text = format!(
+                "the handler is {}: give a callable of (message, context), or an object with \
+                 handle(message, context)",
+                handler.repr()?
+            );
+            return Err(PyTypeError::new_err(text));
+        }
+        if is_async(&handle)? {
+            let text = "the handler is asynchronous: an actor must not wait";
+            return Err(PyTypeError::new_err(text));
+        }
+        Ok(Self(Box::new(Handlers {
+            handle: Some(handle.unbind()),
+            hooks,
+            spec,
+            waiting: Vec::new(),
+            broken: None,
+        })))
+    }
+
+    /// Makes an actor of the handler that `make` returns: a class, or another callable.
+    pub(crate) fn made_by(make: &Bound<'_, PyAny>, spec: Arc<Spec>) -> PyResult<Self> {
+        Self::new(&make.call0()?, spec)
+    }
+
+    /// Like [`Self::made_by`]; if that fails, makes an actor whose `init` fails.
+    pub(crate) fn remade_by(make: &Py<PyAny>, spec: &Arc<Spec>) -> Self {
+        let made = attached(|py| {
+            Self::made_by(make.bind(py), Arc::clone(spec)).map_err(|error| failure(py, error))
+        });
+        let broken = match made {
+            Some(Ok(made)) => return made,
+            Some(Err(failure)) => Some(Box::new(failure)),
+            None => None,
+        };
+        Self(Box::new(Handlers {
+            handle: None,
+            hooks: None,
+            spec: Arc::clone(spec),
+            waiting: Vec::new(),
+            broken,
+        }))
+    }
+}
+
+impl Handlers {
+    fn hook(&self, choose: impl FnOnce(&Hooks) -> &Option<Py<PyAny>>) -> Option<&Py<PyAny>> {
+        choose(self.hooks.as_deref()?).as_ref()
+    }
+
+    /// Calls `hook` with the context, after `argument` if there is one. Returns its result, and the
+    /// question that it has not answered.
+    fn call<'py>(
+        &self,
+        hook: &Bound<'py, PyAny>,
+        argument: Option<&Bound<'py, PyAny>>,
+        question: Option<Bound<'py, PyQuestion>>,
+        context: &mut Context<'_, PythonActor>,
+    ) -> PyResult<(Bound<'py, PyAny>, Option<Bound<'py, PyQuestion>>)> {
+        call_handler(hook, argument, question, &self.spec, context)
+    }
+
+    fn handle_one(&self, message: Py<PyAny>, context: &mut Context<'_, PythonActor>) -> NodeResult {
+        let Some(handle) = &self.handle else {
+            return Err(interpreter_ended());
+        };
+        let outcome = attached(|py| {
+            let message = message.into_bound(py);
+            let handled = match message.cast_exact::<PyQuestion>() {
+                Err(_) => self.call(handle.bind(py), Some(&message), None, context),
+                Ok(question) => {
+                    let asked = question.get().message.bind(py);
+                    self.call(
+                        handle.bind(py),
+                        Some(asked),
+                        Some(question.clone()),
+                        context,
+                    )
+                }
+            };
+            match handled {
+                Ok((value, Some(question))) => {
+                    // WHY ignored: another thread has answered, which the handler gave it to.
+                    let _ = question.get().answer(value.unbind());
+                    Ok(())
+                }
+                Ok(_) => Ok(()),
+                Err(error) => self.fail(py, error),
+            }
+        });
+        outcome.unwrap_or_else(|| Err(interpreter_ended()))
+    }
+
+    /// Calls the handler with the list of all messages that wait.
+    fn handle_list(&mut self, context: &mut Context<'_, PythonActor>) -> NodeResult {
+        let waiting = std::mem::take(&mut self.waiting);
+        let Some(handle) = self.handle.as_ref().filter(|_| !waiting.is_empty()) else {
+            return Ok(());
+        };
+        let outcome = attached(|py| {
+            let list = match PyList::new(py, waiting) {
+                Ok(list) => list.into_any(),
+                Err(error) => return self.fail(py, error),
+            };
+            match self.call(handle.bind(py), Some(&list), None, context) {
+                Ok(_) => Ok(()),
+                Err(error) => self.fail(py, error),
+            }
+        });
+        outcome.unwrap_or_else(|| Err(interpreter_ended()))
+    }
+
+    /// Converts an exception of a handler to an error of the actor. `KeyboardInterrupt` and
+    /// `SystemExit` stop the run instead, and count as success.
+    #[cold]
+    fn fail(&self, py: Python<'_>, error: PyErr) -> NodeResult {
+        let is_end = error.is_instance_of::<PyKeyboardInterrupt>(py)
+            || error.is_instance_of::<PySystemExit>(py);
+        let group = &self.spec.group;
+        if is_end {
+            group.interruption.stop_with(error);
+            return Ok(());
+        }
+        let failure = failure(py, error);
+        if self.spec.policy == Some(FailurePolicy::Fatal) {
+            let kept = (failure.text.clone(), failure.error.clone_ref(py));
+            group.interruption.record_failure(&group.name, Some(kept));
+        }
+        Err(failure.into())
+    }
+}
+
+fn failure(py: Python<'_>, error: PyErr) -> ActorFailure {
+    // WHY: before 3.12, the exception object gets its traceback only by `into_value`.
+    let error = PyErr::from_value(error.into_value(py).into_bound(py).into_any());
+    ActorFailure {
+        text: describe_exception(py, &error),
+        error,
+    }
+}
+
+/// The types of functions and of bound methods.
+static FUNCTIONS: PyOnceLock<[Py<PyType>; 2]> = PyOnceLock::new();
+
+/// Returns true if `handler` is a function or a bound method of Python.
+fn is_function(handler: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = handler.py();
+    let functions = FUNCTIONS.get_or_try_init(py, || {
+        let types = py.import("types")?;
+        let class = |name| PyResult::Ok(types.getattr(name)?.cast_into::<PyType>()?.unbind());
+        PyResult::Ok([class("FunctionType")?, class("MethodType")?])
+    })?;
+    let class = handler.get_type();
+    Ok(functions.iter().any(|function| class.is(function)))
+}
+
+/// Returns true if `call` is an `async def`.
+fn is_async(call: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = call.py();
+    let Some(code) = call.getattr_opt(intern!(py, "__code__"))? else {
+        return Ok(false);
+    };
+    let flags: u32 = code.getattr(intern!(py, "co_flags"))?.extract()?;
+    Ok(flags & CO_COROUTINE != 0)
+}
+
+impl Actor for PythonActor {
+    type Message = Mail;
+
+    const HAS_BATCHES: bool = true;
+
+    fn init(&mut self, context: &mut Context<'_, Self>) -> NodeResult {
+        let handlers = &mut *self.0;
+        if handlers.handle.is_none() {
+            let broken = handlers.broken.take();
+            return Err(broken.map_or_else(interpreter_ended, |failure| (*failure).into()));
+        }
+        let Some(init) = handlers.hook(|hooks| &hooks.init) else {
+            return Ok(());
+        };
+        let outcome = attached(|py| {
+            let called = handlers.call(init.bind(py), None, None, context);
+            called.map(drop).map_err(|error| failure(py, error).into())
+        });
+        outcome.unwrap_or_else(|| Err(interpreter_ended()))
+    }
+
+    #[inline]
+    fn handle(&mut self, mail: Mail, context: &mut Context<'_, Self>) -> NodeResult {
+        let handlers = &mut *self.0;
+        let Some(message) = mail.into_message() else {
+            return Ok(());
+        };
+        let Some(most) = handlers.spec.batch else {
+            return handlers.handle_one(message, context);
+        };
+        handlers.waiting.push(message);
+        if handlers.waiting.len() < most {
+            return Ok(());
+        }
+        handlers.handle_list(context)
+    }
+
+    #[inline]
+    fn end_batch(&mut self, context: &mut Context<'_, Self>) -> NodeResult {
+        if self.0.waiting.is_empty() {
+            return Ok(());
+        }
+        self.0.handle_list(context)
+    }
+
+    fn on_down(&mut self, down: &Down, context: &mut Context<'_, Self>) -> NodeResult {
+        let handlers = &*self.0;
+        let Some(on_down) = handlers.hook(|hooks| &hooks.on_down) else {
+            return Ok(());
+        };
+        let outcome = attached(|py| {
+            let error = match down.reason() {
+                DownReason::Failed(error) => Some(error.clone()),
+                _ => None,
+            };
+            let down = Bound::new(py, PyDown::new(down.id(), error));
+            let called = down.and_then(|down| {
+                handlers.call(on_down.bind(py), Some(&down.into_any()), None, context)
+            });
+            match called {
+                Ok(_) => Ok(()),
+                Err(error) => handlers.fail(py, error),
+            }
+        });
+        outcome.unwrap_or_else(|| Err(interpreter_ended()))
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        let Some(shutdown) = self.0.hook(|hooks| &hooks.shutdown) else {
+            return Ok(());
+        };
+        let outcome = attached(|py| {
+            let called = shutdown.call0(py);
+            called.map(drop).map_err(|error| failure(py, error).into())
+        });
+        outcome.unwrap_or_else(|| Err(interpreter_ended()))
+    }
+
+    fn on_error(&mut self, error: &NodeError) {
+        let Some(on_error) = self.0.hook(|hooks| &hooks.on_error) else {
+            return;
+        };
+        // WHY ignored: the interpreter has ended.
+        let _ = attached(|py| {
+            let failure = error.downcast_ref::<ActorFailure>();
+            let error = failure.map_or_else(
+                || Error::new_err(error.to_string()).into_value(py),
+                |failure| failure.error.value(py).clone().unbind(),
+            );
+            if let Err(error) = on_error.call1(py, (error,)) {
+                error.write_unraisable(py, Some(on_error.bind(py)));
+            }
+        });
+    }
+}

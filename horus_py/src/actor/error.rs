@@ -1,0 +1,112 @@
+//! The exceptions of actors, and the conversion of `horus_core`'s errors to them.
+
+use horus_core::actor::{
+    AskError, RecvTimeoutError, SendTimeoutError, SpawnError, SwapError, TellAllError, TrySendError,
+};
+use pyo3::create_exception;
+use pyo3::exceptions::PyTimeoutError;
+use pyo3::prelude::*;
+
+use crate::actor::behaviour::ActorFailure;
+use crate::error::{Error, FullError};
+
+create_exception!(
+    horus,
+    DisconnectedError,
+    Error,
+    "The actor has ended, or nobody can send to the inbox any more."
+);
+create_exception!(
+    horus,
+    NoAnswerError,
+    Error,
+    "The question was dropped without an answer."
+);
+create_exception!(
+    horus,
+    InHandlerError,
+    Error,
+    "An actor must not wait: the one for which it waits may need its thread."
+);
+
+/// Adds the exceptions to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("DisconnectedError", py.get_type::<DisconnectedError>())?;
+    module.add("NoAnswerError", py.get_type::<NoAnswerError>())?;
+    module.add("InHandlerError", py.get_type::<InHandlerError>())
+}
+
+/// Converts the error of a message that was not sent.
+#[cold]
+pub(crate) fn from_tell_error<M>(error: &TrySendError<M>) -> PyErr {
+    match error {
+        TrySendError::Full(_) => FullError::new_err(error.to_string()),
+        TrySendError::Disconnected(_) => DisconnectedError::new_err(error.to_string()),
+    }
+}
+
+/// Converts the error of a message for which there was no room in time.
+#[cold]
+pub(crate) fn from_tell_timeout_error<M>(error: &SendTimeoutError<M>) -> PyErr {
+    let text = error.to_string();
+    match error {
+        SendTimeoutError::Disconnected(_) => DisconnectedError::new_err(text),
+        SendTimeoutError::InHandler(_) => InHandlerError::new_err(text),
+        _ => FullError::new_err(text),
+    }
+}
+
+/// Converts the error of messages that were not sent.
+#[cold]
+pub(crate) fn from_tell_all_error<M>(error: &TellAllError<M>) -> PyErr {
+    match error {
+        TellAllError::Disconnected(_) => DisconnectedError::new_err(error.to_string()),
+        _ => FullError::new_err(error.to_string()),
+    }
+}
+
+/// Converts the error of a question.
+#[cold]
+pub(crate) fn from_ask_error(error: AskError) -> PyErr {
+    let text = error.to_string();
+    match error {
+        AskError::Full => FullError::new_err(text),
+        AskError::Disconnected => DisconnectedError::new_err(text),
+        AskError::Timeout => PyTimeoutError::new_err(text),
+        AskError::InHandler => InHandlerError::new_err(text),
+        _ => NoAnswerError::new_err(text),
+    }
+}
+
+/// Converts the error of an inbox that receives nothing.
+#[cold]
+pub(crate) fn from_recv_error(error: RecvTimeoutError) -> PyErr {
+    match error {
+        RecvTimeoutError::InHandler => InHandlerError::new_err(error.to_string()),
+        _ => DisconnectedError::new_err(error.to_string()),
+    }
+}
+
+/// Converts the error of an actor that was not replaced.
+#[cold]
+pub(crate) fn from_swap_error(error: SwapError) -> PyErr {
+    match error {
+        SwapError::Full => FullError::new_err(error.to_string()),
+        _ => DisconnectedError::new_err(error.to_string()),
+    }
+}
+
+/// Converts the error of an actor that was not spawned: the exception of its `init`, if it has
+/// raised one.
+#[cold]
+pub(crate) fn from_spawn_error(py: Python<'_>, error: &SpawnError) -> PyErr {
+    let text = error.to_string();
+    match error {
+        SpawnError::Init { cause, .. } => match cause.downcast_ref::<ActorFailure>() {
+            Some(failure) => failure.error.clone_ref(py),
+            None => Error::new_err(text),
+        },
+        _ => DisconnectedError::new_err(text),
+    }
+}

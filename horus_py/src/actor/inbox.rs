@@ -1,0 +1,217 @@
+//! Inboxes, out of which Python threads and tasks receive messages.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use horus_core::actor::{ActorId, Inbox, InboxSet, RecvTimeoutError, TryRecvError};
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use crate::actor::address::PyAddress;
+use crate::actor::error::from_recv_error;
+use crate::actor::mail::Mail;
+use crate::error::Error;
+use crate::topic::endpoint::End;
+use crate::wait::timeout::WaitPolicy;
+use crate::wait::wakeups::Wakeups;
+
+/// An inbox by itself, or the set that has it.
+#[derive(Debug)]
+pub(crate) enum Held {
+    Alone(Inbox<Mail>),
+    InSet(Arc<End<InboxSet<Mail>>>, ActorId),
+    /// Between the two.
+    Moving,
+}
+
+/// A mailbox out of which one thread at a time receives messages. It is its own address, too.
+#[pyclass(frozen, extends = PyAddress, name = "Inbox", module = "horus")]
+#[derive(Debug)]
+pub(crate) struct PyInbox {
+    pub(crate) end: End<Held>,
+}
+
+impl PyInbox {
+    pub(crate) fn new(inbox: Inbox<Mail>) -> Self {
+        Self {
+            end: End::new("the inbox", Held::Alone(inbox)),
+        }
+    }
+
+    /// Calls `act` with the inbox.
+    fn with_inbox<R>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(&mut Inbox<Mail>) -> R,
+    ) -> PyResult<R> {
+        let mut entered = self.end.enter(py)?;
+        match entered.get() {
+            Held::Alone(inbox) => Ok(act(inbox)),
+            Held::InSet(set, id) => {
+                let mut set = set.enter(py)?;
+                let inbox = set.get().get_mut(*id);
+                inbox.map(act).ok_or_else(in_set_error)
+            }
+            Held::Moving => Err(in_set_error()),
+        }
+    }
+
+    /// Waits for the oldest message. `None` after the time, and if nobody can send any more.
+    fn wait<'py>(
+        &self,
+        py: Python<'py>,
+        wait_policy: WaitPolicy,
+    ) -> PyResult<Result<Bound<'py, PyAny>, RecvTimeoutError>> {
+        let mut entered = self.end.enter(py)?;
+        let Held::Alone(inbox) = entered.get() else {
+            return Err(in_set_error());
+        };
+        let received = wait_policy.wait(
+            py,
+            |slice| match inbox.recv(slice) {
+                Err(RecvTimeoutError::Timeout) => None,
+                received => Some(received),
+            },
+            || self.end.expect_open(),
+        )?;
+        let received = received.unwrap_or(Err(RecvTimeoutError::Timeout));
+        Ok(received.map(|mail| mail.into_bound(py)))
+    }
+
+    /// Receives the oldest message that is there.
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<Result<Bound<'py, PyAny>, TryRecvError>> {
+        let received = self.with_inbox(py, Inbox::try_recv)?;
+        Ok(received.map(|mail| mail.into_bound(py)))
+    }
+}
+
+#[cold]
+fn in_set_error() -> PyErr {
+    Error::new_err("the inbox is in an InboxSet: wait there, and call recv() without a timeout")
+}
+
+#[pymethods]
+impl PyInbox {
+    /// The next message, oldest first, or `None` if there is none: right now, or within `timeout`
+    /// seconds. Raises `DisconnectedError` after the last one, once the group has ended.
+    #[pyo3(signature = (timeout = None))]
+    fn recv<'py>(
+        &self,
+        py: Python<'py>,
+        timeout: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match (self.take(py)?, timeout) {
+            (Ok(message), _) => Ok(Some(message)),
+            (Err(TryRecvError::Disconnected), _) => {
+                Err(from_recv_error(RecvTimeoutError::Disconnected))
+            }
+            (Err(_), None) => Ok(None),
+            (Err(_), Some(timeout)) => match self.wait(py, WaitPolicy::from_timeout(timeout)?)? {
+                Ok(message) => Ok(Some(message)),
+                Err(RecvTimeoutError::Timeout) => Ok(None),
+                Err(error) => Err(from_recv_error(error)),
+            },
+        }
+    }
+
+    /// Returns up to `max` messages in a list, oldest first. If none is there, waits `timeout`
+    /// seconds for the first one.
+    #[pyo3(signature = (max = 1024, timeout = None))]
+    fn recv_many<'py>(
+        &self,
+        py: Python<'py>,
+        max: usize,
+        timeout: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let mut messages = self.drain(py, max)?;
+        if messages.is_empty() && max > 0 {
+            let first = self.recv(py, timeout)?;
+            messages.extend(first);
+            messages.append(&mut self.drain(py, max - messages.len())?);
+        }
+        PyList::new(py, messages)
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    /// Blocks until there is a message. The iteration ends with the group.
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match self.wait(py, WaitPolicy::unlimited())? {
+            Ok(message) => Ok(Some(message)),
+            Err(RecvTimeoutError::Disconnected) => Ok(None),
+            Err(error) => Err(from_recv_error(error)),
+        }
+    }
+
+    fn __aiter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    /// Returns the next message as an awaitable of asyncio. The iteration ends with the group.
+    fn __anext__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py()
+            .import("horus._asyncio")?
+            .call_method1("following_mail", (slf,))
+    }
+
+    /// Returns the next message as an awaitable of asyncio.
+    fn recv_async<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py()
+            .import("horus._asyncio")?
+            .call_method1("answered", (slf,))
+    }
+
+    /// Drops the inbox with its mail: senders get `DisconnectedError`. A thread that waits gets
+    /// `ClosedError` within 50 ms.
+    fn close(&self, py: Python<'_>) {
+        self.end.close(py);
+    }
+
+    /// True if the inbox was closed.
+    #[getter]
+    fn closed(&self, py: Python<'_>) -> bool {
+        self.end.is_closed(py)
+    }
+
+    /// Returns the next message in a tuple. Without one, returns `None` and will wake the task
+    /// `token` of an event loop.
+    fn _poll<'py>(
+        &self,
+        py: Python<'py>,
+        wakeups: &Bound<'py, Wakeups>,
+        token: u64,
+    ) -> PyResult<Option<(Bound<'py, PyAny>,)>> {
+        let mut entered = self.end.enter(py)?;
+        let Held::Alone(inbox) = entered.get() else {
+            return Err(in_set_error());
+        };
+        let waker = wakeups.get().waker(token);
+        match inbox.poll_recv(&mut Context::from_waker(&waker)) {
+            Poll::Ready(Ok(mail)) => Ok(Some((mail.into_bound(py),))),
+            Poll::Ready(Err(_)) => Err(from_recv_error(RecvTimeoutError::Disconnected)),
+            Poll::Pending => Ok(None),
+        }
+    }
+
+    /// Forgets the waker of `_poll`.
+    fn _polled(&self, py: Python<'_>) {
+        // WHY ignored: the inbox was closed.
+        let _ = self.with_inbox(py, Inbox::stop_polling);
+    }
+
+    /// Does nothing: an inbox has no question.
+    #[staticmethod]
+    fn _cancel() {}
+}
+
+impl PyInbox {
+    fn drain<'py>(&self, py: Python<'py>, max: usize) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let mut messages = Vec::new();
+        self.with_inbox(py, |inbox| {
+            inbox.drain(max, |mail| messages.push(mail.into_bound(py)))
+        })?;
+        Ok(messages)
+    }
+}

@@ -1,0 +1,31 @@
+//! The messages of Python actors.
+
+use pyo3::prelude::*;
+
+/// A message: an owned reference to any object. Eight bytes.
+///
+/// Empty if a timer could not make it, because the interpreter has ended.
+#[derive(Debug)]
+pub(crate) struct Mail(Option<Py<PyAny>>);
+
+impl Mail {
+    pub(crate) const EMPTY: Self = Self(None);
+
+    #[inline]
+    pub(crate) fn of(message: Bound<'_, PyAny>) -> Self {
+        Self(Some(message.unbind()))
+    }
+
+    #[inline]
+    pub(crate) fn into_message(self) -> Option<Py<PyAny>> {
+        self.0
+    }
+
+    /// Returns the message, or `None` of Python if it is empty.
+    pub(crate) fn into_bound(self, py: Python<'_>) -> Bound<'_, PyAny> {
+        match self.0 {
+            Some(message) => message.into_bound(py),
+            None => py.None().into_bound(py),
+        }
+    }
+}

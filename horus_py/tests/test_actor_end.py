@@ -1,0 +1,281 @@
+"""The ends of Python actors, of their messages and handlers, and of the interpreter."""
+
+import gc
+import os
+import sys
+import threading
+import time
+import weakref
+
+import horus
+import pytest
+from conftest import PATIENCE
+from test_actor import Collects, Thing, actors, settle, until
+
+__all__ = ["actors"]
+
+# References.
+
+
+def test_messages_are_released(directory):
+    def alive(things):
+        gc.collect()
+        return sum(reference() is not None for reference in things)
+
+    def things(count):
+        made = [Thing() for _ in range(count)]
+        return made, [weakref.ref(one) for one in made]
+
+    scheduler = horus.Scheduler("robot")
+    actors = scheduler.actors("fleet")
+    handled, references = things(10)
+    address = actors.spawn(lambda message, context: None, mailbox=20)
+    address.tell_all(handled)
+    del handled
+    assert alive(references) == 10
+    scheduler.start()
+    until(lambda: alive(references) == 0)
+
+    class Fails:
+        def handle(self, messages, context):
+            raise ValueError("no luck")
+
+    failed, references = things(10)
+    failing = actors.spawn(Fails(), batch=4)
+    failing.tell_all(failed)
+    del failed
+    until(lambda: failing.disconnected and alive(references) == 0)
+    # Refused messages.
+    held = threading.Event()
+    blocked = actors.spawn(lambda message, context: held.wait(PATIENCE), mailbox=1)
+    blocked.tell(None)
+    refused, references = things(4)
+    for call in (
+        lambda: blocked.tell(refused[0]),
+        lambda: blocked.tell(refused[1], timeout=0.001),
+        lambda: blocked.tell_all(refused[2:]),
+        lambda: blocked.ask(refused[3]),
+    ):
+        with pytest.raises(horus.FullError):
+            call()
+    del refused
+    assert alive(references) == 0
+    # The latest message replaces another one.
+    latest = actors.spawn(lambda message, context: held.wait(PATIENCE), mailbox="latest")
+    replaced, references = things(10)
+    for one in replaced:
+        latest.tell(one)
+    del replaced, one
+    held.set()
+    until(lambda: alive(references) == 0)
+    # Those that wait at the end: in a mailbox, as a question, and in an inbox.
+    waiting, references = things(4)
+    first = threading.Event()
+
+    def waits(message, context):
+        first.set()
+        while not scheduler_stops.is_set():
+            time.sleep(0.001)
+
+    scheduler_stops = threading.Event()
+    keeps = actors.spawn(waits)
+    keeps.tell(None)
+    assert first.wait(PATIENCE)
+    keeps.tell(waiting[0])
+    keeps.tell(waiting[1])
+    with pytest.raises(TimeoutError):
+        keeps.ask(waiting[2], timeout=0.001)
+    inbox = actors.inbox()
+    inbox.tell(waiting[3])
+    before = actors.counts().undelivered
+    threading.Timer(0.05, scheduler_stops.set).start()
+    scheduler.finish()
+    del waiting
+    until(lambda: alive(references) == 1)
+    assert actors.counts().undelivered == before + 3
+    assert inbox.recv() is references[3]()
+    with pytest.raises(horus.DisconnectedError):
+        inbox.recv()
+    assert alive(references) == 0
+
+
+def test_handlers_are_released_with_their_actors(directory):
+    references = []
+    with horus.Actors("fleet") as actors:
+
+        class Handler:
+            def __init__(self):
+                references.append(weakref.ref(self))
+
+            def init(self, context):
+                # A cycle, which ends with the group.
+                self.own = context.address()
+
+            def handle(self, message, context):
+                context.stop()
+
+        kept = [actors.spawn(Handler()) for _ in range(10)]
+        kept += [actors.spawn(Handler) for _ in range(10)]
+        for address in kept[::2]:
+            address.tell("stop")
+        until(lambda: sum(one() is None for one in references) == 10)
+    gc.collect()
+    assert all(one() is None for one in references)
+
+
+def test_actors_leave_nothing_behind(actors):
+    def rounds(count):
+        for _ in range(count):
+            address = actors.spawn(Collects(), name="x")
+            address.tell_all([{"n": 1}] * 10)
+            assert settle(address) == 10
+            address.swap(Collects())
+            assert settle(address) == 0
+            actors.unregister("x")
+            inbox = actors.inbox()
+            inbox.tell({"n": 1})
+            assert inbox.recv() == {"n": 1}
+            inbox.tell({"n": 1})
+            with pytest.raises(KeyError):
+                actors.find("x")
+            del address, inbox
+        until(lambda: actors.counts().alive == 0)
+        gc.collect()
+
+    rounds(20)
+    blocks = sys.getallocatedblocks()
+    rounds(200)
+    assert sys.getallocatedblocks() - blocks < 200
+
+
+def test_a_message_has_one_reference(actors):
+    held, seen = threading.Event(), []
+
+    def handle(message, context):
+        assert held.wait(PATIENCE)
+        seen.append(sys.getrefcount(message))
+
+    address = actors.spawn(handle)
+    thing = Thing()
+    before = sys.getrefcount(thing)
+    address.tell_all([thing] * 10)
+    assert sys.getrefcount(thing) == before + 10
+    held.set()
+    until(lambda: len(seen) == 10)
+    until(lambda: sys.getrefcount(thing) == before)
+
+
+# Ends.
+
+
+def test_actors_shut_down_in_reverse_order_at_the_end(directory):
+    ended = []
+
+    class Ends:
+        def __init__(self, number):
+            self.number = number
+
+        def handle(self, message, context):
+            pass
+
+        def shutdown(self):
+            ended.append(self.number)
+
+    with horus.Actors("fleet") as actors:
+        kept = [actors.spawn(Ends(number)) for number in range(10)]
+        assert len(kept) == 10
+    assert ended == list(reversed(range(10)))
+    actors.close()
+
+
+def test_a_child_process_does_not_reach_the_actors_of_its_parent(actors):
+    address, inbox = actors.spawn(Collects()), actors.inbox()
+    inbox.tell(1)
+    child = os.fork()
+    if child == 0:
+        good = 0
+        for call in (lambda: address.tell(1), lambda: inbox.tell(1), lambda: address.ask(1)):
+            try:
+                call()
+            except horus.DisconnectedError:
+                good += 1
+        os._exit(good)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+    assert settle(address) == 0 and inbox.recv() == 1
+
+
+ENDS = {
+    "a group that was never started": """
+scheduler = horus.Scheduler("robot")
+actors = scheduler.actors("fleet")
+address = actors.spawn(lambda message, context: None)
+address.tell_all([Thing() for _ in range(1000)])
+""",
+    "actors that always have mail": """
+actors = horus.Actors("fleet")
+def again(message, context):
+    context.address().tell(message)
+kept = [actors.spawn(again) for _ in range(100)]
+for address in kept:
+    address.tell_all([Thing() for _ in range(500)])
+time.sleep(0.05)
+""",
+    "a handler that sleeps": """
+actors = horus.Actors("fleet")
+address = actors.spawn(lambda message, context: time.sleep(3600))
+address.tell_all([Thing() for _ in range(1000)])
+time.sleep(0.05)
+""",
+    "a handler that loops": """
+actors = horus.Actors("fleet")
+def loops(message, context):
+    while True:
+        pass
+address = actors.spawn(loops)
+address.tell_all([Thing() for _ in range(1000)])
+time.sleep(0.05)
+""",
+    "a daemon thread that runs the scheduler": """
+scheduler = horus.Scheduler("robot")
+actors = scheduler.actors("fleet")
+address = actors.spawn(lambda message, context: context.address().tell(message))
+address.tell_all([Thing() for _ in range(1000)])
+threading.Thread(target=scheduler.run, daemon=True).start()
+time.sleep(0.05)
+""",
+    "daemon threads that wait": """
+actors = horus.Actors("fleet")
+full = actors.spawn(lambda message, context: time.sleep(3600), mailbox=1)
+full.tell(0)
+inbox, set_ = actors.inbox(), horus.InboxSet()
+other = actors.inbox()
+set_.add(other)
+mail = actors.inbox()
+mail.tell_all([Thing() for _ in range(1000)])
+for wait in (inbox.__next__, set_.wait, lambda: full.tell(1, timeout=3600), lambda: full.ask(1)):
+    def waits(wait=wait):
+        try:
+            wait()
+        except horus.Error:
+            pass
+    threading.Thread(target=waits, daemon=True).start()
+time.sleep(0.05)
+""",
+    "timers": """
+actors = horus.Actors("fleet")
+class Ticks:
+    def init(self, context):
+        for number in range(100):
+            context.tell_every(0.001, Thing())
+    def handle(self, message, context):
+        pass
+address = actors.spawn(Ticks())
+time.sleep(0.05)
+""",
+}
+
+
+@pytest.mark.parametrize("script", ENDS.values(), ids=ENDS.keys())
+def test_the_interpreter_ends_with_full_mailboxes(python, script):
+    head = "import horus, threading, time\nclass Thing: pass\n"
+    assert python(f"{head}{script}\nprint('end', flush=True)") == "end\n"

@@ -1,0 +1,132 @@
+//! The queue of a thread that runs its actors itself, outside of a group's workers.
+//!
+//! A sender that wakes such an actor pushes its handle here, and wakes the thread. The thread takes
+//! all handles at once. It is an injector with an eventcount, and has the orderings of both.
+
+use core::fmt;
+use core::ptr;
+use core::sync::atomic::AtomicPtr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use super::injector::{self, InjectorMemory};
+use super::run_queues::Entry;
+use crate::wait::{LocalEventcount, WaitPolicy};
+
+/// The actors that have mail, of one thread that runs them itself.
+pub struct PullQueue<E: Entry> {
+    newest: AtomicPtr<E::Target>,
+    /// Always null: one thread takes, and it takes all.
+    chain: AtomicPtr<E::Target>,
+    event: LocalEventcount,
+    /// The task that waits instead of a thread.
+    waker: Mutex<Option<Waker>>,
+}
+
+// SAFETY: the pointers stand for handles, which may be sent to other threads.
+unsafe impl<E: Entry> Send for PullQueue<E> {}
+// SAFETY: as above; the injector hands each pointer to one thread.
+unsafe impl<E: Entry> Sync for PullQueue<E> {}
+
+impl<E: Entry> InjectorMemory for PullQueue<E> {
+    type Entry = E::Target;
+    type Pointer = AtomicPtr<E::Target>;
+
+    fn newest(&self) -> &AtomicPtr<E::Target> {
+        &self.newest
+    }
+
+    fn chain(&self) -> &AtomicPtr<E::Target> {
+        &self.chain
+    }
+}
+
+impl<E: Entry> Default for PullQueue<E> {
+    fn default() -> Self {
+        Self {
+            newest: AtomicPtr::new(ptr::null_mut()),
+            chain: AtomicPtr::new(ptr::null_mut()),
+            // WHY fenced: a barrier would interrupt every CPU of the process at each wait.
+            event: LocalEventcount::fenced(),
+            waker: Mutex::new(None),
+        }
+    }
+}
+
+impl<E: Entry> PullQueue<E> {
+    /// Pushes `entry`, and wakes the thread or task that waits. Lock-free, unless a task waits.
+    pub fn push(&self, entry: E) {
+        // SAFETY: the pointer of a handle is valid, and in no queue.
+        unsafe { injector::inject(self, entry.into_raw().as_ptr()) };
+        if self.event.notify_sleepers()
+            && let Some(waker) = self.take_waker()
+        {
+            waker.wake();
+        }
+    }
+
+    /// Takes all entries, and calls `each` with them, oldest first. Returns their number.
+    pub fn take(&self, mut each: impl FnMut(E)) -> usize {
+        let mut newest = injector::take(self);
+        // SAFETY: the list was taken, so its entries are this thread's.
+        let mut list = unsafe { injector::take_reversed(&mut newest, u32::MAX) };
+        let mut count = 0;
+        // SAFETY: as above.
+        while let Some(raw) = ptr::NonNull::new(unsafe { injector::pop_front(&mut list) }) {
+            // SAFETY: `push` gave up the handle for this pointer, which was taken out.
+            each(unsafe { E::from_raw(raw) });
+            count += 1;
+        }
+        count
+    }
+
+    /// Calls `poll` until it returns a value, or until the deadline of `wait_policy`. Sleeps until
+    /// an entry is pushed.
+    pub fn wait_until<R>(
+        &self,
+        wait_policy: WaitPolicy,
+        poll: impl FnMut() -> Option<R>,
+    ) -> Option<R> {
+        self.event.wait_until(wait_policy, poll)
+    }
+
+    /// Registers the task that the next push wakes, instead of an earlier one. Returns false if
+    /// there are entries already: the caller has to take them.
+    #[must_use]
+    pub fn register(&self, waker: &Waker) -> bool {
+        let mut registered = self.lock_waker();
+        let former = registered.replace(waker.clone());
+        if former.is_none() {
+            self.event.announce();
+        }
+        drop(registered);
+        drop(former);
+        injector::is_empty(self)
+    }
+
+    /// Withdraws what [`Self::register`] registered.
+    pub fn withdraw(&self) {
+        drop(self.take_waker());
+    }
+
+    /// Takes the registered waker. It is announced for as long as it is registered.
+    fn take_waker(&self) -> Option<Waker> {
+        let waker = self.lock_waker().take();
+        if waker.is_some() {
+            self.event.withdraw();
+        }
+        waker
+    }
+
+    fn lock_waker(&self) -> MutexGuard<'_, Option<Waker>> {
+        self.waker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<E: Entry> fmt::Debug for PullQueue<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PullQueue")
+            .field("is_empty", &injector::is_empty(self))
+            .finish_non_exhaustive()
+    }
+}
