@@ -12,8 +12,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use executors::{LONG, until};
+use executors::{LONG, Recorded, until};
 use horus_core::actor::{Actor, Actors, Address, Context, Idle, Reply};
+use horus_core::message::NodeEvent;
 use horus_core::scheduler::{Health, NodeResult, PlanError};
 use noise::result;
 use private::Private;
@@ -196,4 +197,55 @@ fn a_pause_does_not_wait_for_a_handler() {
     assert_eq!(answer.wait(LONG).unwrap(), "fleet 1");
     drop(blocked);
     running.finish().unwrap();
+}
+
+/// An actor whose handler does not return is reported by its name, and so is its return.
+#[test]
+fn a_handler_that_does_not_return_is_reported() {
+    let (private, recorded) = (Private::new(), Recorded::default());
+    for threads in [0, 1, 3] {
+        let mut scheduler = recorded.scheduler(&private);
+        let name = format!("fleet of {threads}");
+        let group = scheduler.actors(&name).threads(threads);
+        let actors = group.watchdog(Duration::from_millis(50)).build().unwrap();
+        let running = scheduler.start().unwrap();
+        let handle = running.handle();
+        let main = thread::spawn(move || {
+            let mut running = running;
+            running.run_for(LONG).unwrap();
+            running.finish()
+        });
+        let arm = actors.spawn(Teller).unwrap();
+        actors.register("arm/left", &arm).unwrap();
+        let (began, begun) = mpsc::channel();
+        for _ in 0..2 {
+            let (release, block) = mpsc::channel::<()>();
+            arm.tell(Order::Block(began.clone(), block)).unwrap();
+            begun.recv_timeout(LONG).unwrap();
+            let before = recorded.count(&name, NodeEvent::STUCK);
+            until("it is reported", || {
+                recorded.count(&name, NodeEvent::STUCK) > before
+            });
+            let event = *recorded.of(&name, NodeEvent::STUCK).last().unwrap();
+            assert!(
+                event
+                    .text
+                    .as_str()
+                    .starts_with("actor 'arm/left' on thread"),
+                "{event}"
+            );
+            assert!(event.value_ns >= 50_000_000, "{event}");
+            let recovered = recorded.count(&name, NodeEvent::RECOVERED);
+            drop(release);
+            until("its return is reported", || {
+                recorded.count(&name, NodeEvent::RECOVERED) > recovered
+            });
+        }
+        // Short handlers are not reported.
+        let before = recorded.count(&name, NodeEvent::STUCK);
+        (0..1000).for_each(|_| drop(tell(&arm)));
+        assert_eq!(recorded.count(&name, NodeEvent::STUCK), before);
+        handle.stop();
+        main.join().unwrap().unwrap();
+    }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use horus_shm::clock::Clock;
 use horus_shm::internals::heap::{
@@ -24,6 +25,7 @@ use crate::actor::watch::{Down, Watch};
 use crate::actor::worker_context::WorkerContext;
 use crate::message::NodeEvent;
 use crate::scheduler::api::metrics::{Health, LiveMetrics};
+use crate::scheduler::api::policy::nanos;
 use crate::scheduler::remote::recorder::Recorder;
 use crate::scheduler::run::catch_panic::catch_panic;
 
@@ -99,8 +101,8 @@ pub(crate) struct ActorGroup {
     undelivered: AtomicU64,
     failures: AtomicU64,
     panics: AtomicU64,
-    /// The messages that each worker has handled.
-    handled: Box<[Handled]>,
+    /// The words of each worker.
+    words: Box<[WorkerWords]>,
     recorder: OnceLock<Recorder>,
     /// The metrics of the node that the group is.
     metrics: OnceLock<Arc<LiveMetrics>>,
@@ -108,7 +110,7 @@ pub(crate) struct ActorGroup {
 }
 
 /// The settings of a group.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct GroupSettings {
     /// The kind of the actors' mailboxes.
     pub(crate) mailbox: Mailbox,
@@ -119,12 +121,48 @@ pub(crate) struct GroupSettings {
     pub(crate) idle: Idle,
     /// What its threads do around the handlers.
     pub(crate) surround: Option<Surround>,
+    /// The time after which a handler that has not returned is reported.
+    pub(crate) watchdog: Duration,
 }
 
-/// A counter that one worker writes, in a cache line of its own.
+/// The time after which a handler that has not returned is reported, if it is not set.
+const WATCHDOG: Duration = Duration::from_secs(1);
+
+impl Default for GroupSettings {
+    fn default() -> Self {
+        Self {
+            mailbox: Mailbox::default(),
+            cores: Vec::new(),
+            priority: None,
+            idle: Idle::default(),
+            surround: None,
+            watchdog: WATCHDOG,
+        }
+    }
+}
+
+/// The words that one worker writes, in a cache line of their own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Handled(AtomicU64);
+struct WorkerWords {
+    /// Number of messages that it has handled.
+    handled: AtomicU64,
+    /// The begin of the activation under way, or 0.
+    began_ns: AtomicU64,
+    /// The number of the actor that it runs, or ran last.
+    actor: AtomicU64,
+}
+
+/// An activation that lasts too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LongTurn {
+    /// The worker.
+    pub(crate) index: usize,
+    /// The begin of the activation.
+    pub(crate) began_ns: u64,
+    /// The number of the actor.
+    pub(crate) actor: usize,
+}
 
 /// The members of a group.
 #[derive(Debug, Default)]
@@ -207,7 +245,7 @@ impl ActorGroup {
             undelivered: word(),
             failures: word(),
             panics: word(),
-            handled: (0..queue_count).map(|_| Handled::default()).collect(),
+            words: (0..queue_count).map(|_| WorkerWords::default()).collect(),
             recorder: OnceLock::new(),
             metrics: OnceLock::new(),
             last_error: Mutex::default(),
@@ -366,9 +404,52 @@ impl ActorGroup {
     /// Counts messages that worker `index` has handled. Only that worker calls this.
     #[inline]
     pub(crate) fn count_handled(&self, index: usize, messages: u32) {
-        let counter = &self.handled[index].0;
+        let counter = &self.words[index].handled;
         // Relaxed: a counter that one thread writes.
         counter.set(counter.get().wrapping_add(u64::from(messages)));
+    }
+
+    /// Notes that worker `index` begins to run an actor. Only that worker calls this.
+    #[inline]
+    pub(crate) fn begin_turn(&self, index: usize, actor: usize, now_ns: u64) {
+        let words = &self.words[index];
+        // Relaxed, both: for a report.
+        words.actor.set(actor as u64);
+        words.began_ns.set(now_ns);
+    }
+
+    /// Notes that worker `index` has run an actor. Only that worker calls this.
+    #[inline]
+    pub(crate) fn end_turn(&self, index: usize) {
+        // Relaxed: as above.
+        self.words[index].began_ns.set(0);
+    }
+
+    /// Returns the time after which a handler that has not returned is reported.
+    pub(crate) fn watchdog_ns(&self) -> u64 {
+        nanos(self.settings.watchdog)
+    }
+
+    /// Returns the activations that have begun before `before_ns`.
+    pub(crate) fn long_turns(&self, before_ns: u64) -> Vec<LongTurn> {
+        let turn = |(index, words): (usize, &WorkerWords)| LongTurn {
+            index,
+            began_ns: words.began_ns.get(),
+            actor: words.actor.get() as usize,
+        };
+        let turns = self.words.iter().enumerate().map(turn);
+        let is_long = |turn: &LongTurn| (1..before_ns).contains(&turn.began_ns);
+        turns.filter(is_long).collect()
+    }
+
+    /// Returns the name of an actor, as reports show it.
+    pub(crate) fn describe(&self, actor: usize) -> String {
+        let label = self.safety.label_of(actor);
+        let name = label.or_else(|| self.registry.name_of(actor));
+        name.map_or_else(
+            || "an actor without a name".to_owned(),
+            |name| format!("actor '{name}'"),
+        )
     }
 
     /// Sets the recorder of failures.
@@ -442,7 +523,7 @@ impl ActorGroup {
     /// Returns the worker that runs the next new actor.
     pub(crate) fn next_worker(&self) -> u8 {
         // Relaxed: any worker will do.
-        (self.spawned.get() % self.handled.len() as u64) as u8
+        (self.spawned.get() % self.words.len() as u64) as u8
     }
 
     /// Adds an actor; returns its number, or `None` if the group has ended.
@@ -503,7 +584,7 @@ impl ActorGroup {
         // Relaxed, all: counters.
         ActorCounts {
             alive: self.spawned.get().saturating_sub(self.ended.get()),
-            handled: self.handled.iter().map(|handled| handled.0.get()).sum(),
+            handled: self.words.iter().map(|words| words.handled.get()).sum(),
             failures: self.failures.get(),
             panics: self.panics.get(),
             undelivered: self.undelivered.get(),

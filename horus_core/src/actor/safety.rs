@@ -193,6 +193,16 @@ impl Safety {
         report
     }
 
+    /// Returns the name of an actor that was spawned with one.
+    pub(crate) fn label_of(&self, actor: usize) -> Option<String> {
+        let all = self.lock();
+        let mut of_it = all
+            .members
+            .iter()
+            .filter(|member| member.handle.id() == actor && !member.handle.is_disconnected());
+        of_it.next()?.label.clone()
+    }
+
     /// Notes that a node has failed: actors enter their safe state before they are shut down. Or
     /// that this was an emergency stop, which is over.
     pub(crate) fn set_failing(&self, is_failing: bool) {

@@ -1,5 +1,7 @@
 //! The builder of a group of actors, which collects its settings.
 
+use std::time::Duration;
+
 use super::Scheduler;
 use crate::actor::group::{ActorGroup, GroupSettings, Surround, THREADS_MAX};
 use crate::actor::{Actors, Idle, Mailbox};
@@ -60,6 +62,13 @@ impl<'a> ActorsBuilder<'a> {
     /// Sets the SCHED_FIFO priority of the threads, from 1 to 99, if the system allows it.
     pub const fn priority(mut self, priority: u8) -> Self {
         self.settings.priority = Some(priority);
+        self
+    }
+
+    /// Sets the time after which an actor whose handler has not returned is reported as stuck, by an
+    /// event of the group with its name. Default: a second.
+    pub const fn watchdog(mut self, limit: Duration) -> Self {
+        self.settings.watchdog = limit;
         self
     }
 

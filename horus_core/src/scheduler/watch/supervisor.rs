@@ -90,9 +90,11 @@ impl Supervisor {
             self.make_left_behind_nodes_safe();
             self.poll_safe_state_results(Duration::ZERO);
             self.poll_emergency_stop(now_ns);
-            let groups = self.groups.iter_mut();
-            let events = groups.filter_map(|group| group.check(now_ns));
-            events.for_each(|event| self.recorder.record(event));
+            for group in &mut self.groups {
+                let events = group.check_turns(now_ns).into_iter();
+                let events = events.chain(group.check(now_ns));
+                events.for_each(|event| self.recorder.record(event));
+            }
             self.poll_commands(now_ns);
             self.report_events();
             printer.start_if_needed();

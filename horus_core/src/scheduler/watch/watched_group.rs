@@ -1,10 +1,11 @@
-//! Watches a group of actors: in an emergency stop, that all enter their safe state.
+//! Watches a group of actors: that handlers return and, in an emergency stop, that all enter their
+//! safe state.
 
 use std::sync::Arc;
 
 use horus_shm::clock::Clock;
 
-use crate::actor::group::ActorGroup;
+use crate::actor::group::{ActorGroup, LongTurn};
 use crate::actor::safety::SafetyReport;
 use crate::message::NodeEvent;
 
@@ -20,6 +21,8 @@ pub(crate) struct WatchedGroup {
     /// The begin of the emergency stop in which not all actors are safe.
     unsafe_since_ns: Option<u64>,
     is_reported: bool,
+    /// The activations that were reported as stuck.
+    stuck: Vec<LongTurn>,
 }
 
 impl WatchedGroup {
@@ -28,6 +31,7 @@ impl WatchedGroup {
             group: Arc::clone(group),
             unsafe_since_ns: None,
             is_reported: false,
+            stuck: Vec::new(),
         }
     }
 
@@ -41,6 +45,29 @@ impl WatchedGroup {
     /// Returns true if actors have not confirmed their safe state.
     pub(crate) const fn is_unsafe(&self) -> bool {
         self.unsafe_since_ns.is_some()
+    }
+
+    /// Returns an event for each actor whose handler does not return, and for each that has
+    /// returned after all.
+    pub(crate) fn check_turns(&mut self, now_ns: u64) -> Vec<NodeEvent> {
+        let limit_ns = self.group.watchdog_ns();
+        let long = self.group.long_turns(now_ns.saturating_sub(limit_ns));
+        let event = |kind, turn: &LongTurn| {
+            let lasted_ns = now_ns.saturating_sub(turn.began_ns);
+            let text = format!(
+                "{} on thread {}",
+                self.group.describe(turn.actor),
+                turn.index
+            );
+            self.event(kind, lasted_ns, &text)
+        };
+        let new = long.iter().filter(|turn| !self.stuck.contains(turn));
+        let over = self.stuck.iter().filter(|turn| !long.contains(turn));
+        let new = new.map(|turn| event(NodeEvent::STUCK, turn));
+        let over = over.map(|turn| event(NodeEvent::RECOVERED, turn));
+        let events = new.chain(over).collect();
+        self.stuck = long;
+        events
     }
 
     /// Returns an event once all actors are in their safe state, and one if they are not in time.

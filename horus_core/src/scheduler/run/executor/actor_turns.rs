@@ -34,9 +34,11 @@ pub(crate) fn run_turns(group: &ActorGroup, clock: &Clock) -> NodeResult {
             break;
         };
         worker.begin(now_ns);
+        group.begin_turn(0, task.id(), now_ns);
         let marked = local::mark_handler();
         let ran = task.run(group, &mut worker, MESSAGES_MAX);
         drop(marked);
+        group.end_turn(0);
         match ran {
             Ran::Slept | Ran::Ended => {}
             Ran::More(task) => group.inject(task),

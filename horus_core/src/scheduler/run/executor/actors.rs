@@ -114,7 +114,8 @@ impl Drop for GroupNode {
 #[derive(Debug)]
 pub(crate) struct ActorThreads {
     group: Arc<ActorGroup>,
-    threads: Vec<JoinHandle<()>>,
+    /// Each with the index of its worker.
+    threads: Vec<(usize, JoinHandle<()>)>,
 }
 
 impl ActorThreads {
@@ -137,7 +138,8 @@ impl ActorThreads {
             threads: Vec::with_capacity(workers.len()),
         };
         for worker in workers {
-            let name = format!("{} {}", group.name(), worker.index());
+            let index = worker.index();
+            let name = format!("{} {index}", group.name());
             let (group, shared) = (Arc::clone(group), Arc::clone(shared));
             let context = WorkerContext::new(clock);
             let run = move || {
@@ -148,7 +150,7 @@ impl ActorThreads {
                 ActorThread::new(&group, context, &shared).run(worker, None);
             };
             match spawn(&name, run) {
-                Ok(thread) => started.threads.push(thread),
+                Ok(thread) => started.threads.push((index, thread)),
                 Err(error) => return Err((error, started)),
             }
         }
@@ -163,10 +165,15 @@ impl ActorThreads {
     /// Waits for the end of the threads, but not beyond `deadline`. Reports what the group did to
     /// its node, if that is among `runners`.
     pub(crate) fn end(self, deadline: Instant, runners: &mut [Runner]) {
-        for thread in self.threads {
+        for (index, thread) in self.threads {
             if join(thread, deadline).is_none() {
-                let error = "a handler does not return: its thread was left behind";
-                self.group.record_failure(false, error);
+                let turns = self.group.long_turns(u64::MAX);
+                let actor = turns.iter().find(|turn| turn.index == index);
+                let actor = actor.map_or_else(String::new, |turn| {
+                    format!(" of {}", self.group.describe(turn.actor))
+                });
+                let error = format!("a handler{actor} does not return: its thread was left behind");
+                self.group.record_failure(false, &error);
             }
         }
         self.group.set_running(false);
@@ -332,6 +339,7 @@ impl<'a> ActorThread<'a> {
         }
         task.set_last_worker(self.index as u8);
         self.context.begin(self.now_ns);
+        self.group.begin_turn(self.index, task.id(), self.now_ns);
         match task.run(self.group, &mut self.context, MESSAGES_MAX) {
             Ran::Slept | Ran::Ended => {}
             Ran::More(task) => {
@@ -342,6 +350,7 @@ impl<'a> ActorThread<'a> {
                 self.group.timers.add(until_ns, Timed::Pause(task));
             }
         }
+        self.group.end_turn(self.index);
         let (now_ns, handled) = self.context.end();
         self.now_ns = now_ns;
         self.group.count_handled(self.index, handled);
