@@ -300,7 +300,13 @@ impl Benchmark {
 }
 
 fn each_ns(measured: &Measured, operations: u64) -> f64 {
-    measured.elapsed_ns / operations as f64
+    let calls_ps = measured.calls_ps.iter().sum::<u64>() as f64;
+    let elapsed_ns = if measured.calls_ps.is_empty() {
+        measured.elapsed_ns
+    } else {
+        calls_ps / 1e3
+    };
+    elapsed_ns / operations as f64
 }
 
 fn handled_per_s(measured: &Measured, operations: u64) -> f64 {
@@ -330,7 +336,8 @@ fn row(id: &str, workload: Workload, operations: u64, rounds: &[Measured]) -> Ro
     let is_blitz = workload == Workload::Blitz;
     let figures = Figures {
         bytes_each: median(&each).filter(|_| is_create),
-        first_ns: median(&|measured| measured.first_ns / operations as f64),
+        first_ns: median(&|measured| measured.first_ns / operations as f64)
+            .filter(|_| workload != Workload::AskOutside),
         peak_mib: median(&|measured| measured.peak_bytes as f64 / f64::from(1 << 20)),
         ..Figures::default()
     };
