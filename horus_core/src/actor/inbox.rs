@@ -335,7 +335,9 @@ impl<M> Drop for Inbox<M> {
     fn drop(&mut self) {
         self.queue.withdraw();
         let left = self.taken.as_ref().map_or(0, |taken| taken.messages.len());
-        if left > 0 {
+        // WHY not in a forked child: a thread of its parent may have held the lock.
+        let is_foreign = !self.is_ended && self.handle.is_disconnected();
+        if left > 0 && !is_foreign {
             self.group.count_undelivered(left as u64);
         }
         if self.task.is_none() && !self.is_in_set && self.wake() {
