@@ -119,7 +119,7 @@ fn sleeping_actors_enter_their_safe_state() {
     let spawn = |number: usize| {
         let options = site.actors.options();
         let wheel = Wheel(shown.clone());
-        let is_safe = number % (ACTORS / SAFE) == 0;
+        let is_safe = number.is_multiple_of(ACTORS / SAFE);
         let options = if is_safe {
             options.safe_state()
         } else {
@@ -141,7 +141,7 @@ fn sleeping_actors_enter_their_safe_state() {
         });
         result(
             "actor_safety/sleeping",
-            &format!("{SAFE} of {ACTORS} safe after {took:?}"),
+            format!("{SAFE} of {ACTORS} safe after {took:?}"),
         );
         assert!(took < Duration::from_secs(10), "{took:?}");
         until("it is shown", || site.health() == Health::Safe);

@@ -122,7 +122,7 @@ fn threads_have_a_priority() {
     let fifo = policies.iter().filter(|policy| **policy == "1").count();
     result(
         "actor_threads/priority",
-        &format!("{policies:?} {refused:?}"),
+        format!("{policies:?} {refused:?}"),
     );
     assert_eq!(fifo, if is_refused { 0 } else { 2 });
 }

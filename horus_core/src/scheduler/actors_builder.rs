@@ -65,8 +65,8 @@ impl<'a> ActorsBuilder<'a> {
         self
     }
 
-    /// Sets the time after which an actor whose handler has not returned is reported as stuck, by an
-    /// event of the group with its name. Default: a second.
+    /// Sets the time after which an actor whose handler has not returned is reported as stuck, by
+    /// an event of the group with its name. Default: a second.
     pub const fn watchdog(mut self, limit: Duration) -> Self {
         self.settings.watchdog = limit;
         self

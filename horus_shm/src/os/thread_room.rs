@@ -138,30 +138,31 @@ mod tests {
         assert_eq!(threads_of_system(""), None);
     }
 
-    #[test]
-    fn the_mappings_of_threads_are_those_that_are_counted() {
-        const THREADS: u64 = 64;
+    /// Returns the number of mappings that each of some threads adds.
+    fn maps_of_a_thread() -> f64 {
+        const THREADS: usize = 64;
         let maps = || {
-            fs::read_to_string("/proc/self/maps")
-                .unwrap()
-                .lines()
-                .count() as u64
+            let maps = fs::read_to_string("/proc/self/maps").unwrap();
+            maps.lines().count() as f64
         };
         let before = maps();
-        let barrier = std::sync::Barrier::new(THREADS as usize + 1);
+        let barrier = std::sync::Barrier::new(THREADS + 1);
         std::thread::scope(|scope| {
             for _ in 0..THREADS {
                 scope.spawn(|| (barrier.wait(), barrier.wait()));
             }
             barrier.wait();
-            let each = (maps() - before) as f64 / THREADS as f64;
+            let each = (maps() - before) / THREADS as f64;
             barrier.wait();
-            // WHY a range: other tests of this process map memory at the same time.
-            assert!(
-                (3.0..6.0).contains(&each),
-                "{each} mappings for each thread"
-            );
-        });
+            each
+        })
+    }
+
+    #[test]
+    fn the_mappings_of_threads_are_those_that_are_counted() {
+        // WHY again: other tests of this process map and unmap memory at the same time.
+        let all: Vec<_> = (0..20).map(|_| maps_of_a_thread()).collect();
+        assert!(all.iter().any(|each| (3.0..5.0).contains(each)), "{all:?}");
         let room = thread_room().unwrap();
         assert!(room.threads > 0, "{room:?}");
     }

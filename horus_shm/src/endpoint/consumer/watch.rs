@@ -346,7 +346,7 @@ impl Watch {
     /// `look` returns a value, and without a limit: see [`Self::wait_any_guarded`].
     ///
     /// Sleeps for a millisecond where a wake cannot be relied on, for instance if there are more
-    /// than [`EVENTS_MAX`] less one.
+    /// than 127 watches.
     pub fn sleep_guarded<R>(
         own: &LocalEventcount,
         watches: &[Self],
