@@ -72,7 +72,7 @@ impl Workload {
             Self::AskOutside => ("ask_outside", 10_000, "a question of a thread, timed alone"),
             Self::ThreadRing => ("thread_ring", 1_000_000, "a hop"),
             Self::ParallelThreadRing => ("parallel_ring", 1_000_000, "a hop, of 503 tokens"),
-            Self::PingPong => ("ping_pong", 1_000_000, "a hop"),
+            Self::PingPong => ("ping_pong", 100_000, "a hop"),
             Self::ProducerConsumer(1) => {
                 ("producer_consumer", 1_000_000, "a message of two actors")
             }

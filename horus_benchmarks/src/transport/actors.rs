@@ -61,9 +61,9 @@ pub trait Runtime: Send + 'static {
     /// Sends messages at once where the runtime can.
     fn tell_all<P: Player>(
         address: &Self::Address<P>,
-        messages: impl Iterator<Item = P::Message>,
+        mut messages: impl Iterator<Item = P::Message>,
     ) -> bool {
-        messages.fold(true, |sent, message| Self::tell(address, message) && sent)
+        messages.all(|message| Self::tell(address, message))
     }
 
     /// Sends a question; returns its answer, or `None` if there is none.

@@ -142,8 +142,8 @@ impl<E: Entry> Worker<E> {
         Some(unsafe { handle(entry) })
     }
 
-    /// Returns true if this worker has an entry: the next one, one in the ring, or one that was sent
-    /// to it.
+    /// Returns true if this worker has an entry: the next one, one in the ring, or one that was
+    /// sent to it.
     #[inline]
     #[must_use]
     pub fn has_own(&self) -> bool {
