@@ -119,7 +119,7 @@ pub(crate) struct GroupSettings {
     /// The SCHED_FIFO priority of its threads.
     pub(crate) priority: Option<u8>,
     pub(crate) idle: Idle,
-    /// What its threads do around the handlers.
+    /// The function that its threads call around the handlers.
     pub(crate) surround: Option<Surround>,
     /// The time after which a handler that has not returned is reported.
     pub(crate) watchdog: Duration,

@@ -130,8 +130,7 @@ impl<M: Send + 'static> Inbox<M> {
             watches: Vec::new(),
             message: PhantomData,
         };
-        let (address, handle) =
-            heap::spawn_with_handle(Arc::clone(group), seat, mailbox.mail());
+        let (address, handle) = heap::spawn_with_handle(Arc::clone(group), seat, mailbox.mail());
         let mut inbox = Self {
             group: Arc::clone(group),
             handle: address.control(),
