@@ -32,7 +32,7 @@ const EXIT_WAIT_MAX: Duration = Duration::from_secs(2);
 /// The stages in the life of a scheduler.
 #[derive(Debug)]
 enum Stage {
-    New(Scheduler),
+    New(Box<Scheduler>),
     Running(Box<Running>),
     /// A node failed, and `tick_once` has raised that. `finish` only returns the report.
     Failed,
@@ -106,7 +106,7 @@ impl PyScheduler {
         Ok(Self {
             interruption: Interruption::new(handle.clone()),
             handle,
-            stage: End::new("the scheduler", Stage::New(scheduler)),
+            stage: End::new("the scheduler", Stage::New(Box::new(scheduler))),
             namespace,
             name: Mutex::new(name),
             report: Mutex::new(None),
