@@ -6,14 +6,14 @@ use core::marker::PhantomData;
 use core::mem::{needs_drop, size_of};
 use core::sync::atomic::AtomicU64;
 
-use super::slot::{Row, Slot};
+use super::slot::{Packing, Row, Slot};
 use crate::protocol::copy::Intent;
 use crate::protocol::layout::LaneBlock;
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{self, Edge, Word};
 
 /// The way in which readers get a value out of its slot.
-pub trait Handling<T>: sealed::Handling {
+pub trait Handling<T>: Packing + sealed::Handling {
     /// True if the value stays in the slot, to be dropped when the slot is written again.
     const KEEPS: bool;
 
@@ -86,6 +86,24 @@ impl<T: Clone> Handling<T> for Share {
     unsafe fn rest(_: *const T) {}
 }
 
+impl Packing for Move {
+    const PACKS_SPARSE: bool = true;
+    const PACKS_SMALL: bool = true;
+}
+
+impl Packing for Share {
+    const PACKS_SPARSE: bool = true;
+    const PACKS_SMALL: bool = false;
+}
+
+const _: () = {
+    assert!(Slot::<()>::pitch::<Move>() == 8 && Slot::<u64>::pitch::<Move>() == 16);
+    assert!(Slot::<[u64; 2]>::pitch::<Move>() == 32 && Slot::<[u64; 4]>::pitch::<Move>() == 64);
+    assert!(Slot::<u64>::pitch::<Share>() == 64);
+    assert!(Slot::<[u64; 8]>::pitch::<Share>() == 72);
+    assert!(Slot::<[u64; 7]>::pitch::<Move>() == 64 && Slot::<[u64; 32]>::pitch::<Move>() == 320);
+};
+
 mod sealed {
     pub trait Handling {}
 
@@ -96,7 +114,7 @@ mod sealed {
 /// The addresses of one lane of values. A copy refers to the same lane. An owner of the memory must
 /// be kept alive beside it.
 pub(super) struct ValueLane<T, H> {
-    slots: Row<T, true>,
+    slots: Row<T, H>,
     room: u64,
     block: *const LaneBlock<AtomicU64>,
     gated: *const AtomicU64,
@@ -108,9 +126,9 @@ pub(super) struct ValueLane<T, H> {
 }
 
 /// The parts from which [`ValueLane::new`] builds a lane.
-pub(super) struct ValueLaneParts<'a, T> {
+pub(super) struct ValueLaneParts<'a, T, H> {
     /// Empty for a lane of which only the block and the cursors are used.
-    pub(super) slots: Row<T, true>,
+    pub(super) slots: Row<T, H>,
     pub(super) room: u64,
     pub(super) block: &'a LaneBlock<AtomicU64>,
     /// The mask of gated readers.
@@ -130,7 +148,7 @@ impl<T, H: Handling<T>> ValueLane<T, H> {
     /// * the parts stay where they are, and all access to the slots is by lane algorithms with
     ///   one writer and readers that are all gated (at most one of them unless `H` is [`Share`]);
     /// * slots are used only if there are any.
-    pub(super) unsafe fn new(parts: ValueLaneParts<'_, T>) -> Self {
+    pub(super) unsafe fn new(parts: ValueLaneParts<'_, T, H>) -> Self {
         let ValueLaneParts {
             slots,
             room,

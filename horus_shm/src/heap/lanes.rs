@@ -58,7 +58,7 @@ pub struct Lanes<T, H: Handling<T>> {
     /// The cursors, ordered by reader, then by lane.
     cursors: Box<[Cursors]>,
     /// The slots of each lane, allocated when the lane is first claimed.
-    slots: Box<[OnceLock<Slots<T, true>>]>,
+    slots: Box<[OnceLock<Slots<T, H>>]>,
     capacity: u64,
     handling: core::marker::PhantomData<H>,
 }
@@ -171,7 +171,7 @@ impl<T, H: Handling<T>> Lanes<T, H> {
     }
 
     /// Returns lane `lane` with the given slots, which are its own, or none.
-    fn lane(&self, lane: u32, slots: Row<T, true>) -> ValueLane<T, H> {
+    fn lane(&self, lane: u32, slots: Row<T, H>) -> ValueLane<T, H> {
         let cursors = self.cursors.as_ptr().cast::<AtomicU64>();
         let words = self.cursors.len() * WORDS_PER_LINE;
         // SAFETY: `Cursors` consists only of words, one after another.

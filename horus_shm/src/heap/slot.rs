@@ -1,6 +1,7 @@
 //! Slots on the heap: a stamp, and memory for a value of any type.
 
 use core::cell::UnsafeCell;
+use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::ptr::{self, NonNull};
@@ -32,11 +33,14 @@ impl<T> Slot<T> {
         Self::LINES > 1 && 4 * (lines - size_of::<Self>()) > lines
     };
 
-    /// Returns the distance between two slots in bytes: whole cache lines, unless the row is
-    /// `dense` and slots waste cache lines.
-    const fn pitch(dense: bool) -> usize {
-        if dense && Self::WASTES_CACHE_LINES {
+    /// Returns the distance between two slots in bytes: whole cache lines, unless `P` packs these
+    /// slots.
+    pub(super) const fn pitch<P: Packing>() -> usize {
+        if P::PACKS_SPARSE && Self::WASTES_CACHE_LINES {
             size_of::<Self>()
+        } else if P::PACKS_SMALL && Self::LINES == 1 {
+            // WHY a power of two: then no slot lies in two lines.
+            size_of::<Self>().next_power_of_two()
         } else {
             Self::LINES * CACHE_LINE_BYTES
         }
@@ -95,24 +99,51 @@ impl<T> Slot<T> {
     }
 }
 
-/// The address and the number of slots that lie in a row. A copy refers to the same row.
-///
-/// `DENSE`: slots are adjacent if they are sparse, which holds for values of 57 to 80 and of 121 to
-/// 128 bytes with an alignment of at most 8. WHY: a receiver gets a line in 7 ns from another core,
-/// used or not. 64 B from one thread to another take as long as before, and streams are 72 -> 115
-/// million a second (where the hardware's other thread is busy, 65 -> 82); of 128 B 51 -> 64, and 4
-/// % longer. WHY not where several threads write: two of them get only 12 instead of 17 million of
-/// 64 B through.
-pub(super) struct Row<T, const DENSE: bool> {
-    first: NonNull<Slot<T>>,
-    slots: u64,
+/// The way in which slots share cache lines. WHY at all: a receiver gets a line in 7 ns from
+/// another core, used or not.
+pub trait Packing {
+    /// True if slots of values of 57 to 80 and of 121 to 128 bytes, with an alignment of at most 8,
+    /// lie without a gap.
+    ///
+    /// 64 B from one thread to another take as long as before, and streams are 72 -> 115 million a
+    /// second (where the hardware's other thread is busy, 65 -> 82); of 128 B 51 -> 64, and 4 %
+    /// longer. WHY not where several threads write: two of them get only 12 instead of 17 million
+    /// of 64 B through.
+    const PACKS_SPARSE: bool;
+
+    /// True if slots of values of up to 24 bytes are 8, 16 or 32 bytes apart.
+    ///
+    /// Between two threads on two cores, 8 and 16 bytes take as long as in lines of their own from
+    /// one to the other (161 -> 159, 160 -> 162 ns), and streams are 68 -> 204 and 79 -> 110
+    /// million a second. With slots of 24 bytes, without a gap, streams of 16 bytes are 135 million
+    /// a second, but one takes 166 ns: a slot may lie in two lines. WHY not where several threads
+    /// read: each of them takes the line away from the writer, and streams of 8 bytes to two
+    /// readers are 73 -> 14 million a second.
+    const PACKS_SMALL: bool;
 }
 
-impl<T, const DENSE: bool> Row<T, DENSE> {
+/// The packing of a ring whose slots several threads write: none.
+#[derive(Debug)]
+pub(super) enum Apart {}
+
+impl Packing for Apart {
+    const PACKS_SPARSE: bool = false;
+    const PACKS_SMALL: bool = false;
+}
+
+/// The address and the number of slots that lie in a row. A copy refers to the same row.
+pub(super) struct Row<T, P> {
+    first: NonNull<Slot<T>>,
+    slots: u64,
+    packing: PhantomData<P>,
+}
+
+impl<T, P: Packing> Row<T, P> {
     /// A row that has no slots.
     pub(super) const EMPTY: Self = Self {
         first: NonNull::dangling(),
         slots: 0,
+        packing: PhantomData,
     };
 
     /// Returns the number of slots.
@@ -133,7 +164,7 @@ impl<T, const DENSE: bool> Row<T, DENSE> {
         unsafe {
             self.first
                 .as_ptr()
-                .byte_add(index as usize * Slot::<T>::pitch(DENSE))
+                .byte_add(index as usize * Slot::<T>::pitch::<P>())
         }
     }
 
@@ -141,14 +172,14 @@ impl<T, const DENSE: bool> Row<T, DENSE> {
     fn layout(&self) -> Option<Layout> {
         let bytes = usize::try_from(self.slots)
             .ok()?
-            .checked_mul(Slot::<T>::pitch(DENSE))?;
+            .checked_mul(Slot::<T>::pitch::<P>())?;
         Layout::from_size_align(bytes, align_of::<Slot<T>>().max(CACHE_LINE_BYTES)).ok()
     }
 }
 
-impl<T, const DENSE: bool> Copy for Row<T, DENSE> {}
+impl<T, P> Copy for Row<T, P> {}
 
-impl<T, const DENSE: bool> Clone for Row<T, DENSE> {
+impl<T, P> Clone for Row<T, P> {
     #[inline(always)]
     fn clone(&self) -> Self {
         *self
@@ -156,15 +187,15 @@ impl<T, const DENSE: bool> Clone for Row<T, DENSE> {
 }
 
 /// The slots of a lane or a ring. Their drop drops the values that are left in them.
-pub(super) struct Slots<T, const DENSE: bool> {
-    row: Row<T, DENSE>,
+pub(super) struct Slots<T, P: Packing> {
+    row: Row<T, P>,
     left: Range<u64>,
 }
 
 // SAFETY: they own their values, and nothing in them is tied to a thread.
-unsafe impl<T: Send, const DENSE: bool> Send for Slots<T, DENSE> {}
+unsafe impl<T: Send, P: Packing> Send for Slots<T, P> {}
 
-impl<T, const DENSE: bool> Slots<T, DENSE> {
+impl<T, P: Packing> Slots<T, P> {
     /// Allocates empty slots for `capacity` values, rounded up to a power of two, with these
     /// stamps.
     ///
@@ -203,7 +234,7 @@ impl<T, const DENSE: bool> Slots<T, DENSE> {
     }
 
     /// Returns the row of these slots, which is valid for as long as this value lives.
-    pub(super) const fn row(&self) -> Row<T, DENSE> {
+    pub(super) const fn row(&self) -> Row<T, P> {
         self.row
     }
 
@@ -247,12 +278,12 @@ impl<T, const DENSE: bool> Slots<T, DENSE> {
     }
 }
 
-impl<T, const DENSE: bool> Drop for Slots<T, DENSE> {
+impl<T, P: Packing> Drop for Slots<T, P> {
     fn drop(&mut self) {
         /// Drops the remaining values if the drop of one value panics, as a `Vec` does.
-        struct Others<'a, T, const DENSE: bool>(&'a mut Slots<T, DENSE>);
+        struct Others<'a, T, P: Packing>(&'a mut Slots<T, P>);
 
-        impl<T, const DENSE: bool> Drop for Others<'_, T, DENSE> {
+        impl<T, P: Packing> Drop for Others<'_, T, P> {
             fn drop(&mut self) {
                 let _memory = Memory(self.0.row);
                 self.0.drop_left();
@@ -264,9 +295,9 @@ impl<T, const DENSE: bool> Drop for Slots<T, DENSE> {
 }
 
 /// Guard that frees the memory of slots that no code uses any more.
-struct Memory<T, const DENSE: bool>(Row<T, DENSE>);
+struct Memory<T, P: Packing>(Row<T, P>);
 
-impl<T, const DENSE: bool> Drop for Memory<T, DENSE> {
+impl<T, P: Packing> Drop for Memory<T, P> {
     fn drop(&mut self) {
         let layout = self
             .0
@@ -277,15 +308,12 @@ impl<T, const DENSE: bool> Drop for Memory<T, DENSE> {
     }
 }
 
-const _: () = assert!(Slot::<u64>::pitch(true) == 64 && Slot::<[u64; 7]>::pitch(true) == 64);
-const _: () = assert!(Slot::<[u64; 8]>::pitch(true) == 72 && Slot::<[u64; 8]>::pitch(false) == 128);
-const _: () = assert!(Slot::<[u64; 32]>::pitch(true) == 320);
-
 #[cfg(test)]
 mod tests {
     use core::mem::ManuallyDrop;
     use std::sync::Arc;
 
+    use super::super::lane::{Move, Share};
     use super::*;
     use crate::protocol::sync::Word;
 
@@ -294,8 +322,8 @@ mod tests {
     struct Aligned([u8; 3]);
 
     /// Each slot keeps its stamp and its value when the others are written.
-    fn slots_do_not_overlap<T: Copy + PartialEq, const DENSE: bool>(make: impl Fn(u8) -> T) {
-        let slots = Slots::<T, DENSE>::new(7, |index| index);
+    fn slots_do_not_overlap<T: Copy + PartialEq, P: Packing>(make: impl Fn(u8) -> T) {
+        let slots = Slots::<T, P>::new(7, |index| index);
         assert_eq!(slots.len(), 8);
         for value in 0..2 {
             for index in (0..8).rev() {
@@ -314,11 +342,14 @@ mod tests {
     #[test]
     fn slots_of_any_size_and_alignment_do_not_overlap() {
         fn any<T: Copy + PartialEq>(make: impl Fn(u8) -> T) {
-            slots_do_not_overlap::<T, false>(&make);
-            slots_do_not_overlap::<T, true>(&make);
+            slots_do_not_overlap::<T, Apart>(&make);
+            slots_do_not_overlap::<T, Share>(&make);
+            slots_do_not_overlap::<T, Move>(&make);
         }
         any(|_| ());
         any(|byte| [byte; 1]);
+        any(|byte| [u64::from(byte); 1]);
+        any(|byte| [byte; 17]);
         any(|byte| [byte; 57]);
         any(|byte| [u64::from(byte); 8]);
         any(|byte| [byte; 80]);
@@ -329,9 +360,9 @@ mod tests {
     }
 
     /// The values that are left are dropped, once each.
-    fn check_remaining_values_are_dropped<const DENSE: bool>() {
+    fn check_remaining_values_are_dropped<P: Packing>() {
         let token = Arc::new(());
-        let mut slots = Slots::<(Arc<()>, [u64; 7]), DENSE>::new(4, |_| 0);
+        let mut slots = Slots::<(Arc<()>, [u64; 7]), P>::new(4, |_| 0);
         for index in 0..4 {
             let value = ManuallyDrop::new((Arc::clone(&token), [index; 7]));
             // SAFETY: no other code uses the slots, and the ownership of the value is given up.
@@ -348,13 +379,13 @@ mod tests {
 
     #[test]
     fn values_left_in_slots_are_dropped_once() {
-        check_remaining_values_are_dropped::<false>();
-        check_remaining_values_are_dropped::<true>();
+        check_remaining_values_are_dropped::<Apart>();
+        check_remaining_values_are_dropped::<Move>();
     }
 
     #[test]
     #[should_panic(expected = "no slot 8")]
     fn there_is_no_slot_behind_the_last() {
-        Slots::<u8, true>::new(8, |_| 0).at(8);
+        Slots::<u8, Move>::new(8, |_| 0).at(8);
     }
 }

@@ -6,7 +6,7 @@ use core::sync::atomic::AtomicU64;
 use std::sync::Arc;
 
 use super::reader::DRAIN_STEPS;
-use super::slot::{Slot, Slots};
+use super::slot::{Apart, Slot, Slots};
 use crate::protocol::copy::{Intent, is_worth_awaiting};
 use crate::protocol::sync::Word;
 use crate::protocol::ticket::{self, Run, TicketMemory};
@@ -19,7 +19,7 @@ struct SeparateWord(AtomicU64);
 struct Ring<T> {
     tail: SeparateWord,
     head: SeparateWord,
-    slots: Slots<T, false>,
+    slots: Slots<T, Apart>,
     capacity: u64,
 }
 
