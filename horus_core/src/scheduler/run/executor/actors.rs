@@ -226,7 +226,8 @@ impl<'a> ActorThread<'a> {
         }
     }
 
-    /// Runs actors until the run is to stop. With a `runner`, applies its commands to the group.
+    /// Runs actors of the group until the run stops. The one thread that gets `runner`, the group's
+    /// own node, also applies the pending commands of that node.
     pub(crate) fn run(&mut self, worker: Worker<Task>, mut runner: Option<&mut Runner>) {
         self.index = worker.index();
         local::enter(self.group, worker);
