@@ -18,7 +18,7 @@ use crate::actor::members::Members;
 use crate::actor::registry::Registry;
 use crate::actor::safety::Safety;
 use crate::actor::swap::SwapRequest;
-use crate::actor::timer::{Alarm, Due};
+use crate::actor::timer::{Alarm, TimerMessage};
 use crate::actor::timers::Timers;
 use crate::actor::waiting::Waiting;
 use crate::actor::watch::{Down, Watch};
@@ -51,7 +51,7 @@ pub(crate) enum Control {
     /// A child has ended.
     ChildDown(Box<Down>),
     /// A message of a timer.
-    Timer(Due),
+    Timer(TimerMessage),
     /// The actor has to be replaced.
     Swap(SwapRequest),
     /// The actor has to be awake, so that a worker visits it.

@@ -405,7 +405,7 @@ impl RawConsumer {
         let found = self.turn_draining(old, own);
         found.unwrap_or_else(|| {
             self.publish_counters();
-            self.pause();
+            self.spin_back_off();
             Polled::Empty
         })
     }
