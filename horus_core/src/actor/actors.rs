@@ -10,12 +10,12 @@ use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
 use crate::actor::error::{FindError, RegisterError, SpawnError};
 use crate::actor::group::{ActorCounts, ActorGroup};
+use crate::actor::hosted_actor::{Extras, Seat};
 use crate::actor::inbox::Inbox;
 use crate::actor::local;
 use crate::actor::mailbox::Mailbox;
 use crate::actor::registry::message_name;
 use crate::actor::safe_slot::SafeSlot;
-use crate::actor::seat::{Extras, Seat};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::FailurePolicy;
 
