@@ -10,7 +10,7 @@ use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
 use crate::actor::error::{FindError, RegisterError, SpawnError};
 use crate::actor::group::{ActorCounts, ActorGroup};
-use crate::actor::hosted_actor::{Extras, Seat};
+use crate::actor::hosted_actor::{Extras, HostedActor};
 use crate::actor::inbox::Inbox;
 use crate::actor::local;
 use crate::actor::mailbox::Mailbox;
@@ -228,9 +228,9 @@ impl<'a> SpawnOptions<'a> {
         if let Some(extras) = &mut extras {
             extras.safe = safe;
         }
-        let seat = Seat::new(actor, extras.map(Box::new));
+        let hosted = HostedActor::new(actor, extras.map(Box::new));
         let (address, handle) =
-            heap::spawn_with_handle(Arc::clone(group), seat, self.mailbox.mail());
+            heap::spawn_with_handle(Arc::clone(group), hosted, self.mailbox.mail());
         let closed = || SpawnError::Closed {
             group: group.name().to_owned(),
         };

@@ -51,7 +51,7 @@ struct Taken<M> {
 }
 
 /// The state of an inbox in its cell.
-struct InboxSeat<M> {
+struct HostedInbox<M> {
     /// The queue of the owner.
     queue: Arc<PullQueue<Task>>,
     /// The number among the members of the group; `None` if the group took no more.
@@ -61,7 +61,7 @@ struct InboxSeat<M> {
     message: PhantomData<fn(M)>,
 }
 
-impl<M: Send + 'static> InboxSeat<M> {
+impl<M: Send + 'static> HostedInbox<M> {
     fn handle_control(&mut self, control: Control, turn: &Turn<'_, M, ActorGroup>) -> Flow {
         match control {
             Control::Init(handle) => self.number = turn.group().add_member(handle),
@@ -79,7 +79,7 @@ impl<M: Send + 'static> InboxSeat<M> {
     }
 }
 
-impl<M: Send + 'static> Behaviour<ActorGroup> for InboxSeat<M> {
+impl<M: Send + 'static> Behaviour<ActorGroup> for HostedInbox<M> {
     type Message = M;
 
     const IS_PULLED: bool = true;
@@ -124,13 +124,13 @@ impl<M: Send + 'static> Inbox<M> {
     /// Makes an inbox and its first address; `None` if the group has ended.
     pub(super) fn open(group: &Arc<ActorGroup>, mailbox: Mailbox) -> Option<(Address<M>, Self)> {
         let queue = Arc::<PullQueue<Task>>::default();
-        let seat = InboxSeat::<M> {
+        let hosted = HostedInbox::<M> {
             queue: Arc::clone(&queue),
             number: None,
             watches: Vec::new(),
             message: PhantomData,
         };
-        let (address, handle) = heap::spawn_with_handle(Arc::clone(group), seat, mailbox.mail());
+        let (address, handle) = heap::spawn_with_handle(Arc::clone(group), hosted, mailbox.mail());
         let mut inbox = Self {
             group: Arc::clone(group),
             handle: address.control(),
