@@ -79,8 +79,8 @@ impl DynamicSubscriber {
             .subscriber()
     }
 
-    /// Opens the topic as [`Self::open`] does, but for tools: maps everything read-only, and does
-    /// not count as a subscriber of the topic.
+    /// Opens the topic as [`Self::open`] does, for a tool: maps everything read-only, and does not
+    /// count as a subscriber of the topic.
     ///
     /// # Errors
     ///
