@@ -124,7 +124,7 @@ impl Actors {
         self.0.counts()
     }
 
-    /// Returns the name of the group.
+    /// Returns the name of this group of actors.
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.name()

@@ -120,7 +120,7 @@ impl<'a, A: Actor> Context<'a, A> {
         let _ = other.control().send(Control::Watch(watch));
     }
 
-    /// Returns a handle of the group.
+    /// Returns a handle of the group that the actor belongs to.
     pub(super) fn group_handle(&self) -> Arc<ActorGroup> {
         self.services.group_handle()
     }

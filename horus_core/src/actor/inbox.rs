@@ -35,7 +35,7 @@ pub struct Inbox<M> {
     /// The messages that were taken out of the mailbox, and not received yet: mostly none.
     taken: Option<Box<Taken<M>>>,
     is_ended: bool,
-    /// True if the queue is that of a set.
+    /// True if the queue belongs to the set of inboxes that has this inbox.
     pub(super) is_in_set: bool,
     /// True once the set has returned the inbox because it will get no mail.
     pub(super) is_end_known: bool,
@@ -44,15 +44,15 @@ pub struct Inbox<M> {
 /// The place where a run of an inbox puts the messages that it takes, and what it has to know.
 struct Taken<M> {
     messages: VecDeque<M>,
-    /// The queue of the owner.
+    /// The queue into which senders that wake the inbox put its task; the owner takes it out.
     queue: Arc<PullQueue<Task>>,
-    /// True once the cell has learned of the queue.
+    /// True once the inbox's cell has learned of the queue.
     is_known: bool,
 }
 
 /// The state of an inbox in its cell.
 struct HostedInbox<M> {
-    /// The queue of the owner.
+    /// The queue into which senders that wake the inbox put its task; the owner takes it out.
     queue: Arc<PullQueue<Task>>,
     /// The number among the members of the group; `None` if the group took no more.
     number: Option<u64>,
@@ -252,7 +252,7 @@ impl<M: Send + 'static> Inbox<M> {
         self.taken.as_mut()?.messages.pop_front()
     }
 
-    /// Takes the task out of the queue.
+    /// Takes the task of this inbox out of its queue, if it is there.
     fn look(&mut self) {
         // WHY: the task of another inbox could come out of the queue of a set.
         if !self.is_in_set && self.task.is_none() {

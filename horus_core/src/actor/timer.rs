@@ -14,9 +14,9 @@ pub struct Timer(Arc<State>);
 /// The state that a timer shares with its handles and its messages.
 #[derive(Debug, Default)]
 struct State {
-    /// 1 once it is cancelled.
+    /// 1 once the timer is cancelled.
     cancelled: AtomicU64,
-    /// 1 while a message of it waits.
+    /// 1 while a message of the timer waits in the actor's mailbox.
     waiting: AtomicU64,
 }
 
