@@ -38,7 +38,8 @@ statuses! {
     HORUS_OK = 0;
     /// There is no message right now.
     HORUS_EMPTY = 1;
-    /// A reliable subscriber has not read a whole lane of messages: none can be sent until it does.
+    /// A reliable subscriber is the lane's whole capacity behind: no message can be
+    /// sent until it reads.
     HORUS_FULL = 2;
     /// The timeout ended.
     HORUS_TIMEOUT = 3;

@@ -12,7 +12,7 @@ pub trait Endpoint<P> {
     const DROPS: bool = false;
 
     /// True if the endpoint counts the messages that it lost.
-    const COUNTS: bool = true;
+    const COUNTS_LOSSES: bool = true;
 
     /// Tries to send a message; returns false, after a `pause`, if there is no space for it yet.
     #[inline(always)]
@@ -65,7 +65,7 @@ pub trait Endpoint<P> {
 /// One side of a two-way connection: the first endpoint sends, the second one receives.
 impl<P, T: Endpoint<P>, R: Endpoint<P>> Endpoint<P> for (T, R) {
     const DROPS: bool = T::DROPS;
-    const COUNTS: bool = R::COUNTS;
+    const COUNTS_LOSSES: bool = R::COUNTS_LOSSES;
 
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {

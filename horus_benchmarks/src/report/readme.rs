@@ -28,6 +28,7 @@ const GENERATED_TABLES: [GeneratedTable; 3] = [
     ("<!-- goals:begin -->", "<!-- goals:end -->", goals),
 ];
 
+/// The benchmark program whose rows the tables show.
 const SHOWN: &str = "all_paths_latency";
 
 const ROWS: [(&str, &str); 8] = [
@@ -155,7 +156,7 @@ impl Records {
         Ok(Records { shown, all })
     }
 
-    /// Returns a row of the program whose rows are shown.
+    /// Returns the row `id` of the program [`SHOWN`] in the shown record.
     fn row(&self, id: &'static str) -> Result<&Row, ReadmeError> {
         let program = self.shown.program(SHOWN).ok_or(ReadmeError::Row(id))?;
         program.row(id).ok_or(ReadmeError::Row(id))

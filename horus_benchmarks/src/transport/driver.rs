@@ -177,7 +177,7 @@ fn receive_audited<P, E: Endpoint<P>>(
     let before = end.lost();
     let streamed = receive(end)?;
     let counted = end.lost() - before;
-    if streamed.lost == counted || !E::COUNTS {
+    if streamed.lost == counted || !E::COUNTS_LOSSES {
         return Ok(Done::Streamed(streamed));
     }
     Err(WorkloadError::Miscounted {

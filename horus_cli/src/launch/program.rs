@@ -68,13 +68,13 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Notes an attempt to start it.
+    /// Records an attempt to start the program.
     pub(super) fn note_start(&mut self) {
         self.starts = self.starts.saturating_add(1);
         self.started_ns = timestamp_now_ns();
     }
 
-    /// Notes an end of its process.
+    /// Records that the program's process has ended with `status`; [`Self::status`] reports it.
     pub(super) const fn note_end(&mut self, status: ExitStatus) {
         self.last_end = Some(status);
     }

@@ -10,12 +10,12 @@ use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
 use crate::actor::error::{FindError, RegisterError, SpawnError};
 use crate::actor::group::{ActorCounts, ActorGroup};
+use crate::actor::hosted_actor::{Extras, HostedActor};
 use crate::actor::inbox::Inbox;
 use crate::actor::local;
 use crate::actor::mailbox::Mailbox;
 use crate::actor::registry::message_name;
 use crate::actor::safe_slot::SafeSlot;
-use crate::actor::seat::{Extras, Seat};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::FailurePolicy;
 
@@ -124,7 +124,7 @@ impl Actors {
         self.0.counts()
     }
 
-    /// Returns the name of the group.
+    /// Returns the name of this group of actors.
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.name()
@@ -228,9 +228,9 @@ impl<'a> SpawnOptions<'a> {
         if let Some(extras) = &mut extras {
             extras.safe = safe;
         }
-        let seat = Seat::new(actor, extras.map(Box::new));
+        let hosted = HostedActor::new(actor, extras.map(Box::new));
         let (address, handle) =
-            heap::spawn_with_handle(Arc::clone(group), seat, self.mailbox.mail());
+            heap::spawn_with_handle(Arc::clone(group), hosted, self.mailbox.mail());
         let closed = || SpawnError::Closed {
             group: group.name().to_owned(),
         };

@@ -10,7 +10,7 @@ use crate::actor::watch::{ActorId, Down};
 /// A child of an actor.
 pub(super) struct Child {
     handle: ControlHandle<ActorGroup>,
-    /// An address, which keeps the child alive.
+    /// An address of the child, which keeps it alive.
     _keeps: Box<dyn Any + Send>,
 }
 

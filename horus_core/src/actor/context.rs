@@ -10,7 +10,7 @@ use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
 use crate::actor::children::Child;
 use crate::actor::group::{ActorGroup, Control};
-use crate::actor::timer::{Alarm, Due, Timer};
+use crate::actor::timer::{Alarm, Timer, TimerMessage};
 use crate::actor::watch::{Down, Watch};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::nanos;
@@ -120,7 +120,7 @@ impl<'a, A: Actor> Context<'a, A> {
         let _ = other.control().send(Control::Watch(watch));
     }
 
-    /// Returns a handle of the group.
+    /// Returns a handle of the group that the actor belongs to.
     pub(super) fn group_handle(&self) -> Arc<ActorGroup> {
         self.services.group_handle()
     }
@@ -178,7 +178,7 @@ impl<'a, A: Actor> Context<'a, A> {
             let _keeps = &address;
             let message = make();
             message.is_some_and(|message| {
-                let due = Due::new(timer, restarts, message);
+                let due = TimerMessage::new(timer, restarts, message);
                 handle.send(Control::Timer(due)).is_ok()
             })
         };

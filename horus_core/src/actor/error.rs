@@ -138,7 +138,7 @@ pub enum FindError {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SpawnError {
-    /// The group has ended.
+    /// The group of actors has ended.
     #[error("actor group '{group}' has ended, and takes no more actors")]
     Closed {
         /// The name of the group.

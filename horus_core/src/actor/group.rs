@@ -18,7 +18,7 @@ use crate::actor::members::Members;
 use crate::actor::registry::Registry;
 use crate::actor::safety::Safety;
 use crate::actor::swap::SwapRequest;
-use crate::actor::timer::{Alarm, Due};
+use crate::actor::timer::{Alarm, TimerMessage};
 use crate::actor::timers::Timers;
 use crate::actor::waiting::Waiting;
 use crate::actor::watch::{Down, Watch};
@@ -32,7 +32,7 @@ use crate::scheduler::run::catch_panic::catch_panic;
 /// The right to run an actor.
 pub(crate) type Task = Runnable<ActorGroup>;
 
-/// Maximum number of threads of a group.
+/// Maximum number of threads of a group of actors.
 pub(crate) const THREADS_MAX: usize = WORKERS_MAX;
 
 /// A thing that an actor gets in its mailbox besides messages.
@@ -51,14 +51,14 @@ pub(crate) enum Control {
     /// A child has ended.
     ChildDown(Box<Down>),
     /// A message of a timer.
-    Timer(Due),
+    Timer(TimerMessage),
     /// The actor has to be replaced.
     Swap(SwapRequest),
     /// The actor has to be awake, so that a worker visits it.
     Visit,
 }
 
-/// A thing that waits for its time.
+/// An actor or a timer of a group that waits until a given time.
 #[derive(Debug)]
 pub(crate) enum Timed {
     /// An actor that pauses.
@@ -104,12 +104,12 @@ pub(crate) struct ActorGroup {
     /// The words of each worker.
     words: Box<[WorkerWords]>,
     recorder: OnceLock<Recorder>,
-    /// The metrics of the node that the group is.
+    /// The metrics of the group's own node.
     metrics: OnceLock<Arc<LiveMetrics>>,
     last_error: Mutex<Option<String>>,
 }
 
-/// The settings of a group.
+/// The settings of a group of actors.
 #[derive(Debug, Clone)]
 pub(crate) struct GroupSettings {
     /// The kind of the actors' mailboxes.
@@ -164,11 +164,11 @@ pub(crate) struct LongTurn {
     pub(crate) actor: usize,
 }
 
-/// The members of a group.
+/// The members of a group of actors.
 #[derive(Debug, Default)]
 struct Roll {
     members: Members<ControlHandle<ActorGroup>>,
-    /// True once the group takes no more.
+    /// True once the group takes no more members.
     is_closed: bool,
 }
 
@@ -458,7 +458,7 @@ impl ActorGroup {
         let _ = self.recorder.set(recorder);
     }
 
-    /// Sets the metrics of the node that the group is.
+    /// Sets the metrics of the group's own node.
     pub(crate) fn set_metrics(&self, metrics: Arc<LiveMetrics>) {
         // WHY ignored: a group is one node.
         let _ = self.metrics.set(metrics);
@@ -496,7 +496,7 @@ impl ActorGroup {
         }
     }
 
-    /// Publishes the health of the node that the group is.
+    /// Publishes the health of the group's own node.
     pub(crate) fn set_health(&self, health: Health) {
         if let Some(metrics) = self.metrics.get() {
             metrics.set_health(health);

@@ -35,7 +35,7 @@ pub struct Inbox<M> {
     /// The messages that were taken out of the mailbox, and not received yet: mostly none.
     taken: Option<Box<Taken<M>>>,
     is_ended: bool,
-    /// True if the queue is that of a set.
+    /// True if the queue belongs to the set of inboxes that has this inbox.
     pub(super) is_in_set: bool,
     /// True once the set has returned the inbox because it will get no mail.
     pub(super) is_end_known: bool,
@@ -44,15 +44,15 @@ pub struct Inbox<M> {
 /// The place where a run of an inbox puts the messages that it takes, and what it has to know.
 struct Taken<M> {
     messages: VecDeque<M>,
-    /// The queue of the owner.
+    /// The queue into which senders that wake the inbox put its task; the owner takes it out.
     queue: Arc<PullQueue<Task>>,
-    /// True once the cell has learned of the queue.
+    /// True once the inbox's cell has learned of the queue.
     is_known: bool,
 }
 
 /// The state of an inbox in its cell.
-struct InboxSeat<M> {
-    /// The queue of the owner.
+struct HostedInbox<M> {
+    /// The queue into which senders that wake the inbox put its task; the owner takes it out.
     queue: Arc<PullQueue<Task>>,
     /// The number among the members of the group; `None` if the group took no more.
     number: Option<u64>,
@@ -61,7 +61,7 @@ struct InboxSeat<M> {
     message: PhantomData<fn(M)>,
 }
 
-impl<M: Send + 'static> InboxSeat<M> {
+impl<M: Send + 'static> HostedInbox<M> {
     fn handle_control(&mut self, control: Control, turn: &Turn<'_, M, ActorGroup>) -> Flow {
         match control {
             Control::Init(handle) => self.number = turn.group().add_member(handle),
@@ -79,7 +79,7 @@ impl<M: Send + 'static> InboxSeat<M> {
     }
 }
 
-impl<M: Send + 'static> Behaviour<ActorGroup> for InboxSeat<M> {
+impl<M: Send + 'static> Behaviour<ActorGroup> for HostedInbox<M> {
     type Message = M;
 
     const IS_PULLED: bool = true;
@@ -124,13 +124,13 @@ impl<M: Send + 'static> Inbox<M> {
     /// Makes an inbox and its first address; `None` if the group has ended.
     pub(super) fn open(group: &Arc<ActorGroup>, mailbox: Mailbox) -> Option<(Address<M>, Self)> {
         let queue = Arc::<PullQueue<Task>>::default();
-        let seat = InboxSeat::<M> {
+        let hosted = HostedInbox::<M> {
             queue: Arc::clone(&queue),
             number: None,
             watches: Vec::new(),
             message: PhantomData,
         };
-        let (address, handle) = heap::spawn_with_handle(Arc::clone(group), seat, mailbox.mail());
+        let (address, handle) = heap::spawn_with_handle(Arc::clone(group), hosted, mailbox.mail());
         let mut inbox = Self {
             group: Arc::clone(group),
             handle: address.control(),
@@ -252,7 +252,7 @@ impl<M: Send + 'static> Inbox<M> {
         self.taken.as_mut()?.messages.pop_front()
     }
 
-    /// Takes the task out of the queue.
+    /// Takes the task of this inbox out of its queue, if it is there.
     fn look(&mut self) {
         // WHY: the task of another inbox could come out of the queue of a set.
         if !self.is_in_set && self.task.is_none() {

@@ -44,9 +44,9 @@ impl Drop for HandlerMark {
     }
 }
 
-/// The worker of a thread.
+/// The worker of a thread that runs actors of a group.
 pub(crate) struct Local {
-    /// The group, as a number to compare.
+    /// The address of the worker's group, as a number to compare.
     group: usize,
     pub(crate) worker: Worker<Task>,
     streak: u32,

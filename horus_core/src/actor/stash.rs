@@ -28,7 +28,7 @@ impl<M> Default for Stash<M> {
 }
 
 impl<M> Stash<M> {
-    /// Puts a message aside.
+    /// Stores `message` until the actor unstashes its messages.
     pub(super) fn put(&mut self, message: M, is_counted: bool) {
         self.aside.push((Event::Message(message), is_counted));
     }
@@ -54,7 +54,7 @@ impl<M> Stash<M> {
         !self.ready.is_empty()
     }
 
-    /// Takes all, at the end of the actor.
+    /// Takes all stashed messages when the actor ends.
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = Kept<M>> + use<M> {
         let ready = std::mem::take(&mut self.ready);
         ready.into_iter().chain(std::mem::take(&mut self.aside))

@@ -14,9 +14,9 @@ pub struct Timer(Arc<State>);
 /// The state that a timer shares with its handles and its messages.
 #[derive(Debug, Default)]
 struct State {
-    /// 1 once it is cancelled.
+    /// 1 once the timer is cancelled.
     cancelled: AtomicU64,
-    /// 1 while a message of it waits.
+    /// 1 while a message of the timer waits in the actor's mailbox.
     waiting: AtomicU64,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Alarm {
 }
 
 /// A message of a timer, which waits in the mailbox of its actor.
-pub(crate) struct Due {
+pub(crate) struct TimerMessage {
     timer: Timer,
     /// The number of restarts of the actor when it started the timer.
     restarts: u32,
@@ -112,7 +112,7 @@ impl fmt::Debug for Alarm {
     }
 }
 
-impl Due {
+impl TimerMessage {
     pub(crate) fn new<M: std::marker::Send + 'static>(
         timer: Timer,
         restarts: u32,
@@ -140,9 +140,9 @@ impl Due {
     }
 }
 
-impl fmt::Debug for Due {
+impl fmt::Debug for TimerMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Due")
+        f.debug_struct("TimerMessage")
             .field("timer", &self.timer)
             .finish_non_exhaustive()
     }
@@ -173,10 +173,10 @@ mod tests {
         let mut alarm = Alarm::new((10, 10), Box::new(send));
         assert_eq!((alarm.ring(0, 0), alarm.ring(10, 10)), (Some(10), Some(20)));
         assert_eq!(sent.get(), 1);
-        let due = Due::new(alarm.timer(), 3, count);
+        let due = TimerMessage::new(alarm.timer(), 3, count);
         assert!(due.into_message::<Arc<AtomicU64>>(3).is_some());
         assert_eq!((alarm.ring(20, 20), sent.get()), (Some(30), 2));
-        let due = Due::new(alarm.timer(), 3, 7_u64);
+        let due = TimerMessage::new(alarm.timer(), 3, 7_u64);
         assert_eq!(
             due.into_message::<u64>(4),
             None,

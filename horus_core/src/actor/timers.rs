@@ -19,7 +19,7 @@ pub(crate) struct Timers<T> {
     added: AtomicU64,
 }
 
-/// A thing that is due at a given time.
+/// An entry of [`Timers`], which is due at a given time.
 #[derive(Debug)]
 struct Timer<T> {
     at_ns: u64,
@@ -109,7 +109,7 @@ impl<T> Timers<T> {
         self.note_next(&heap);
     }
 
-    /// Takes a thing that is due.
+    /// Takes an entry that is due at `now_ns`, if there is one.
     pub(crate) fn take_due(&self, now_ns: u64) -> Option<T> {
         let mut heap = self.lock();
         let is_due = heap

@@ -15,7 +15,7 @@ pub(crate) struct Waiting<T> {
     is_open: AtomicU64,
     /// `None` once threads take the tasks.
     tasks: Mutex<Option<VecDeque<T>>>,
-    /// The place where the thread sleeps that runs the tasks.
+    /// The eventcount at which the one thread that runs the tasks sleeps.
     bell: OnceLock<Arc<LocalEventcount>>,
 }
 
@@ -72,7 +72,7 @@ impl<T> Waiting<T> {
         tasks.unwrap_or_default()
     }
 
-    /// Takes all tasks, at the end.
+    /// Takes all waiting tasks, when the group ends.
     pub(crate) fn take_all(&self) -> VecDeque<T> {
         self.lock().as_mut().map(std::mem::take).unwrap_or_default()
     }

@@ -28,17 +28,17 @@ const SKIPPED_MAX: u32 = 1023;
 /// The state of the wait for another message of the same actor.
 #[derive(Debug, Default)]
 struct Linger {
-    /// The end of the present one; 0 if there is none.
+    /// The end of the present wait; 0 if there is none.
     end_ns: u64,
-    /// Number of messages that were handled before it.
+    /// Number of messages that were handled before the present wait.
     handled: u32,
     /// Number of occasions that are left out from now on.
     skipped: u32,
-    /// That number after the last one in vain.
+    /// The value of `skipped` after the last wait in vain.
     last_skipped: u32,
 }
 
-/// The part of a worker that handlers use.
+/// The part of a worker's state that the handlers of its actors use.
 #[derive(Debug)]
 pub(crate) struct WorkerContext {
     pub(crate) clock: Clock,
@@ -52,7 +52,7 @@ pub(crate) struct WorkerContext {
     linger: Linger,
     /// True if the address of an actor was given out in its `init`.
     pub(crate) has_given_address: bool,
-    /// True if the group took no more actors.
+    /// True if the group refused a new actor because it has ended.
     pub(crate) is_refused: bool,
     /// The error of an actor's first `init`.
     pub(crate) init_error: Option<NodeError>,

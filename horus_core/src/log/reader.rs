@@ -48,7 +48,7 @@ struct ProcessLog {
     observer: Option<Subscriber<LogLine>>,
     /// The lines that were read but not returned, by their numbers.
     waiting: BTreeMap<u64, LogLine>,
-    /// The number of the next line.
+    /// The number of the next line to read from the process's log.
     next: u64,
     /// The value of `next` at the last look, if that line was missing.
     missing: Option<u64>,

@@ -32,7 +32,7 @@ const LINES_AT_ONCE_MAX: usize = 4096;
 const KEPT_OF_PROGRAM: usize = 4;
 const KEPT: usize = 32;
 
-/// The place and size of a ring.
+/// The namespace and size of the topic that holds a process's log lines.
 #[derive(Debug)]
 pub(super) struct RingSettings {
     /// The namespace of the topic. WHY not the open one: a forked child has to open it anew.

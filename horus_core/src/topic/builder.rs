@@ -81,8 +81,8 @@ impl<T: Payload> TopicBuilder<T> {
         self.subscriber_of(&self.opening.segment()?)
     }
 
-    /// Opens a subscriber for tools: it maps everything read-only, never slows a publisher and is
-    /// not counted. The topic must exist.
+    /// Opens a subscriber for tools: it maps everything read-only, never slows a publisher and
+    /// does not count as a subscriber of the topic. The topic must exist.
     ///
     /// # Errors
     ///

@@ -17,7 +17,7 @@ use crate::topic::error::{EndpointError, EndpointKind};
 pub struct EndpointEvent {
     /// The kind of the endpoint.
     pub kind: EndpointKind,
-    /// The change.
+    /// The change that happened to the endpoint.
     pub change: EndpointChange,
     /// Its process.
     pub process: Participant,

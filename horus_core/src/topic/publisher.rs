@@ -64,8 +64,8 @@ impl<T: Payload> Publisher<T> {
     ///
     /// # Errors
     ///
-    /// [`SendError::Full`] if this publisher is reliable, and a subscriber that requests that is a
-    /// whole lane behind;
+    /// [`SendError::Full`] if this publisher is reliable, and a subscriber that requests that is
+    /// the lane's whole capacity behind;
     /// [`SendError::Forked`] in a forked child; [`SendError::RegionLost`] if a process truncated
     /// the topic's file (the message may have been delivered before); [`SendError::NameLost`] if
     /// the file was removed or replaced and the present one cannot be used; [`SendError::TooLong`]

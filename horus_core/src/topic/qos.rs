@@ -65,7 +65,7 @@ impl Qos {
     }
 
     /// Returns the preset for messages that must not be lost: a send is refused while a reliable
-    /// subscriber is a whole lane behind.
+    /// subscriber is the lane's whole capacity behind.
     pub const fn reliable() -> Self {
         Self::new().reliability(Reliability::Reliable).history(0)
     }

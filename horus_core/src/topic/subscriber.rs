@@ -56,7 +56,7 @@ impl<T: Payload> Subscriber<T> {
     }
 
     /// Opens the topic `name`, which must exist, read-only. An observer never slows a publisher and
-    /// is not counted.
+    /// does not count as a subscriber of the topic.
     ///
     /// # Errors
     ///

@@ -33,7 +33,7 @@ impl Key {
     }
 }
 
-/// The reasons why an entry is ready.
+/// The reasons why an entry of a wait set is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
@@ -87,7 +87,7 @@ mod sealed {
 /// An entry that is ready, and the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ready {
-    /// The key of the entry.
+    /// The key of the entry in the wait set.
     pub key: Key,
     /// The reason.
     pub reason: Reason,

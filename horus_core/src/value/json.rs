@@ -49,7 +49,7 @@ pub const TYPES_KEY: &str = "$types";
 /// The key of a value that is not an object itself.
 const VALUE_KEY: &str = "value";
 
-/// The type of a value that JSON has, in the list.
+/// The entry for a value of JSON's own types in the list of types.
 const PLAIN: &str = "json";
 
 const BYTES: &str = "bytes";

@@ -61,7 +61,7 @@ typedef int32_t horus_status_t;
 enum {
     HORUS_OK = 0,        /* success */
     HORUS_EMPTY = 1,     /* there is no message now */
-    HORUS_FULL = 2,      /* a reliable subscriber is a whole lane behind: try again */
+    HORUS_FULL = 2,      /* a reliable subscriber is the lane's whole capacity behind: try again */
     HORUS_TIMEOUT = 3,   /* the timeout has expired */
     HORUS_TRUNCATED = 4, /* the message was longer than the buffer and was truncated */
     HORUS_STOPPED = 5,   /* the scheduler should stop, or has stopped */

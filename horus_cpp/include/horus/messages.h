@@ -1156,7 +1156,7 @@ HORUS_ASSERT_OFFSET(horus_trajectory_point_t, time_from_start_ns, 160);
 typedef struct horus_force_command {
     /* Time of the command, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Frame of the task: text. */
+    /* Name of the coordinate frame of the task: text. */
     char frame_id[32];
     /* Force on the environment along x, y, z: newtons. */
     double force[3];

@@ -1071,7 +1071,7 @@ HORUS_MESSAGE(TrajectoryPoint, timestamp_ns, position, orientation, linear_veloc
 struct alignas(8) ForceCommand {
     /// Time of the command, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Frame of the task: text.
+    /// Name of the coordinate frame of the task: text.
     char frame_id[32];
     /// Force on the environment along x, y, z: newtons.
     double force[3];

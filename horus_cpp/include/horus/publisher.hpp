@@ -131,8 +131,8 @@ class Publisher {
         return std::nullopt;
     }
 
-    /// Publishes a copy of the message. Returns false if a reliable subscriber is a whole lane
-    /// behind, and after an error. Never blocks; takes some 10 ns and the copy.
+    /// Publishes a copy of the message. Returns false if a reliable subscriber is the lane's
+    /// whole capacity behind, and after an error. Never blocks; takes some 10 ns and the copy.
     [[nodiscard]] bool send(const T &message, std::error_code &error) noexcept {
         return detail::done(send_raw(message), error);
     }

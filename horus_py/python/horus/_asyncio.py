@@ -46,7 +46,7 @@ async def received(subscriber):
             await future
         finally:
             bridge.waiting.pop(token, None)
-            subscriber._polled()
+            subscriber._forget_waker()
 
 
 async def following(subscriber):
@@ -73,7 +73,7 @@ async def answered(end):
                 await future
             finally:
                 bridge.waiting.pop(token, None)
-                end._polled()
+                end._forget_waker()
     finally:
         end._cancel()
 

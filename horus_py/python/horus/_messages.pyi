@@ -1255,7 +1255,7 @@ class ForceCommand(Message):
     """Time of the command, by CLOCK_REALTIME: nanoseconds."""
     @property
     def frame_id(self) -> str:
-        """Frame of the task: text."""
+        """Name of the coordinate frame of the task: text."""
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     @property

@@ -44,7 +44,7 @@ impl PyAnswer {
     }
 
     /// Does nothing: the next poll replaces the waker.
-    fn _polled(&self) {}
+    fn _forget_waker(&self) {}
 
     /// Cancels the question, if it was not answered.
     fn _cancel(&self) {

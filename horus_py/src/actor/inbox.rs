@@ -196,7 +196,7 @@ impl PyInbox {
     }
 
     /// Forgets the waker of `_poll`.
-    fn _polled(&self, py: Python<'_>) {
+    fn _forget_waker(&self, py: Python<'_>) {
         // WHY ignored: the inbox was closed.
         let _ = self.with_inbox(py, Inbox::stop_polling);
     }

@@ -144,7 +144,7 @@ impl<'py> Reader<'_, 'py> {
                 Some(bytes) => self.keys.text(self.py, bytes)?,
                 None => match self.bytes.token()? {
                     Token::String(bytes) => self.keys.text(self.py, bytes)?,
-                    token => self.read_other_key(token, depth)?,
+                    token => self.read_non_text_key(token, depth)?,
                 },
             };
             signature = signature.rotate_left(5) ^ key.as_ptr().addr();
@@ -174,7 +174,7 @@ impl<'py> Reader<'_, 'py> {
     /// Reads a key that is not a text. An array becomes a tuple, because a Python list cannot be a
     /// key.
     #[cold]
-    fn read_other_key(&mut self, token: Token<'_>, depth: usize) -> UnpackResult<'py> {
+    fn read_non_text_key(&mut self, token: Token<'_>, depth: usize) -> UnpackResult<'py> {
         match token {
             Token::String(bytes) => decode_text(self.py, bytes),
             Token::Array(count) => {
@@ -182,7 +182,7 @@ impl<'py> Reader<'_, 'py> {
                 let mut elements = Vec::new();
                 for _ in 0..count {
                     let token = self.bytes.token()?;
-                    elements.push(self.read_other_key(token, depth)?);
+                    elements.push(self.read_non_text_key(token, depth)?);
                 }
                 Ok(PyTuple::new(self.py, elements)?.into_any())
             }

@@ -261,8 +261,8 @@ macro_rules! receives {
                 self.inbox.poll(py, wakeups.get(), token)
             }
 
-            fn _polled(&self, py: Python<'_>) {
-                self.inbox.polled(py);
+            fn _forget_waker(&self, py: Python<'_>) {
+                self.inbox.forget_waker(py);
             }
         }
     };

@@ -31,7 +31,7 @@ pub(crate) struct Inbox {
     pub(crate) end: End<Receiver>,
     pub(crate) codec: Codec,
     /// The waker of the task that waits for a message, if one does.
-    awaiting: Mutex<Option<Waker>>,
+    waker: Mutex<Option<Waker>>,
 }
 
 /// The endpoint, and the memory that decoding needs.
@@ -251,7 +251,7 @@ impl Inbox {
         Self {
             end: End::new(name, receiver),
             codec,
-            awaiting: Mutex::new(None),
+            waker: Mutex::new(None),
         }
     }
 
@@ -321,7 +321,7 @@ impl Inbox {
         wakeups: &Wakeups,
         token: u64,
     ) -> Received<'py> {
-        if self.awaiting().is_some() {
+        if self.lock_waker().is_some() {
             return Err(BusyError::new_err(
                 "another task waits at this end: open one for each",
             ));
@@ -335,13 +335,13 @@ impl Inbox {
         receiver.check()?;
         let waker = wakeups.waker(token);
         receiver.end.set_alarm(&Context::from_waker(&waker));
-        *self.awaiting() = Some(waker);
+        *self.lock_waker() = Some(waker);
         Ok(None)
     }
 
     /// Forgets the waker of [`Self::poll`]: its task was woken, or no longer waits.
-    pub(crate) fn polled(&self, py: Python<'_>) {
-        drop(self.awaiting().take());
+    pub(crate) fn forget_waker(&self, py: Python<'_>) {
+        drop(self.lock_waker().take());
         if let Ok(mut end) = self.end.enter(py) {
             end.get().end.cancel_alarm();
         }
@@ -350,7 +350,7 @@ impl Inbox {
     /// Closes the endpoint, and wakes a task that waits for a message.
     pub(crate) fn close(&self, py: Python<'_>) {
         self.end.close(py);
-        let waker = self.awaiting().take();
+        let waker = self.lock_waker().take();
         waker.into_iter().for_each(Waker::wake);
     }
 
@@ -371,8 +371,8 @@ impl Inbox {
         wanted.wait(py, end, wait, || self.end.expect_open())
     }
 
-    fn awaiting(&self) -> MutexGuard<'_, Option<Waker>> {
-        self.awaiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_waker(&self) -> MutexGuard<'_, Option<Waker>> {
+        self.waker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Calls `ask` with the endpoint.

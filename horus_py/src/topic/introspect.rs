@@ -66,7 +66,8 @@ pub(crate) struct PyPublisherInfo {
     process_name: Option<String>,
     /// Number of messages that the lane has carried, of all publishers that had it.
     sent: u64,
-    /// Number of sends that were refused because a reliable subscriber was a whole lane behind.
+    /// Number of sends that were refused because a reliable subscriber was the lane's whole
+    /// capacity behind.
     refused: u64,
     /// Number of slots that were skipped because a subscriber had pinned the message there.
     skips: u64,
@@ -135,11 +136,11 @@ impl PySubscriberInfo {
 pub(crate) struct PySweepReport {
     /// The removed topics: no process had them open.
     removed: Vec<String>,
-    /// The topics that were left because a process has them open.
+    /// The topics that were not removed because a process has them open.
     attended: Vec<String>,
-    /// The topics that were left because their creator made them persistent.
+    /// The topics that were not removed because their creator made them persistent.
     kept: Vec<String>,
-    /// The files that were left because they are damaged, or no topics of this library.
+    /// The files that were not removed because they are damaged, or no topics of this library.
     foreign: Vec<String>,
 }
 

@@ -19,7 +19,8 @@ pub enum LoanError {
         /// The topic.
         topic: TopicLabel,
     },
-    /// A reliable reader is a whole lane behind. Transient: try again after it has read.
+    /// A reliable reader is the lane's whole capacity behind. Transient: try again after it has
+    /// read.
     #[error(
         "{topic}: a reliable reader is a whole lane behind: try again, or detach stalled readers"
     )]

@@ -49,14 +49,15 @@ impl<T: Pod> Producer<T> {
 
     /// Copies `message` into the next slot and publishes it, without blocking.
     ///
-    /// Wait-free: no loop, no allocation, no system call, unless a reliable reader is a whole lane
-    /// behind. Then the reader is probed, by a few system calls at most once a millisecond.
+    /// Wait-free: no loop, no allocation, no system call, unless a reliable reader is the lane's
+    /// whole capacity behind. Then the reader is probed, by a few system calls at most once a
+    /// millisecond.
     ///
     /// # Errors
     ///
-    /// [`SendError::Full`] if a reliable reader is a whole lane behind; [`SendError::Forked`] in a
-    /// forked child; [`SendError::RegionLost`] if the ring's file was truncated (the message may
-    /// have been delivered before). The message comes back.
+    /// [`SendError::Full`] if a reliable reader is the lane's whole capacity behind;
+    /// [`SendError::Forked`] in a forked child; [`SendError::RegionLost`] if the ring's file was
+    /// truncated (the message may have been delivered before). The message comes back.
     #[inline(always)]
     pub fn send(&mut self, message: T) -> Result<(), SendError<T>> {
         self.send_ref(&message).map_err(|error| error.with(message))

@@ -35,7 +35,7 @@ pub struct LaneCounters {
     pub aborted: u64,
     /// Number of takeovers that found the lane damaged.
     pub corrupt_resyncs: u64,
-    /// Number of sends refused because a reliable subscriber was a whole lane behind.
+    /// Number of sends refused because a reliable subscriber was the lane's whole capacity behind.
     pub refused: u64,
     /// Number of wakes of sleeping subscribers, each a system call.
     pub wakes: u64,

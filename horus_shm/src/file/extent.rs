@@ -78,8 +78,9 @@ impl Extent {
         }
     }
 
-    /// Creates a lane file with all of its memory, and maps it. Replaces a file of that name: its
-    /// owner died before it used it.
+    /// Creates the file of a lane extent, reserves all of its memory, and maps it. A file that
+    /// already has this name is a leftover of a publisher that died before it used the file; it is
+    /// replaced.
     ///
     /// # Errors
     ///

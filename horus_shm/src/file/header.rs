@@ -57,11 +57,11 @@ pub struct ExtentId {
 /// The position and the message number at which an extent begins, and its publisher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ExtentBase {
-    /// Its first position in the lane.
+    /// The extent's first position in the lane.
     pub position: u64,
-    /// The number of messages of the lane before it.
+    /// The number of messages that the lane has before the extent.
     pub number: u64,
-    /// The random number of the publisher that made it.
+    /// The random number of the publisher that made the extent.
     pub session: u64,
 }
 

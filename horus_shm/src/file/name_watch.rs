@@ -34,7 +34,7 @@ static ON_LOST: OnceLock<fn(&NameLost)> = OnceLock::new();
 /// The relation of an open topic file to its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameState {
-    /// The name leads to the file.
+    /// The topic's name leads to the open file.
     Linked,
     /// The name leads to another file or to none: a user removed or replaced the file.
     Lost,
@@ -89,7 +89,7 @@ struct Entry {
 #[derive(Debug, Default)]
 struct Watched {
     entries: Vec<Arc<Entry>>,
-    /// True if the thread runs.
+    /// True if the thread that watches the names runs.
     is_served: bool,
 }
 
@@ -129,7 +129,7 @@ impl Drop for NameWatch {
     }
 }
 
-/// Starts the thread; false if that fails.
+/// Starts the thread that watches the names; returns false if that fails.
 fn start() -> bool {
     // Relaxed: as in `forbid_thread`.
     if FORBIDDEN.get() != 0 {

@@ -140,7 +140,7 @@ unsafe impl<T: Send> Send for Reply<T> {}
 // SAFETY: a shared reference only gives access to the state.
 unsafe impl<T: Send> Sync for Reply<T> {}
 
-/// The end that asked.
+/// The end of the asker, which waits for the reply.
 pub struct Answer<T> {
     /// `None` once the reply was taken.
     place: Option<Handle<T>>,

@@ -161,7 +161,7 @@ pub trait Behaviour<G: Group>: Send + 'static {
     fn ended(&mut self, _end: &End, _group: &G, _worker: Option<&mut G::Worker>) {}
 }
 
-/// The end of an actor.
+/// The facts about the end of an actor that [`Behaviour::ended`] gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End {
     /// Number of messages that were sent and dropped without being handled.
@@ -299,11 +299,11 @@ impl<G: Group> fmt::Debug for Header<G> {
 
 /// The kinds of blocks in a mailbox.
 mod kind {
-    /// A message.
+    /// The block holds a message.
     pub(super) const MESSAGE: u8 = 0;
-    /// A control.
+    /// The block holds a control.
     pub(super) const CONTROL: u8 = 1;
-    /// The slot has a message.
+    /// The block is a notice: the actor's slot for the latest message has one.
     pub(super) const SLOT: u8 = 2;
     /// The last address has left. The block is a part of the cell.
     pub(super) const LAST: u8 = 3;

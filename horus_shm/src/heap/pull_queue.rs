@@ -109,7 +109,8 @@ impl<E: Entry> PullQueue<E> {
         drop(self.take_waker());
     }
 
-    /// Takes the registered waker. It is announced for as long as it is registered.
+    /// Takes the registered waker, if any, and withdraws the announcement that makes a push look
+    /// for it.
     fn take_waker(&self) -> Option<Waker> {
         let waker = self.lock_waker().take();
         if waker.is_some() {

@@ -28,7 +28,7 @@ pub unsafe trait Entry {
     /// The type that the pointer points to.
     type Target: Queued;
 
-    /// Gives up the handle for its pointer.
+    /// Turns the handle into the pointer that it wraps.
     fn into_raw(self) -> NonNull<Self::Target>;
 
     /// Returns the handle of `raw`.
@@ -132,7 +132,7 @@ pub struct RunQueues<E: Entry>(Group<E::Target>);
 /// The memory that the workers of a group share.
 pub(super) struct Group<T> {
     queues: Box<[Queue<T>]>,
-    /// The state of the search.
+    /// The [`State`](super::search::State) of the workers' search for entries.
     state: Separate<AtomicU64>,
     events: Box<[LocalEventcount]>,
 }

@@ -16,7 +16,7 @@ use crate::wait::{Eventcount, has_sleepers, sleep_once, wake};
 /// Maximum number of workers of a group.
 pub const WORKERS_MAX: usize = 48;
 
-/// The memory of a group of workers.
+/// The shared words on which a group of workers coordinates its search for entries.
 pub trait SearchMemory {
     /// The shared words.
     type Word: Word;

@@ -42,7 +42,7 @@ pub enum Parked<E> {
     Search,
     /// The time is over. The worker does not search.
     Elapsed,
-    /// The entry of a stalled worker.
+    /// An entry taken from a worker that has stalled.
     Found(E),
 }
 

@@ -152,7 +152,7 @@ struct Chunk<const N: usize> {
 /// in use keeps its entry.
 #[derive(Debug)]
 struct MappingEntry {
-    /// Odd while the other words change.
+    /// Odd while the other words of the entry change.
     version: AtomicU64,
     /// Null if the entry is free.
     address: AtomicPtr<u8>,
@@ -237,7 +237,7 @@ impl MappingEntry {
         }
     }
 
-    /// Enters `mapping` here if the entry is free.
+    /// Stores `mapping` in this entry if it is free; returns false if not.
     fn claim(&self, mapping: Mapping) -> bool {
         // ORDERING(watch): Acquire. Pairs with the Release in `store_even_version`.
         let version = self.version.load(Ordering::Acquire);

@@ -58,7 +58,7 @@ impl Owner {
         Self(bits)
     }
 
-    /// Returns the word to store.
+    /// Returns the word by which a file names this owner.
     #[inline]
     pub const fn to_bits(self) -> u64 {
         self.0

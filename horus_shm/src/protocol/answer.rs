@@ -15,7 +15,7 @@
 
 use crate::protocol::sync::{Edge, Word, edge};
 
-/// The state of a new answer.
+/// The state word of a new answer, without a reply and without a registered waker.
 pub const OPEN: u64 = 0;
 const AWAITED: u64 = 1;
 const BUSY: u64 = 2;
@@ -101,7 +101,7 @@ pub fn is_left<M: AnswerMemory>(memory: &M) -> bool {
     memory.state().get() == LEFT
 }
 
-/// A look at an answer.
+/// The state of an answer as the asker found it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
     /// There is no reply yet.

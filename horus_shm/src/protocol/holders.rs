@@ -44,7 +44,7 @@ impl Holders<AtomicU64> {
         Self::new(AtomicU64::new(Self::FIRST))
     }
 
-    /// Returns the same, with the hold of a handle.
+    /// Returns the counts of [`Self::one`] and one more hold, that of a handle.
     #[must_use]
     pub const fn one_and_a_hold() -> Self {
         Self::new(AtomicU64::new(Self::FIRST + HOLD))

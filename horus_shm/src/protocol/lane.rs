@@ -44,7 +44,7 @@ const fn prefetch_distance(slot_lines: u64, capacity: u64) -> u64 {
     if slots < quarter { slots } else { quarter }
 }
 
-/// The error that every reliable reader is a whole lane behind; nothing was written.
+/// The error that a reliable reader is the lane's whole capacity behind; nothing was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoRoom;
 

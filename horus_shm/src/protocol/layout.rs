@@ -96,7 +96,7 @@ pub struct Header {
     pub layout_version: u32,
     /// [`ENDIANNESS`].
     pub endianness: u32,
-    /// The boot in which the file was made.
+    /// The id of the system's boot in which the file was made.
     pub boot_id: [u8; 16],
     /// The id of the process registry that decides which processes at this file are alive.
     pub registry_id: [u8; 16],
@@ -230,7 +230,7 @@ pub struct Latched {
 impl Latched {
     const CLAIM_MAX: u16 = u16::MAX >> 1;
 
-    /// Decodes the word.
+    /// Decodes the word [`LaneBlock::latched`]; returns `None` for a lane without latched history.
     #[must_use]
     pub const fn from_word(word: u64) -> Option<Self> {
         let messages = word as u16;
@@ -245,7 +245,7 @@ impl Latched {
         })
     }
 
-    /// Encodes the word.
+    /// Encodes the word [`LaneBlock::latched`].
     #[must_use]
     pub const fn to_word(self) -> u64 {
         let claim = (self.claim & Self::CLAIM_MAX) as u64 | (self.continues as u64) << 15;
@@ -276,7 +276,7 @@ impl Skips {
         }
     }
 
-    /// Decodes the word.
+    /// Decodes the word [`LaneBlock::skips`].
     #[must_use]
     pub const fn from_word(word: u64) -> Self {
         Self {
@@ -285,7 +285,7 @@ impl Skips {
         }
     }
 
-    /// Encodes the word.
+    /// Encodes the word [`LaneBlock::skips`].
     #[must_use]
     pub const fn to_word(self) -> u64 {
         self.count << Self::POSITION_BITS | self.behind

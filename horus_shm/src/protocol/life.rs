@@ -13,7 +13,7 @@ pub trait CellMemory: MailboxMemory {
     /// Returns the addresses and holds of the cell.
     fn holders(&self) -> &Holders<Self::Word>;
 
-    /// Returns the block of the last address.
+    /// Returns the block by which the actor learns that its last address has left.
     fn last_block(&self) -> u64;
 
     /// Returns the tag of the block of the last address, which is not counted.

@@ -318,7 +318,7 @@ pub fn subtract<M: MailboxMemory>(memory: M, handled: u16) -> bool {
 /// A block that the runner has taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taken {
-    /// The block.
+    /// The address of the block.
     pub block: u64,
     /// The tag with which it was sent.
     pub tag: Tag,

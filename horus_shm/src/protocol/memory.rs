@@ -254,7 +254,8 @@ pub struct RawLaneParts {
     pub block: *const LaneBlock<AtomicU64>,
     /// The first position in these slots.
     pub base: u64,
-    /// The number of this extent among those of the lane.
+    /// The number of the extent that contains these slots: a lane that grows continues in a new
+    /// extent, whose number is one more.
     pub generation: u64,
     /// The lane's index.
     pub lane: u32,

@@ -52,9 +52,9 @@ pub enum Operation {
     ConsumeGated,
     /// Receives the first message of a publisher that came later.
     Discover,
-    /// Sends where a live reader is a whole lane behind.
+    /// Sends where a live reader is the lane's whole capacity behind.
     SendFull,
-    /// Sends where a dead reader is a whole lane behind.
+    /// Sends where a dead reader is the lane's whole capacity behind.
     SendPastDead,
     /// Drops both endpoints, the topic and the namespace, as the last process.
     Leave,

@@ -24,7 +24,7 @@ pub enum Measure {
     Rate,
 }
 
-/// The change of a row.
+/// The difference of a benchmark row between the old and the new run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
     /// Slower than before by more than noise.

@@ -14,7 +14,7 @@ use super::{GATE, PerPass, Player, Ran, Runtime};
 /// The longest wait for an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
 
-/// The group of a pass.
+/// The groups of actors that [`Ours`] makes, one for each pass of the measurement.
 static ACTORS: PerPass<Actors> = PerPass::new();
 
 /// Our runtime.

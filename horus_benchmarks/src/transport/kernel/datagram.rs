@@ -179,7 +179,7 @@ macro_rules! endpoint {
     ($socket:ty, drops: $drops:literal, $before_send:expr) => {
         impl<P: Packet> Endpoint<P> for $socket {
             const DROPS: bool = $drops;
-            const COUNTS: bool = !$drops;
+            const COUNTS_LOSSES: bool = !$drops;
 
             #[inline(always)]
             fn send(&mut self, message: &P) -> bool {

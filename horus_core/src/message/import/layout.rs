@@ -26,7 +26,7 @@ pub(super) struct Planned {
     pub(super) values: Vec<Literal>,
 }
 
-/// The parts of a message that has no layout yet.
+/// The fields, tail and constants of an imported message that has no layout yet.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) fields: Vec<Planned>,

@@ -445,7 +445,7 @@ crate::message! {
     pub struct ForceCommand {
         /// Time of the command, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Frame of the task: text.
+        /// Name of the coordinate frame of the task: text.
         pub frame_id: FrameId,
         /// Force on the environment along x, y, z: newtons.
         pub force: [f64; 3],

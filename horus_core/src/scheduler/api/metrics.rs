@@ -22,7 +22,7 @@ const PANIC_HOOK_NS_MAX: u64 = 10_000_000_000;
 pub(crate) struct LiveMetrics {
     ticks: AtomicU64,
     /// The start of the present tick; 0 between two ticks.
-    began_ns: AtomicU64,
+    tick_began_ns: AtomicU64,
     /// The time at which the panic hook of the last panic in a tick ended; `PANIC_HOOK_RUNS` while
     /// that runs.
     panicked_ns: AtomicU64,
@@ -43,7 +43,7 @@ impl Default for LiveMetrics {
         let zero = || AtomicU64::new(0);
         Self {
             ticks: zero(),
-            began_ns: zero(),
+            tick_began_ns: zero(),
             panicked_ns: zero(),
             last_ns: zero(),
             max_ns: zero(),
@@ -107,7 +107,7 @@ impl LiveMetrics {
     #[inline(always)]
     pub(crate) fn begin_tick(&self, due_ns: u64, begin_ns: u64) {
         // Relaxed: a counter, which the supervisor polls.
-        self.began_ns.set(begin_ns);
+        self.tick_began_ns.set(begin_ns);
         add_to_counter(
             &self.lateness[bucket_index(begin_ns.saturating_sub(due_ns))],
             1,
@@ -118,14 +118,14 @@ impl LiveMetrics {
     #[cfg(feature = "async-io")]
     pub(crate) fn resume_tick(&self, now_ns: u64) {
         // Relaxed: as in `begin_tick`.
-        self.began_ns.set(now_ns);
+        self.tick_began_ns.set(now_ns);
     }
 
     /// Records that an asynchronous tick waits, so that it does not count as stuck.
     #[cfg(feature = "async-io")]
     pub(crate) fn pause_tick(&self) {
         // Relaxed: as in `begin_tick`.
-        self.began_ns.set(0);
+        self.tick_began_ns.set(0);
     }
 
     /// Records that the tick has ended.
@@ -139,7 +139,7 @@ impl LiveMetrics {
         if duration > self.max_ns.get() {
             self.max_ns.set(duration);
         }
-        self.began_ns.set(0);
+        self.tick_began_ns.set(0);
     }
 
     /// Sets the health of the node.
@@ -178,9 +178,9 @@ impl LiveMetrics {
     }
 
     /// Returns the start of the present tick; 0 between two ticks.
-    pub(crate) fn began_ns(&self) -> u64 {
+    pub(crate) fn tick_began_ns(&self) -> u64 {
         // Relaxed: a counter.
-        self.began_ns.get()
+        self.tick_began_ns.get()
     }
 
     /// Records that the tick panics, and that the panic hook is about to run.
@@ -205,16 +205,16 @@ impl LiveMetrics {
     /// Returns how long the present tick has lasted, including the time of a panic hook; 0 between
     /// two ticks.
     pub(crate) fn lasted_ns(&self, now_ns: u64) -> u64 {
-        match self.began_ns() {
+        match self.tick_began_ns() {
             0 => 0,
-            began_ns => now_ns.saturating_sub(began_ns),
+            tick_began_ns => now_ns.saturating_sub(tick_began_ns),
         }
     }
 
     /// Returns how long the present tick has lasted; `None` between two ticks. The time of a panic
     /// hook does not count, unless the hook takes longer than `PANIC_HOOK_NS_MAX`.
     pub(crate) fn busy_time(&self, now_ns: u64) -> Option<Duration> {
-        let began = self.began_ns();
+        let began = self.tick_began_ns();
         if began == 0 {
             return None;
         }

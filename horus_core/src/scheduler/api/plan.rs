@@ -56,7 +56,7 @@ pub(crate) struct NodeSpec {
     /// The name of the chain, if the node shares its thread with the nodes of a chain.
     pub(crate) chain: Option<String>,
     pub(crate) watchdog: Option<Duration>,
-    /// The number of checkpoints in a tick.
+    /// The number of checkpoints that each tick of the node must reach.
     pub(crate) checkpoints: u64,
     /// The shortest time from the start of a tick to the start of the next.
     pub(crate) not_before: Option<Duration>,
@@ -74,7 +74,7 @@ pub(crate) struct NodeSpec {
     pub(crate) shared: Option<String>,
     pub(crate) is_compute: bool,
     pub(crate) is_async_io: bool,
-    /// True if it is a group of actors.
+    /// True if the node is a group of actors.
     pub(crate) is_actors: bool,
 }
 
@@ -136,9 +136,9 @@ pub enum PlanError {
          one thread, so give both the same"
     )]
     Chain {
-        /// The one node.
+        /// One of the two nodes, which differ.
         node: String,
-        /// The other node.
+        /// The other one of the two nodes.
         other: String,
         /// Their chain.
         chain: String,
@@ -150,7 +150,7 @@ pub enum PlanError {
     Contradiction {
         /// Name of the node.
         node: String,
-        /// The one setting.
+        /// The one of the two settings that exclude each other.
         one: String,
         /// The other setting.
         other: String,

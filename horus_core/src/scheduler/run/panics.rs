@@ -60,7 +60,7 @@ fn for_each_node_in_a_tick(act: impl Fn(&LiveMetrics)) {
         };
         nodes
             .iter()
-            .filter(|metrics| metrics.began_ns() != 0)
+            .filter(|metrics| metrics.tick_began_ns() != 0)
             .for_each(|metrics| act(metrics));
     });
 }

@@ -34,7 +34,7 @@ pub(crate) struct Workers {
     pub(crate) main: Vec<Runner>,
     /// The groups of actors that the main thread runs, each with the index of its node.
     main_groups: Vec<(usize, Arc<ActorGroup>)>,
-    /// The place where the main thread sleeps, if there are such groups.
+    /// The eventcount at which the main thread sleeps, if it runs groups of actors.
     main_bell: Arc<LocalEventcount>,
     /// True if a node of the main thread has a watchdog or a budget.
     pub(crate) has_watched_node: bool,

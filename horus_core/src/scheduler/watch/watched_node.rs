@@ -114,7 +114,7 @@ impl WatchedNode {
     /// Returns true if the safe-state callback has to be called for the present tick, and records
     /// the call. Returns false if it was called for this tick before: each tick gets one call.
     pub(crate) fn begin_safe_state(&mut self) -> bool {
-        let began_ns = self.metrics.began_ns();
+        let began_ns = self.metrics.tick_began_ns();
         let before = std::mem::replace(&mut self.safe_state_tick_ns, began_ns);
         began_ns == 0 || before != began_ns
     }
@@ -127,7 +127,7 @@ impl WatchedNode {
         if self.stuck_ns.is_some() {
             return now_ns.saturating_add(STUCK_CHECK_INTERVAL_NS);
         }
-        let begin_ns = self.metrics.began_ns();
+        let begin_ns = self.metrics.tick_began_ns();
         let (from_ns, interval_ns) = if begin_ns == 0 {
             (now_ns, IDLE_CHECK_INTERVAL_NS_MIN)
         } else {
@@ -154,7 +154,7 @@ impl WatchedNode {
             (None, None)
                 if lasted_ns > self.limit_ns.saturating_add(PANIC_GRACE_NS)
                     && self.metrics.is_panic_hook_running()
-                    && self.safe_state_tick_ns != self.metrics.began_ns() =>
+                    && self.safe_state_tick_ns != self.metrics.tick_began_ns() =>
             {
                 Some(TickFinding::PanicHookHangs)
             }

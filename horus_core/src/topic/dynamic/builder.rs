@@ -80,8 +80,8 @@ impl DynamicBuilder {
         Ok(DynamicSubscriber::from_raw(raw))
     }
 
-    /// Opens a subscriber for tools: it maps everything read-only, never slows a publisher and is
-    /// not counted. The topic must exist.
+    /// Opens a subscriber for tools: it maps everything read-only, never slows a publisher and
+    /// does not count as a subscriber of the topic. The topic must exist.
     ///
     /// # Errors
     ///

@@ -79,7 +79,8 @@ impl DynamicSubscriber {
             .subscriber()
     }
 
-    /// [`Self::open`], but maps everything read-only and is not counted.
+    /// Opens the topic as [`Self::open`] does, for a tool: maps everything read-only, and does not
+    /// count as a subscriber of the topic.
     ///
     /// # Errors
     ///

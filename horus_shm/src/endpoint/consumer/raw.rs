@@ -280,7 +280,7 @@ impl RawConsumer {
             }
             if self.received.wrapping_sub(self.rested) < BURST_MIN {
                 self.rested = self.received;
-                self.pause();
+                self.spin_back_off();
                 return nothing;
             }
             if backed_off {
@@ -374,7 +374,7 @@ impl RawConsumer {
     /// 1.26], two or three 1.8. With two lanes the polls are apart already: one 1.1 to 1.25, one or
     /// two 1.7.
     #[inline(always)]
-    fn pause(&mut self) {
+    fn spin_back_off(&mut self) {
         let lanes = self.lanes.len();
         self.lanes
             .iter()

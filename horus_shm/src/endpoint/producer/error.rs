@@ -8,7 +8,8 @@ use crate::file::label::TopicLabel;
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError<T> {
-    /// A reliable subscriber is a whole lane behind. Transient: try again after it has read.
+    /// A reliable subscriber is the lane's whole capacity behind. Transient: try again after it has
+    /// read.
     #[error(
         "{topic}: a reliable reader is a whole lane behind: try again, or detach stalled readers"
     )]

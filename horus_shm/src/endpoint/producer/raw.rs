@@ -35,8 +35,8 @@ use crate::wait::{Event, Sleeper, WakeOrder, has_sleepers, wake};
 pub use in_place::LoanMemory;
 pub use room::OnStalled;
 
-use claim::{Claim, Found};
-use growth::{ClaimedLane, Former};
+use claim::{Claim, FoundHistory};
+use growth::{ClaimedLane, FormerExtent};
 use in_place::LoanApart;
 use moving::{NotMoved, Session};
 use room::Refused;
@@ -62,7 +62,7 @@ pub struct RawProducer {
     slot_bytes: u64,
     extent: Arc<Extent>,
     /// The extents before `extent` that still have a name, from the oldest on.
-    former: Vec<Former>,
+    former: Vec<FormerExtent>,
     /// The position from which on the oldest of them may be removed.
     former_due: u64,
     has_displaced: bool,
@@ -156,7 +156,7 @@ impl RawProducer {
             extent,
             former,
             former_due: u64::MAX,
-            has_displaced: matches!(claim.found, Found::Other(_)),
+            has_displaced: matches!(claim.found, FoundHistory::Other(_)),
             session,
             not_moved: None,
             awaited: Vec::new(),
@@ -166,7 +166,7 @@ impl RawProducer {
             segment,
         };
         this.remove_former();
-        this.limit_former();
+        this.remove_excess_extents();
         // WHY with a fence: readers that sleep may rely on one in each send of their publishers,
         // and this one may make none.
         // SAFETY: as in `readers`.

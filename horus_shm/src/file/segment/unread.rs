@@ -44,7 +44,7 @@ impl Shape {
     }
 }
 
-/// The state of a reader in a lane.
+/// The progress of a reader in one lane.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reached {
     /// The first position that it has not passed.

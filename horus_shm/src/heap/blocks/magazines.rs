@@ -100,13 +100,13 @@ const CHUNKS: usize = (NUMBER_MAX / CHUNK_MIN).ilog2() as usize + 1;
 
 /// The magazines of all threads, by their numbers, and the stacks of those that no thread has.
 struct Depot {
-    /// The addresses of the chunks, or 0.
+    /// The addresses of the chunks of magazines, or 0.
     chunks: [AtomicU64; CHUNKS],
     /// The number of magazines made so far.
     made: AtomicU64,
-    /// Magazines with blocks, by class.
+    /// For each class, the top of the stack of magazines with blocks, as in `empty`.
     filled: [AtomicU64; CLASSES],
-    /// Magazines without blocks.
+    /// The top of the stack of magazines without blocks: a magazine's number (0: none) and a tag.
     empty: AtomicU64,
 }
 

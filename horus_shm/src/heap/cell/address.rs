@@ -347,7 +347,7 @@ impl<M, G: Group> Address<M, G> {
         ManuallyDrop::new(ControlHandle(self.0)).send(control)
     }
 
-    /// Returns an address that is counted already.
+    /// Returns an address of `cell`, whose holders count it already.
     pub(super) const fn of(cell: Place<G>) -> Self {
         Self(cell, PhantomData)
     }

@@ -19,7 +19,7 @@ use crate::protocol::sync;
 /// The payload of a panic.
 pub type Panic = Box<dyn Any + Send>;
 
-/// The thing that an actor has to handle.
+/// A message or control that an actor has to handle.
 #[derive(Debug)]
 pub enum Event<M, C> {
     /// A message.
@@ -129,7 +129,7 @@ impl<G: Group> Runnable<G> {
         self.0.id()
     }
 
-    /// Gives the right up as an address, for a queue.
+    /// Turns the right to run the actor into a raw pointer, for a queue.
     #[must_use]
     pub fn into_raw(self) -> NonNull<Header<G>> {
         ManuallyDrop::new(self).0.0
@@ -188,7 +188,7 @@ impl<M, G: Group> Turn<'_, M, G> {
         self.worker
     }
 
-    /// Returns the group.
+    /// Returns the group that the actor belongs to.
     #[must_use]
     pub fn group(&self) -> &G {
         self.group
@@ -227,7 +227,7 @@ impl<M, G: Group> Turn<'_, M, G> {
         self.in_hand = true;
     }
 
-    /// Returns another handle of the group.
+    /// Returns another handle of the group that the actor belongs to.
     #[must_use]
     pub fn group_handle(&self) -> Arc<G> {
         Arc::clone(&self.header().group)

@@ -60,7 +60,7 @@ const _: () = assert!(CAPACITY_MAX < 1 << INDEX_BITS);
 /// The reason why a writer cannot have the next slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blocked {
-    /// A gated reader is a whole lane behind.
+    /// A gated reader is the lane's whole capacity behind.
     NoRoom,
     /// This reader has pinned it. The writer has to find out whether the reader lives, or skip the
     /// position.

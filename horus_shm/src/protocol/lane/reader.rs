@@ -645,7 +645,7 @@ struct CursorPublisher<'a, M: LaneMemory + Clone> {
     /// The reader's position. WHY here: in a register it is neither loaded nor stored for each
     /// message.
     pos: u64,
-    /// The position in the published cursor.
+    /// The reader's position as its cursor publishes it.
     published_pos: u64,
 }
 

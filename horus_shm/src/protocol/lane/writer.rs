@@ -66,7 +66,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     ///
     /// # Errors
     ///
-    /// [`NoRoom`] if a gated reader is a whole lane behind.
+    /// [`NoRoom`] if a gated reader is the lane's whole capacity behind.
     ///
     /// # Safety
     ///

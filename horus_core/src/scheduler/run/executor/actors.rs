@@ -31,10 +31,10 @@ pub(super) const MESSAGES_MAX: u32 = 256;
 /// The time between two publications of a group's counters.
 const PUBLISH_PERIOD_NS: u64 = 20_000_000;
 
-/// The longest sleep. Mail, commands and the end of the run end it early.
+/// The longest sleep of a thread without mail. Mail, commands and the end of the run end it early.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 
-/// The pause while the group may not run.
+/// The time between two checks of a paused group.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// The longest time for which a thread searches before it sleeps: about as long as a wake takes.
@@ -194,14 +194,14 @@ pub(crate) struct ActorThread<'a> {
     group: &'a ActorGroup,
     context: WorkerContext,
     shared: &'a RunState,
-    /// The number of the worker.
+    /// The number of this thread's worker.
     index: usize,
     now_ns: u64,
     /// The time at which the counters of the group are published again.
     publish_ns: u64,
     /// The time for which this thread searches before it sleeps.
     search_ns: u64,
-    /// Number of searches in vain in a row.
+    /// Number of searches for mail in a row that found none.
     vain: u32,
     /// True if the last sleep ended because its time was over.
     has_overslept: bool,
@@ -226,7 +226,8 @@ impl<'a> ActorThread<'a> {
         }
     }
 
-    /// Runs actors until the run is to stop. With a `runner`, applies its commands to the group.
+    /// Runs actors of the group until the run stops. The one thread that gets `runner`, the group's
+    /// own node, also applies the pending commands of that node.
     pub(crate) fn run(&mut self, worker: Worker<Task>, mut runner: Option<&mut Runner>) {
         self.index = worker.index();
         local::enter(self.group, worker);

@@ -103,7 +103,7 @@ impl ThreadMember {
         NodeReport {
             name: self.name.clone(),
             position: self.position,
-            hangs: self.metrics.began_ns() != 0,
+            hangs: self.metrics.tick_began_ns() != 0,
             class: self.class,
             metrics: self.metrics.snapshot(),
             last_error: Some("a tick does not end: its thread was left behind".to_owned()),

@@ -14,7 +14,7 @@ use crate::scheduler::run::run_state::RunState;
 
 use super::thread::{join, spawn};
 
-/// Number of topics that one thread can sleep at, beside the word that wakes it at the end.
+/// Number of topics that one thread can sleep at, beside the word that wakes it at the run's end.
 const TOPICS_MAX: usize = EVENTS_MAX - 1;
 
 /// The most threads of one group that wait for topics. The last one looks every millisecond if it

@@ -117,7 +117,7 @@ impl RawConsumer {
         let found = self.turn(|this, lane| Ok((this.pass_next(lane)?, ())));
         if found.is_err() {
             self.rested = self.received;
-            self.pause();
+            self.spin_back_off();
             return None;
         }
         (self.confirmed() == Polled::Message).then(|| self.length(self.longest))
@@ -227,7 +227,7 @@ impl RawConsumer {
             return Ok(Some(self.sample(held, (place, pin))));
         }
         give_back(&place, pin);
-        self.pause();
+        self.spin_back_off();
         Ok(None)
     }
 

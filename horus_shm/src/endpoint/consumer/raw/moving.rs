@@ -26,7 +26,7 @@ use crate::protocol::sync::{Word, edge};
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
 /// Minimum time between two looks at the owners of the lanes of former files.
 const LOOK_PERIOD: Duration = Duration::from_millis(10);
-/// Maximum number of sessions of files that were left that a reader remembers.
+/// Maximum number of sessions that a reader remembers of the files that it has left.
 const SESSIONS_MAX: usize = 1024;
 
 /// The files that a reader has left, or reads to the end.
@@ -405,7 +405,7 @@ impl RawConsumer {
         let found = self.turn_draining(old, own);
         found.unwrap_or_else(|| {
             self.publish_counters();
-            self.pause();
+            self.spin_back_off();
             Polled::Empty
         })
     }

@@ -18,12 +18,12 @@ pub(super) struct Claim {
     pub(super) lane: u32,
     /// `None` for a publisher whose history is not latched.
     latched: Option<Latched>,
-    pub(super) found: Found,
+    pub(super) found: FoundHistory,
 }
 
 /// The history in a lane that was claimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Found {
+pub(super) enum FoundHistory {
     /// Latched history of the publisher's own key. It stays until the publisher's first message.
     Own,
     /// None that outlived its publisher.
@@ -32,7 +32,7 @@ pub(super) enum Found {
     Other(u16),
 }
 
-impl Found {
+impl FoundHistory {
     fn of(latched: Option<Latched>, own: Option<LatchKey>) -> Self {
         match latched {
             None => Self::None,
@@ -74,7 +74,10 @@ impl Claim {
         let mut order: Vec<u32> = (0..limit).collect();
         order.sort_by_cached_key(|&lane| {
             let block = blocks[lane as usize];
-            (moves && was_used(block), Found::of(latched_in(block), key))
+            (
+                moves && was_used(block),
+                FoundHistory::of(latched_in(block), key),
+            )
         });
         let latched = blocks.iter().filter_map(|block| latched_in(block));
         let newest = latched.map(|latched| latched.claim).max();
@@ -93,7 +96,7 @@ impl Claim {
                 messages: offer.latched().try_into().unwrap_or(u16::MAX),
             }),
             // WHY again: another publisher may have held the lane since.
-            found: Found::of(latched_in(blocks[lane as usize]), key),
+            found: FoundHistory::of(latched_in(blocks[lane as usize]), key),
         })
     }
 
@@ -101,7 +104,7 @@ impl Claim {
     /// and before the first message. WHY in this order: a publisher that dies in between leaves no
     /// history under a key that is not its own.
     pub(super) fn announce(&self, block: &LaneBlock<AtomicU64>, position: u64) {
-        if self.found != Found::Own {
+        if self.found != FoundHistory::Own {
             end_history(block, position);
         }
         // Relaxed: only the owner of the lane writes it, and the head orders it.

@@ -27,13 +27,13 @@ const FORMER_MAX: usize = 16;
 
 /// An earlier extent of a lane, which readers may still have to read.
 #[derive(Debug)]
-pub(super) struct Former {
+pub(super) struct FormerExtent {
     extent: Arc<Extent>,
     /// The position behind its last message.
     end: u64,
 }
 
-impl Former {
+impl FormerExtent {
     /// Returns true if a reader that waits for position `unread` has to read this extent.
     fn is_unread(&self, unread: u64) -> bool {
         self.extent.offer.reliability == Reliability::Reliable && unread < self.end
@@ -51,7 +51,7 @@ pub(super) struct ClaimedLane {
     pub(super) extent: Arc<Extent>,
     pub(super) raw: RawLane,
     pub(super) position: u64,
-    pub(super) former: Vec<Former>,
+    pub(super) former: Vec<FormerExtent>,
 }
 
 impl ClaimedLane {
@@ -90,7 +90,7 @@ impl ClaimedLane {
                     former,
                 });
             }
-            former.push(Former {
+            former.push(FormerExtent {
                 extent,
                 end: position,
             });
@@ -112,7 +112,7 @@ impl ClaimedLane {
     }
 
     /// Returns the extents before `newest`, from the oldest on.
-    fn former(segment: &Segment, newest: ExtentId, oldest: u64) -> Vec<Former> {
+    fn former(segment: &Segment, newest: ExtentId, oldest: u64) -> Vec<FormerExtent> {
         let first = oldest.max(newest.generation.saturating_sub(FORMER_MAX as u64));
         let generations = first.max(1)..newest.generation;
         let open = |generation| {
@@ -123,7 +123,7 @@ impl ClaimedLane {
             let extent = segment.extent(id(generation), ExtentUse::Read).ok()?;
             let next = segment.extent(id(generation + 1), ExtentUse::Read).ok()?;
             let end = next.base.position;
-            Some(Former { extent, end })
+            Some(FormerExtent { extent, end })
         };
         generations.filter_map(open).collect()
     }
@@ -199,7 +199,7 @@ impl RawProducer {
         self.writer.move_to(raw);
         self.slot_bytes = extent.offer.shape.request().payload_bytes;
         let left = std::mem::replace(&mut self.extent, extent);
-        let former = Former {
+        let former = FormerExtent {
             extent: left,
             end: position,
         };
@@ -224,11 +224,11 @@ impl RawProducer {
     #[cold]
     pub(super) fn remove_former(&mut self) {
         let position = self.writer.position();
-        let is_overwritten = |oldest: &Former| position >= oldest.overwritten_at();
+        let is_overwritten = |oldest: &FormerExtent| position >= oldest.overwritten_at();
         while self.former.first().is_some_and(is_overwritten) && !self.is_oldest_unread() {
             self.remove_oldest();
         }
-        let due = self.former.first().map(Former::overwritten_at);
+        let due = self.former.first().map(FormerExtent::overwritten_at);
         // WHY later if it is due: a reliable reader is behind, and it is looked for again after a
         // lap.
         let lap = self.extent.offer.shape.capacity();
@@ -238,7 +238,7 @@ impl RawProducer {
     /// Removes the oldest extents of predecessors until few are left, although readers may miss
     /// their messages. WHY more than [`EXTENTS_MAX`] while reliable readers have to read them: a
     /// publisher never fails because of a reader.
-    pub(super) fn limit_former(&mut self) {
+    pub(super) fn remove_excess_extents(&mut self) {
         while self.former.len() >= FORMER_MAX
             || self.former.len() >= EXTENTS_MAX && !self.is_oldest_unread()
         {
@@ -287,7 +287,7 @@ impl RawProducer {
         if self.former.is_empty() {
             return;
         }
-        let Former { extent, .. } = self.former.remove(0);
+        let FormerExtent { extent, .. } = self.former.remove(0);
         // WHY the file first: if this process dies in between, the number leads to no file, which
         // readers expect.
         self.segment.remove_extent(extent.id);

@@ -32,7 +32,7 @@ pub enum OnStalled {
     },
 }
 
-/// A run of refusals of the same message.
+/// The refusals in a row of one message, whose lane has no room.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Refused {
     position: u64,

@@ -16,9 +16,9 @@ use crate::scheduler::api::node::{NodeError, NodeResult};
 use crate::scheduler::api::policy::{FailureHistory, FailurePolicy, Remedy};
 use crate::scheduler::run::catch_panic::{catch_panic, drop_caught, error_text, panic_text};
 
-/// An actor with what belongs to it. WHY so few fields: with a small actor, it fits in the second
+/// An actor and its state in its cell. WHY so few fields: with a small actor, it fits in the second
 /// line of a cell.
-pub(super) struct Seat<A: Actor> {
+pub(super) struct HostedActor<A: Actor> {
     actor: A,
     extras: Option<Box<Extras<A>>>,
     /// The number among the members of the group, or [`NO_MEMBER`].
@@ -95,7 +95,7 @@ impl<A: Actor> Belongings<A::Message> for Option<Box<Extras<A>>> {
     }
 }
 
-impl<A: Actor> Seat<A> {
+impl<A: Actor> HostedActor<A> {
     pub(super) const fn new(actor: A, extras: Option<Box<Extras<A>>>) -> Self {
         Self {
             actor,
@@ -212,7 +212,7 @@ impl<A: Actor> Seat<A> {
             return Flow::Continue;
         }
         match control {
-            Control::Init(handle) => self.begin(handle, turn),
+            Control::Init(handle) => self.init_first(handle, turn),
             Control::Restart | Control::Visit => Flow::Continue,
             Control::End => Flow::Stop,
             Control::Swap(request) => self.swap(request, turn),
@@ -230,7 +230,7 @@ impl<A: Actor> Seat<A> {
     }
 
     /// Initialises the actor for the first time, on the thread that spawns it.
-    fn begin(
+    fn init_first(
         &mut self,
         handle: ControlHandle<ActorGroup>,
         turn: &mut Turn<'_, A::Message, ActorGroup>,
@@ -473,7 +473,7 @@ fn shut_down<A: Actor>(actor: &mut A, group: &ActorGroup) {
     }
 }
 
-impl<A: Actor> Behaviour<ActorGroup> for Seat<A> {
+impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
     type Message = A::Message;
 
     #[inline]
