@@ -208,6 +208,9 @@ impl<A: Actor> Seat<A> {
             control,
             Control::End | Control::Watch(_) | Control::ChildDown(_)
         );
+        if matches!(control, Control::Visit) {
+            return after_visit(turn.group());
+        }
         if self.state == State::Ending && !ends {
             return Flow::Continue;
         }
@@ -400,6 +403,10 @@ impl<A: Actor> Seat<A> {
         event: Event<A::Message, Control>,
         turn: &mut Turn<'_, A::Message, ActorGroup>,
     ) -> Flow {
+        // WHY: behind those messages, it would come too late.
+        if matches!(event, Event::Control(Control::Visit)) {
+            return after_visit(turn.group());
+        }
         let is_counted = turn.keep();
         if let Some(extras) = &mut self.extras {
             extras.stash.wait((event, is_counted));
@@ -455,6 +462,17 @@ impl<A: Actor> Seat<A> {
         // WHY: without mail, nothing else would make the actor run after the pause.
         let is_sent = turn.control().send(Control::Restart).is_ok();
         if is_sent { Flow::Suspend } else { Flow::Stop }
+    }
+}
+
+/// Returns what follows after a [`Control::Visit`]: during an emergency stop that began in this
+/// activation, the actor stays awake, so that a worker visits it.
+fn after_visit(group: &ActorGroup) -> Flow {
+    // The sender of the control has stored that the group is paused before.
+    if group.is_paused() {
+        Flow::Yield
+    } else {
+        Flow::Continue
     }
 }
 

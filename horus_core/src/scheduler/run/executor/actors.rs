@@ -9,7 +9,7 @@ use horus_shm::clock::Clock;
 use horus_shm::internals::heap::{Parked, Ran, Worker};
 
 use crate::actor::Idle;
-use crate::actor::group::{ActorGroup, Task, Timed};
+use crate::actor::group::{ActorGroup, Task};
 use crate::actor::local;
 use crate::actor::worker_context::WorkerContext;
 use crate::log::set_real_time_thread;
@@ -274,7 +274,10 @@ impl<'a> ActorThread<'a> {
             let own = local.next(now_ns, false).or_else(|| local.worker.steal());
             own.or_else(|| local.worker.steal_stalled(now_ns))
         };
-        while let Some(task) = local::with(any).flatten() {
+        // WHY the first: after its end, `visit` puts each actor back into the queue.
+        while self.group.safety.is_engaged()
+            && let Some(task) = local::with(any).flatten()
+        {
             self.visit(task);
         }
     }
@@ -346,8 +349,7 @@ impl<'a> ActorThread<'a> {
                 local::with(|local| local.worker.push(task));
             }
             Ran::Suspended(task) => {
-                let until_ns = self.context.resume_ns;
-                self.group.timers.add(until_ns, Timed::Pause(task));
+                self.group.suspend(task, self.context.resume_ns);
             }
         }
         self.group.end_turn(self.index);
