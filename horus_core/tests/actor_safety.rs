@@ -308,6 +308,25 @@ fn a_stop_may_be_released_during_a_visit() {
     site.running.finish().unwrap();
 }
 
+/// A group that is stopped during an emergency stop handles no mail before that is over.
+#[test]
+fn a_group_that_is_stopped_waits_for_the_end_of_an_emergency_stop() {
+    let site = Site::new(2);
+    let shown = Shown::default();
+    let wheel = site.actors.spawn(Wheel(shown.clone())).unwrap();
+    site.send_stop(true);
+    until("the stop is engaged", || site.health() == Health::Safe);
+    wheel.tell(Turn::Once).unwrap();
+    site.running.handle().stop_node("fleet").unwrap();
+    until("it is stopped", || site.health() == Health::Stopped);
+    thread::sleep(Duration::from_millis(50));
+    assert_eq!((shown.handled(), site.actors.counts().alive), (0, 1));
+    site.send_stop(false);
+    until("it has ended", || site.actors.counts().alive == 0);
+    assert_eq!(shown.handled(), 1, "before the end");
+    site.running.finish().unwrap();
+}
+
 /// In a group of the main thread, a stop that was engaged before the start reaches each actor:
 /// those that need time, those that are new, and those that handle mail.
 #[test]

@@ -11,6 +11,7 @@ use horus_shm::internals::heap::{
 };
 use horus_shm::internals::sync::Word;
 
+use crate::actor::children::ChildEnd;
 use crate::actor::idle::Idle;
 use crate::actor::local;
 use crate::actor::mailbox::Mailbox;
@@ -49,7 +50,7 @@ pub(crate) enum Control {
     /// An actor that this one watches has ended.
     Down(Box<Down>),
     /// A child has ended.
-    ChildDown(Box<Down>),
+    ChildDown(Box<ChildEnd>),
     /// A message of a timer.
     Timer(Due),
     /// The actor has to be replaced.

@@ -60,7 +60,12 @@ pub(crate) struct GroupNode(pub(crate) Arc<ActorGroup>);
 
 impl Node for GroupNode {
     fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
-        actor_turns::run_turns(&self.0, context.clock)
+        let Some(surround) = self.0.surround() else {
+            return actor_turns::run_turns(&self.0, context.clock);
+        };
+        let mut result = Ok(());
+        surround(&mut || result = actor_turns::run_turns(&self.0, context.clock));
+        result
     }
 
     fn shutdown(&mut self) -> NodeResult {
@@ -86,9 +91,9 @@ impl Listener for Arc<ActorGroup> {
         let WantedState {
             mode, is_emergency, ..
         } = *wanted;
-        // WHY: actors that have to end still run.
+        // WHY: actors that have to end still run, but not in an emergency stop.
         if mode == Mode::Stop {
-            return self.set_blocked(false, false);
+            return self.set_blocked(false, is_emergency);
         }
         self.set_blocked(mode == Mode::Pause, is_emergency);
         self.set_health(match (is_emergency, mode) {
@@ -382,7 +387,8 @@ impl<'a> ActorThread<'a> {
         let longest = SLEEP_MAX.min(Duration::from_nanos(due));
         let (clock, shared) = (&self.context.clock, self.shared);
         let is_wanted = || {
-            let has_commands = runner.is_some_and(Runner::has_commands);
+            // WHY only new ones: those of a group that was stopped stay pending.
+            let has_commands = runner.is_some_and(|runner| runner.commands().are_new());
             shared.is_stopping() || has_commands || timers.next_ns() <= clock.now_ns()
         };
         let park = |local: &mut local::Local| {
