@@ -13,7 +13,7 @@ use std::thread;
 
 use executors::{LONG, until};
 use horus_core::actor::{Actor, Actors, Address, Context, Mailbox, Reply};
-use horus_core::scheduler::{NodeResult, Running};
+use horus_core::scheduler::{NodeResult, Running, SwapState};
 use private::Private;
 
 static SURROUNDED: AtomicU64 = AtomicU64::new(0);
@@ -127,6 +127,27 @@ fn actors_are_called_and_ended_inside_of_their_surroundings() {
     until("left", || surrounded() >= before + 5);
     drop(echo);
     running.finish().unwrap();
+    actors_of_the_main_thread_are_called_inside();
+}
+
+/// Not among the tests, as it counts surroundings, too.
+fn actors_of_the_main_thread_are_called_inside() {
+    let (mut scheduler, _private) = Private::alone();
+    let group = scheduler.actors("fleet").threads(0).surround(surround);
+    let actors = group.build().unwrap();
+    let handled = Arc::<AtomicU64>::default();
+    let inside = Inside {
+        next: None,
+        handled: Arc::clone(&handled),
+    };
+    let address = actors.spawn(inside).unwrap();
+    address.tell(Inner).unwrap();
+    let mut running = scheduler.start().unwrap();
+    assert!(running.tick_once().unwrap());
+    // Relaxed: a counter.
+    assert_eq!(handled.load(Ordering::Relaxed), 1);
+    running.finish().unwrap();
+    assert_eq!(actors.counts().failures, 0);
 }
 
 /// An actor that sends each message to itself.
@@ -192,6 +213,11 @@ impl Actor for Lists {
 type Notes = Arc<Mutex<Vec<Vec<u64>>>>;
 
 fn lists(actors: &Actors) -> (Address<Note>, Notes) {
+    let (actor, lists) = new_lists();
+    (actors.spawn(actor).unwrap(), lists)
+}
+
+fn new_lists() -> (Lists, Notes) {
     let lists = Notes::default();
     let actor = Lists {
         waiting: Vec::new(),
@@ -199,7 +225,7 @@ fn lists(actors: &Actors) -> (Address<Note>, Notes) {
         panics: false,
         lists: Arc::clone(&lists),
     };
-    (actors.spawn(actor).unwrap(), lists)
+    (actor, lists)
 }
 
 fn running() -> (Actors, Address<Note>, Notes, Running, Private) {
@@ -226,6 +252,33 @@ fn batches_end_with_the_mail_and_with_the_activation() {
     until("stopped", || address.is_disconnected());
     running.finish().unwrap();
     assert_eq!(notes.lock().unwrap().concat(), [7, 0]);
+}
+
+/// What was put aside before a swap is handled by the old actor, and a batch that fails brings it
+/// back, also if it has all messages of the trial.
+#[test]
+fn a_batch_is_handled_before_a_swap() {
+    let (mut scheduler, _private) = Private::alone();
+    let actors = scheduler.actors("fleet").threads(1).build().unwrap();
+    let (address, old) = lists(&actors);
+    let (new, notes) = new_lists();
+    let failing = [Note::Number(3), Note::Fail];
+    address.tell_all([1, 2].map(Note::Number)).unwrap();
+    let swap = address.swap(new).unwrap();
+    address.tell_all(failing).unwrap();
+    address.tell_all((4..=20).map(Note::Number)).unwrap();
+    let running = scheduler.start().unwrap();
+    until("rolled back", || {
+        matches!(swap.state(), SwapState::RolledBack(_))
+    });
+    assert_eq!(*old.lock().unwrap(), [[1, 2]]);
+    assert_eq!(notes.lock().unwrap().concat().first(), Some(&3));
+    let (new, notes) = new_lists();
+    let swap = address.swap(new).unwrap();
+    address.tell_all((1..=10).map(Note::Number)).unwrap();
+    until("done", || swap.state() == SwapState::Done);
+    assert_eq!(notes.lock().unwrap().concat().len(), 10);
+    running.finish().unwrap();
 }
 
 #[test]

@@ -240,6 +240,136 @@ fn actors_that_pause_or_are_new_enter_their_safe_state() {
     assert_eq!(actors.counts().alive, 0);
 }
 
+/// A stop that begins while a short activation is under way reaches its actor, which has no mail.
+#[test]
+fn a_stop_during_an_activation_reaches_an_actor_without_mail() {
+    let site = Site::new(1);
+    let shown = Shown::default();
+    let options = site.actors.options().safe_state();
+    let wheel = options.spawn(Wheel(shown.clone())).unwrap();
+    // WHY so many: after them, the clock is read seldom, and the activation does not end by itself.
+    for count in 1..=32 {
+        wheel.tell(Turn::Once).unwrap();
+        until("it is handled", || shown.handled() == count);
+    }
+    let (release, block) = mpsc::channel();
+    wheel.tell(Turn::Block(block)).unwrap();
+    until("it blocks", || shown.handled() == 33);
+    site.send_stop(true);
+    until("the stop is engaged", || site.health() == Health::Safe);
+    drop(release);
+    until("it is safe", || shown.entered() == 1);
+    site.send_stop(false);
+    site.running.finish().unwrap();
+}
+
+/// Takes as long to enter its safe state as its test wants.
+struct Slow {
+    entered: Arc<AtomicBool>,
+    until: Option<mpsc::Receiver<()>>,
+    handled: Arc<AtomicU64>,
+}
+
+impl Actor for Slow {
+    type Message = ();
+
+    fn handle(&mut self, (): (), _: &mut Context<'_, Self>) -> NodeResult {
+        self.handled.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.entered.store(true, Ordering::Relaxed);
+        if let Some(until) = self.until.take() {
+            assert!(until.recv().is_err());
+        }
+    }
+}
+
+/// A stop that is released while an actor enters its safe state leaves the thread free.
+#[test]
+fn a_stop_may_be_released_during_a_visit() {
+    let site = Site::new(1);
+    let (entered, handled) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
+    let (release, until_released) = mpsc::channel();
+    let slow = Slow {
+        entered: Arc::clone(&entered),
+        until: Some(until_released),
+        handled: Arc::clone(&handled),
+    };
+    let slow = site.actors.options().safe_state().spawn(slow).unwrap();
+    site.send_stop(true);
+    until("it is visited", || entered.load(Ordering::Relaxed));
+    slow.tell(()).unwrap();
+    site.send_stop(false);
+    until("the stop is over", || site.health() != Health::Safe);
+    drop(release);
+    until("mail is handled", || handled.load(Ordering::Relaxed) == 1);
+    site.running.finish().unwrap();
+}
+
+/// A group that is stopped during an emergency stop handles no mail before that is over.
+#[test]
+fn a_group_that_is_stopped_waits_for_the_end_of_an_emergency_stop() {
+    let site = Site::new(2);
+    let shown = Shown::default();
+    let wheel = site.actors.spawn(Wheel(shown.clone())).unwrap();
+    site.send_stop(true);
+    until("the stop is engaged", || site.health() == Health::Safe);
+    wheel.tell(Turn::Once).unwrap();
+    site.running.handle().stop_node("fleet").unwrap();
+    until("it is stopped", || site.health() == Health::Stopped);
+    thread::sleep(Duration::from_millis(50));
+    assert_eq!((shown.handled(), site.actors.counts().alive), (0, 1));
+    site.send_stop(false);
+    until("it has ended", || site.actors.counts().alive == 0);
+    assert_eq!(shown.handled(), 1, "before the end");
+    site.running.finish().unwrap();
+}
+
+/// In a group of the main thread, a stop that was engaged before the start reaches each actor:
+/// those that need time, those that are new, and those that handle mail.
+#[test]
+fn each_round_of_the_main_thread_looks_for_actors_that_are_not_safe() {
+    let (private, recorded) = (Private::new(), Recorded::default());
+    let mut scheduler = recorded.scheduler(&private);
+    let actors = scheduler.actors("fleet").threads(0).build().unwrap();
+    let (stubborn, new) = (Shown::default(), Shown::default());
+    stubborn.is_stubborn.store(true, Ordering::Relaxed);
+    let spawn = |shown: &Shown| {
+        let options = actors.options().safe_state();
+        options.spawn(Wheel(shown.clone())).unwrap()
+    };
+    let first = spawn(&stubborn);
+    let mut stop = emergency_stop(private.namespace()).unwrap();
+    let engage = EmergencyStop::engage("test", "on purpose");
+    stop.send(engage).unwrap();
+    let mut running = scheduler.start().unwrap();
+    let mut run_until = |is_so: &dyn Fn() -> bool| {
+        until("it is so", || {
+            running.run_for(Duration::from_millis(5)).unwrap();
+            is_so()
+        });
+    };
+    run_until(&|| stubborn.entered() == 1);
+    stubborn.is_stubborn.store(false, Ordering::Relaxed);
+    let second = spawn(&new);
+    run_until(&|| new.entered() == 1);
+    let is_safe = |event: &NodeEvent| event.text == *"2 actors are in their safe state";
+    let entered = || recorded.of("fleet", NodeEvent::SAFE_STATE_ENTERED);
+    run_until(&|| entered().iter().any(is_safe));
+    for wheel in [&first, &second] {
+        wheel.tell(Turn::Once).unwrap();
+    }
+    run_until(&|| true);
+    assert_eq!((stubborn.handled(), new.handled()), (0, 0), "mail waits");
+    let release = EmergencyStop::release("test", "over");
+    stop.send(release).unwrap();
+    run_until(&|| stubborn.handled() + new.handled() == 2);
+    assert_eq!((stubborn.entered(), new.entered()), (1, 1), "each once");
+    running.finish().unwrap();
+}
+
 /// An actor with a safe state enters it before it is shut down because a node failed.
 #[test]
 fn a_failed_run_ends_in_the_safe_state() {

@@ -192,7 +192,8 @@ impl Node for Noted {
     }
 }
 
-/// A node that shares a thread obeys commands, failure policies and emergency stops as others do.
+/// Commands, failure policies and emergency stops have the same effects on a node that shares a
+/// thread as on others.
 #[test]
 fn commands_and_policies_are_those_of_other_nodes() {
     let (private, recorded) = (Private::new(), Recorded::default());

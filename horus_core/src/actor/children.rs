@@ -5,10 +5,19 @@ use std::any::Any;
 use horus_shm::internals::heap::ControlHandle;
 
 use crate::actor::group::{ActorGroup, Control};
-use crate::actor::watch::{ActorId, Down};
+use crate::actor::watch::Down;
+
+/// The end of a child, as its parent learns it.
+#[derive(Debug)]
+pub(crate) struct ChildEnd {
+    /// The number of the child. WHY not its identity: a later child may have the same.
+    pub(super) number: u64,
+    pub(super) down: Down,
+}
 
 /// A child of an actor.
 pub(super) struct Child {
+    number: u64,
     handle: ControlHandle<ActorGroup>,
     /// An address of the child, which keeps it alive.
     _keeps: Box<dyn Any + Send>,
@@ -17,6 +26,7 @@ pub(super) struct Child {
 impl Child {
     pub(super) fn new(handle: ControlHandle<ActorGroup>, keeps: impl Any + Send) -> Self {
         Self {
+            number: 0,
             handle,
             _keeps: Box::new(keeps),
         }
@@ -25,30 +35,37 @@ impl Child {
 
 /// The children of an actor, in the order in which they were spawned.
 #[derive(Default)]
-pub(super) struct Children(Vec<Child>);
+pub(super) struct Children {
+    list: Vec<Child>,
+    /// Number of children so far.
+    added: u64,
+}
 
 impl Children {
-    pub(super) fn add(&mut self, child: Child) {
-        self.0.push(child);
+    /// Adds a child; returns its number.
+    pub(super) fn add(&mut self, mut child: Child) -> u64 {
+        self.added += 1;
+        child.number = self.added;
+        self.list.push(child);
+        self.added
     }
 
     /// Removes a child that has ended; returns false if it was none.
-    pub(super) fn remove(&mut self, down: &Down) -> bool {
-        let is_it = |child: &Child| ActorId(child.handle.id()) == down.id();
-        let found = self.0.iter().position(is_it);
+    pub(super) fn remove(&mut self, number: u64) -> bool {
+        let found = self.list.iter().position(|child| child.number == number);
         found.is_some_and(|at| {
-            self.0.remove(at);
+            self.list.remove(at);
             true
         })
     }
 
     pub(super) const fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.list.is_empty()
     }
 
     /// Makes all children end, the last one first.
     pub(super) fn end(&self) {
-        for child in self.0.iter().rev() {
+        for child in self.list.iter().rev() {
             // WHY ignored: it has ended already.
             drop(child.handle.send(Control::End));
         }
@@ -57,6 +74,6 @@ impl Children {
     /// Makes all children end, and forgets them.
     pub(super) fn abandon(&mut self) {
         self.end();
-        self.0.clear();
+        self.list.clear();
     }
 }

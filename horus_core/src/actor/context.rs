@@ -8,7 +8,7 @@ use horus_shm::internals::heap::{ControlHandle, Turn};
 
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
-use crate::actor::children::Child;
+use crate::actor::children::{Child, ChildEnd};
 use crate::actor::group::{ActorGroup, Control};
 use crate::actor::timer::{Alarm, Timer, TimerMessage};
 use crate::actor::watch::{Down, Watch};
@@ -48,7 +48,8 @@ pub(super) trait Belongings<M> {
 
     fn unstash_all(&mut self);
 
-    fn add_child(&mut self, child: Child);
+    /// Adds a child; returns its number.
+    fn add_child(&mut self, child: Child) -> u64;
 }
 
 impl<M: Send + 'static> Services<M> for Turn<'_, M, ActorGroup> {
@@ -101,19 +102,19 @@ impl<'a, A: Actor> Context<'a, A> {
     /// Watches another actor: when that has ended, [`Actor::on_down`] is called, after the mail
     /// that is there by then. If it has ended already, that is so at once.
     pub fn watch<M: Send + 'static>(&mut self, other: &Address<M>) {
-        self.watch_as(other, Control::Down);
+        self.watch_as(other, |down| Control::Down(Box::new(down)));
     }
 
     /// Watches another actor; its end is sent as the control that `report` makes.
     fn watch_as<M: Send + 'static>(
         &mut self,
         other: &Address<M>,
-        report: fn(Box<Down>) -> Control,
+        report: impl Fn(Down) -> Control + Send + 'static,
     ) {
         let watcher = self.services.control();
         let report = move |down| {
             // WHY ignored: the one that watches has ended itself.
-            let _ = watcher.send(report(Box::new(down)));
+            let _ = watcher.send(report(down));
         };
         let watch = Watch::new(other.id(), Box::new(report));
         // WHY ignored: the watch comes back, and is dropped, which reports the end.
@@ -127,9 +128,11 @@ impl<'a, A: Actor> Context<'a, A> {
 
     /// Makes an actor a child of this one.
     pub(super) fn adopt<M: Send + 'static>(&mut self, child: &Address<M>) {
-        self.belongings
-            .add_child(Child::new(child.control(), child.clone()));
-        self.watch_as(child, Control::ChildDown);
+        let added = Child::new(child.control(), child.clone());
+        let number = self.belongings.add_child(added);
+        self.watch_as(child, move |down| {
+            Control::ChildDown(Box::new(ChildEnd { number, down }))
+        });
     }
 
     /// Puts a message aside, to be handled after [`Self::unstash_all`]. It still counts in a

@@ -11,6 +11,7 @@ use horus_shm::internals::heap::{
 };
 use horus_shm::internals::sync::Word;
 
+use crate::actor::children::ChildEnd;
 use crate::actor::idle::Idle;
 use crate::actor::local;
 use crate::actor::mailbox::Mailbox;
@@ -49,7 +50,7 @@ pub(crate) enum Control {
     /// An actor that this one watches has ended.
     Down(Box<Down>),
     /// A child has ended.
-    ChildDown(Box<Down>),
+    ChildDown(Box<ChildEnd>),
     /// A message of a timer.
     Timer(TimerMessage),
     /// The actor has to be replaced.
@@ -503,9 +504,22 @@ impl ActorGroup {
         }
     }
 
+    /// Lets an actor pause until `until_ns`, after a failure.
+    pub(crate) fn suspend(&self, task: Task, until_ns: u64) {
+        self.timers.add(until_ns, Timed::Pause(task));
+        // WHY after: an emergency stop that begins later finds the actor among the timers.
+        if self.safety.is_engaged() {
+            self.end_pauses();
+        }
+    }
+
     fn engage(&self) {
         self.safety.engage();
-        // WHY: an actor that pauses after a failure has to be visited, too.
+        self.end_pauses();
+    }
+
+    /// Wakes the actors that pause after a failure: they have to be visited, too.
+    fn end_pauses(&self) {
         for timed in self.timers.take_all() {
             match timed {
                 Timed::Pause(task) => self.inject(task),

@@ -4,13 +4,13 @@ use horus_shm::internals::heap::{Behaviour, ControlHandle, End, Event, Flow, Pan
 
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
-use crate::actor::children::{Child, Children};
+use crate::actor::children::{Child, ChildEnd, Children};
 use crate::actor::context::{Belongings, Context};
 use crate::actor::group::{ActorGroup, Control};
 use crate::actor::safe_slot::SafeSlot;
 use crate::actor::stash::Stash;
 use crate::actor::swap::{SwapRequest, Trial};
-use crate::actor::watch::{Down, DownReason, Watch};
+use crate::actor::watch::{DownReason, Watch};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::node::{NodeError, NodeResult};
 use crate::scheduler::api::policy::{FailureHistory, FailurePolicy, Remedy};
@@ -90,8 +90,8 @@ impl<A: Actor> Belongings<A::Message> for Option<Box<Extras<A>>> {
         }
     }
 
-    fn add_child(&mut self, child: Child) {
-        self.get_or_insert_default().children.add(child);
+    fn add_child(&mut self, child: Child) -> u64 {
+        self.get_or_insert_default().children.add(child)
     }
 }
 
@@ -138,14 +138,25 @@ impl<A: Actor> HostedActor<A> {
         }
     }
 
+    fn trial(&mut self) -> Option<&mut Trial<A>> {
+        self.extras.as_mut()?.trial.as_mut()
+    }
+
     /// Counts a message that a new actor has handled, and accepts the swap after the last one of
     /// its trial.
     fn count_trial_message(&mut self, group: &ActorGroup) {
-        let trial = self
-            .extras
-            .as_mut()
-            .and_then(|extras| extras.trial.as_mut());
-        if trial.is_some_and(Trial::count_message) {
+        if let Some(trial) = self.trial() {
+            trial.count_message();
+        }
+        // WHY: otherwise the message may only have been put aside.
+        if !A::HAS_BATCHES {
+            self.accept_tried_swap(group);
+        }
+    }
+
+    /// Accepts the swap, if its trial is over.
+    fn accept_tried_swap(&mut self, group: &ActorGroup) {
+        if self.trial().is_some_and(|trial| trial.is_over()) {
             self.accept_swap(group);
         }
     }
@@ -208,8 +219,22 @@ impl<A: Actor> HostedActor<A> {
             control,
             Control::End | Control::Watch(_) | Control::ChildDown(_)
         );
+        if matches!(control, Control::Visit) {
+            return after_visit(turn.group());
+        }
         if self.state == State::Ending && !ends {
             return Flow::Continue;
+        }
+        if A::HAS_BATCHES && matches!(control, Control::Swap(_) | Control::Down(_)) {
+            let flow = catch_panic(|| self.flush(turn));
+            let flow =
+                flow.unwrap_or_else(|panic| self.apply_policy(&NodeError::from(panic), true, turn));
+            if flow != Flow::Continue {
+                // WHY: after a pause or a restart, it still has its turn.
+                let extras = self.extras.get_or_insert_default();
+                extras.stash.put_first((Event::Control(control), false));
+                return flow;
+            }
         }
         match control {
             Control::Init(handle) => self.init_first(handle, turn),
@@ -220,12 +245,30 @@ impl<A: Actor> HostedActor<A> {
                 self.extras.get_or_insert_default().watches.push(watch);
                 Flow::Continue
             }
-            Control::ChildDown(down) => self.lose_child(&down, turn),
+            Control::ChildDown(end) => self.lose_child(&end, turn),
             Control::Down(down) => self.act(turn, |actor, context| actor.on_down(&down, context)),
             Control::Timer(due) => match due.into_message(self.restarts) {
                 Some(message) => self.handle_message(message, turn),
                 None => Flow::Continue,
             },
+        }
+    }
+
+    /// Lets the actor handle what it has put aside.
+    fn flush(&mut self, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Flow {
+        if self.state != State::Active {
+            return Flow::Continue;
+        }
+        let mut context = Context::new(turn, &mut self.extras, self.restarts);
+        let result = self.actor.end_batch(&mut context);
+        let stop = context.stop;
+        match result {
+            Ok(()) if stop => Flow::Stop,
+            Ok(()) => {
+                self.accept_tried_swap(turn.group());
+                Flow::Continue
+            }
+            Err(error) => self.apply_policy(&error, false, turn),
         }
     }
 
@@ -339,11 +382,11 @@ impl<A: Actor> HostedActor<A> {
     }
 
     /// Fails if a child has failed for good, or ends if this was to end with its children.
-    fn lose_child(&mut self, down: &Down, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Flow {
+    fn lose_child(&mut self, end: &ChildEnd, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Flow {
         let Some(extras) = &mut self.extras else {
             return Flow::Continue;
         };
-        let was_child = extras.children.remove(down);
+        let was_child = extras.children.remove(end.number);
         if self.state == State::Ending {
             return if extras.children.is_empty() {
                 Flow::Stop
@@ -351,7 +394,7 @@ impl<A: Actor> HostedActor<A> {
                 Flow::Continue
             };
         }
-        match down.reason() {
+        match end.down.reason() {
             DownReason::Failed(error) if was_child => {
                 let error = NodeError::from(format!("a child failed: {error}"));
                 self.apply_policy(&error, false, turn)
@@ -400,6 +443,10 @@ impl<A: Actor> HostedActor<A> {
         event: Event<A::Message, Control>,
         turn: &mut Turn<'_, A::Message, ActorGroup>,
     ) -> Flow {
+        // WHY: behind those messages, it would come too late.
+        if matches!(event, Event::Control(Control::Visit)) {
+            return after_visit(turn.group());
+        }
         let is_counted = turn.keep();
         if let Some(extras) = &mut self.extras {
             extras.stash.wait((event, is_counted));
@@ -458,6 +505,17 @@ impl<A: Actor> HostedActor<A> {
     }
 }
 
+/// Returns what follows after a [`Control::Visit`]: during an emergency stop that began in this
+/// activation, the actor stays awake, so that a worker visits it.
+fn after_visit(group: &ActorGroup) -> Flow {
+    // The sender of the control has stored that the group is paused before.
+    if group.is_paused() {
+        Flow::Yield
+    } else {
+        Flow::Continue
+    }
+}
+
 /// Drops an actor; records a panic of its drop.
 fn drop_quietly<A>(actor: A, group: &ActorGroup) {
     if let Some(panic) = drop_caught(actor) {
@@ -496,17 +554,10 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
 
     #[inline]
     fn end_batch(&mut self, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Flow {
-        if !A::HAS_BATCHES || self.state != State::Active {
+        if !A::HAS_BATCHES {
             return Flow::Continue;
         }
-        let mut context = Context::new(turn, &mut self.extras, self.restarts);
-        let result = self.actor.end_batch(&mut context);
-        let stop = context.stop;
-        let flow = match result {
-            Ok(()) if stop => Flow::Stop,
-            Ok(()) => Flow::Continue,
-            Err(error) => self.apply_policy(&error, false, turn),
-        };
+        let flow = self.flush(turn);
         if self.extras.is_some() {
             self.settle(flow, turn)
         } else {

@@ -19,7 +19,7 @@ pub(crate) struct SafeState {
 }
 
 impl SafeState {
-    // Relaxed, all: the one who visits the actor has taken the lock of `Safety` since the stop
+    // Relaxed, all: the thread that visits the actor has taken the lock of `Safety` since the stop
     // began, and others only report.
     pub(super) fn is_confirmed(&self) -> bool {
         self.confirmed.get() == self.wanted.get()

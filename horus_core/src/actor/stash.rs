@@ -43,6 +43,11 @@ impl<M> Stash<M> {
         self.ready.push_back(kept);
     }
 
+    /// Makes something the next thing to handle.
+    pub(super) fn put_first(&mut self, kept: Kept<M>) {
+        self.ready.push_front(kept);
+    }
+
     /// Takes what is to be handled next.
     pub(super) fn next(&mut self) -> Option<Kept<M>> {
         self.ready.pop_front()

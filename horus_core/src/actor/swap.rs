@@ -78,9 +78,13 @@ pub(super) struct Trial<A> {
 }
 
 impl<A> Trial<A> {
-    /// Counts a message that was handled; returns true if the trial is over.
-    pub(super) const fn count_message(&mut self) -> bool {
+    /// Counts a message that was handled.
+    pub(super) const fn count_message(&mut self) {
         self.left = self.left.saturating_sub(1);
+    }
+
+    /// Returns true if the last message of the trial was handled.
+    pub(super) const fn is_over(&self) -> bool {
         self.left == 0
     }
 

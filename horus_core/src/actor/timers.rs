@@ -122,9 +122,10 @@ impl<T> Timers<T> {
 
     /// Takes all things, in the order in which they are due.
     pub(crate) fn take_all(&self) -> Vec<T> {
-        let heap = std::mem::take(&mut *self.lock());
-        self.next_ns.set(u64::MAX);
-        let mut all = heap.into_vec();
+        let mut heap = self.lock();
+        let mut all = std::mem::take(&mut *heap).into_vec();
+        self.note_next(&heap);
+        drop(heap);
         all.sort_unstable_by(|one, other| one.0.cmp(&other.0));
         all.into_iter().map(|Reverse(timer)| timer.what).collect()
     }

@@ -225,6 +225,7 @@ impl Running {
     }
 
     fn run_round(&mut self, due_ns: u64, begin_ns: u64) -> AfterTurn {
+        self.workers.make_main_groups_safe();
         let (end_ns, after) =
             best_effort::run_turns(&mut self.workers.main, &self.clock, due_ns, begin_ns);
         if after != AfterTurn::Continue {
@@ -273,6 +274,7 @@ impl Running {
                     shared,
                     ..
                 } = &mut *self;
+                workers.make_main_groups_safe();
                 if workers.run_main_groups(clock, now_ns, shared) {
                     continue;
                 }

@@ -7,7 +7,8 @@
 //! * [`Address::send`] sends a message, [`ControlHandle::send`] anything else that concerns the
 //!   actor. All of it keeps its place in one order.
 //! * The sender that finds the actor asleep gets a [`Runnable`], the right to run it, of which
-//!   there is at most one, and passes it to [`Group::schedule`].
+//!   there is at most one, and passes it to [`Group::schedule`], or to
+//!   [`Behaviour::pull_queue`] if a thread of its own runs the actor.
 //! * A worker calls [`Runnable::run`], which passes messages to [`Behaviour::handle`] until the
 //!   mailbox is empty, the budget is spent, or the behaviour says so.
 //! * An actor ends if its behaviour says so, if no address is left and its mail is handled, or if

@@ -291,7 +291,7 @@ pub fn take_lifo<M: RunQueueMemory>(memory: &M, has_thieves: bool) -> Option<*mu
 #[must_use]
 pub fn steal_lifo<M: RunQueueMemory>(memory: &M, seen: *mut M::Item) -> bool {
     let null = ptr::null_mut();
-    // ORDERING(lifo): pairs with the exchange in `put_lifo`.
+    // ORDERING(lifo): pairs with the store or the exchange in `put_lifo`.
     let taken = memory
         .lifo_slot()
         .compare_exchange_at(seen, null, edge::LIFO_STEAL);

@@ -22,7 +22,7 @@ use crate::scheduler::run::executor::compute::{self, Job, Pool};
 use crate::scheduler::run::executor::shared::{SharedNodes, Sharing};
 use crate::scheduler::run::executor::spin::Spin;
 use crate::scheduler::run::executor::thread::NodeThread;
-use crate::scheduler::run::executor::{event, real_time, topic_alarm};
+use crate::scheduler::run::executor::{actor_turns, event, real_time, topic_alarm};
 use crate::scheduler::run::pending_node::PendingNode;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
@@ -265,6 +265,15 @@ impl Workers {
         Ok(())
     }
 
+    /// Visits the actors of the main thread's groups that have mail, in an emergency stop.
+    pub(crate) fn make_main_groups_safe(&self) {
+        for (_, group) in &self.main_groups {
+            if group.safety.is_engaged() {
+                actor_turns::make_safe(group);
+            }
+        }
+    }
+
     /// Runs the groups of actors of the main thread that have mail. Returns false if there are
     /// none.
     pub(crate) fn run_main_groups(
@@ -291,12 +300,14 @@ impl Workers {
         if self.main_groups.is_empty() {
             return shared.wait_for_stop(time);
         }
-        let timers = groups().map(|group| group.timers.next_ns());
+        let running = groups().filter(|group| !group.is_paused());
+        let timers = running.map(|group| group.timers.next_ns());
         let due_ns = timers.fold(u64::MAX, u64::min);
         let time = time.min(Duration::from_nanos(due_ns.saturating_sub(clock.now_ns())));
         let wait_policy = WaitPolicy::of(time).spinning(Duration::ZERO);
         self.main_bell.wait_until(wait_policy, || {
-            let has_mail = groups().any(|group| !group.is_paused() && !group.waiting.is_empty());
+            let is_looked_at = |group: &ActorGroup| !group.is_paused() || group.safety.is_engaged();
+            let has_mail = groups().any(|group| is_looked_at(group) && !group.waiting.is_empty());
             (has_mail || shared.is_stopping()).then_some(())
         });
     }

@@ -3,7 +3,7 @@
 use horus_shm::clock::Clock;
 use horus_shm::internals::heap::Ran;
 
-use crate::actor::group::{ActorGroup, Timed};
+use crate::actor::group::ActorGroup;
 use crate::actor::local;
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::node::NodeResult;
@@ -23,11 +23,15 @@ const TURNS_NS_MAX: u64 = 1_000_000;
 ///
 /// The error of an actor whose policy stops the scheduler.
 pub(crate) fn run_turns(group: &ActorGroup, clock: &Clock) -> NodeResult {
-    let mut worker = WorkerContext::new(clock);
+    // WHY: it has no worker of its own, and a simulated time would never end the wait.
+    let mut worker = WorkerContext::without_linger(clock);
     let begin_ns = worker.clock.now_ns();
     let mut now_ns = begin_ns;
     group.set_simulated_time(now_ns);
     for _ in 0..ACTIVATIONS_MAX {
+        if group.is_paused() {
+            break;
+        }
         let is_due = now_ns >= group.timers.next_ns();
         let due = is_due.then(|| group.take_due(now_ns)).flatten();
         let Some(task) = due.or_else(|| group.waiting.pop()) else {
@@ -43,7 +47,7 @@ pub(crate) fn run_turns(group: &ActorGroup, clock: &Clock) -> NodeResult {
             Ran::Slept | Ran::Ended => {}
             Ran::More(task) => group.inject(task),
             Ran::Suspended(task) => {
-                group.timers.add(worker.resume_ns, Timed::Pause(task));
+                group.suspend(task, worker.resume_ns);
             }
         }
         let handled;

@@ -9,7 +9,7 @@ use horus_shm::clock::Clock;
 use horus_shm::internals::heap::{Parked, Ran, Worker};
 
 use crate::actor::Idle;
-use crate::actor::group::{ActorGroup, Task, Timed};
+use crate::actor::group::{ActorGroup, Task};
 use crate::actor::local;
 use crate::actor::worker_context::WorkerContext;
 use crate::log::set_real_time_thread;
@@ -60,7 +60,12 @@ pub(crate) struct GroupNode(pub(crate) Arc<ActorGroup>);
 
 impl Node for GroupNode {
     fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
-        actor_turns::run_turns(&self.0, context.clock)
+        let Some(surround) = self.0.surround() else {
+            return actor_turns::run_turns(&self.0, context.clock);
+        };
+        let mut result = Ok(());
+        surround(&mut || result = actor_turns::run_turns(&self.0, context.clock));
+        result
     }
 
     fn shutdown(&mut self) -> NodeResult {
@@ -86,9 +91,9 @@ impl Listener for Arc<ActorGroup> {
         let WantedState {
             mode, is_emergency, ..
         } = *wanted;
-        // WHY: actors that have to end still run.
+        // WHY: actors that have to end still run, but not in an emergency stop.
         if mode == Mode::Stop {
-            return self.set_blocked(false, false);
+            return self.set_blocked(false, is_emergency);
         }
         self.set_blocked(mode == Mode::Pause, is_emergency);
         self.set_health(match (is_emergency, mode) {
@@ -275,7 +280,10 @@ impl<'a> ActorThread<'a> {
             let own = local.next(now_ns, false).or_else(|| local.worker.steal());
             own.or_else(|| local.worker.steal_stalled(now_ns))
         };
-        while let Some(task) = local::with(any).flatten() {
+        // WHY the first: after its end, `visit` puts each actor back into the queue.
+        while self.group.safety.is_engaged()
+            && let Some(task) = local::with(any).flatten()
+        {
             self.visit(task);
         }
     }
@@ -347,8 +355,7 @@ impl<'a> ActorThread<'a> {
                 local::with(|local| local.worker.push(task));
             }
             Ran::Suspended(task) => {
-                let until_ns = self.context.resume_ns;
-                self.group.timers.add(until_ns, Timed::Pause(task));
+                self.group.suspend(task, self.context.resume_ns);
             }
         }
         self.group.end_turn(self.index);
@@ -381,7 +388,8 @@ impl<'a> ActorThread<'a> {
         let longest = SLEEP_MAX.min(Duration::from_nanos(due));
         let (clock, shared) = (&self.context.clock, self.shared);
         let is_wanted = || {
-            let has_commands = runner.is_some_and(Runner::has_commands);
+            // WHY only new ones: those of a group that was stopped stay pending.
+            let has_commands = runner.is_some_and(|runner| runner.commands().are_new());
             shared.is_stopping() || has_commands || timers.next_ns() <= clock.now_ns()
         };
         let park = |local: &mut local::Local| {

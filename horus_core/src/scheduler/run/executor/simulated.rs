@@ -14,6 +14,8 @@ use crate::scheduler::api::timeline::Timeline;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 use crate::topic::WaitSet;
 
+use super::actor_turns;
+
 /// The largest number of rounds at one simulated time. WHY a limit: nodes that answer each other's
 /// messages would never let the time advance.
 const ROUNDS_AT_ONE_TIME_MAX: u32 = 1024;
@@ -63,12 +65,7 @@ impl SimulatedNode {
                 true
             }
             Some(_) => false,
-            None if self.actors.is_some() => {
-                self.has_run = true;
-                self.actors
-                    .as_ref()
-                    .is_some_and(|actors| actors.has_turns(now_ns))
-            }
+            None if self.actors.is_some() => self.has_turns(clock, now_ns),
             None if now_ns < self.not_before_ns => false,
             None => self
                 .wake
@@ -82,11 +79,28 @@ impl SimulatedNode {
         is_due
     }
 
+    /// Returns true if there are actors to run; visits them instead in an emergency stop.
+    fn has_turns(&mut self, clock: &Clock, now_ns: u64) -> bool {
+        self.has_run = true;
+        self.runner.poll_commands(clock, now_ns);
+        self.actors.as_ref().is_some_and(|actors| {
+            if actors.safety.is_engaged() {
+                actor_turns::make_safe(actors);
+            }
+            !actors.is_paused() && actors.has_turns(now_ns)
+        })
+    }
+
     /// Returns the next time, after `now_ns`, at which the node may have to run without a new
     /// message.
     fn next_due_ns(&self, now_ns: u64) -> Option<u64> {
         if let Some(actors) = &self.actors {
-            let next_ns = actors.timers.next_ns();
+            if actors.is_paused() {
+                return None;
+            }
+            // WHY not before: a timer may be due at once again and again.
+            let earliest_ns = now_ns + u64::from(self.has_run);
+            let next_ns = actors.timers.next_ns().max(earliest_ns);
             // WHY only at first: mail that is left after the rounds at one time waits for the next.
             let has_mail = !self.has_run && !actors.waiting.is_empty();
             let next_ns = if has_mail { now_ns } else { next_ns };
