@@ -316,6 +316,31 @@ fn a_set_returns_an_inbox_until_its_mail_was_received() {
 }
 
 #[test]
+fn a_set_names_an_inbox_whose_mail_came_before_another_was_removed() {
+    let (actors, _scheduler, _private) = alone();
+    let mut set = InboxSet::new();
+    let (_first, inbox) = open::<u32>(&actors, 16);
+    let (address, other) = open::<u32>(&actors, 16);
+    let (id, other_id) = (set.add(inbox), set.add(other));
+    assert_eq!(set.wait(NONE), [], "both sleep now");
+    address.tell(7).unwrap();
+    assert!(set.remove(id).is_some());
+    assert_eq!(set.wait(LONG), [other_id]);
+    let other = set.get_mut(other_id).unwrap();
+    assert_eq!(
+        (other.try_recv(), other.try_recv()),
+        (Ok(7), Err(TryRecvError::Empty))
+    );
+    // It is named once, though the last wait has named it, too.
+    let (_third, inbox) = open::<u32>(&actors, 16);
+    let id = set.add(inbox);
+    set.get_mut(id).unwrap().try_recv().unwrap_err();
+    address.tell(8).unwrap();
+    assert!(set.remove(id).is_some());
+    assert_eq!(set.wait(LONG), [other_id]);
+}
+
+#[test]
 fn inboxes_move_between_sets_while_threads_send() {
     const MESSAGES: u32 = 20_000;
     let (actors, _scheduler, _private) = alone();
