@@ -3,6 +3,7 @@
 use horus_testing as _;
 
 mod executors;
+mod forked;
 mod private;
 
 use std::collections::HashMap;
@@ -13,6 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use executors::{LONG, until};
+use forked::fork;
 use horus_core::actor::{
     Actor, Actors, Address, AskError, Context, Down, Inbox, InboxSet, Mailbox, RecvTimeoutError,
     Reply, SpawnError, TryRecvError, TrySendError,
@@ -316,6 +318,31 @@ fn a_set_returns_an_inbox_until_its_mail_was_received() {
 }
 
 #[test]
+fn a_set_names_an_inbox_whose_mail_came_before_another_was_removed() {
+    let (actors, _scheduler, _private) = alone();
+    let mut set = InboxSet::new();
+    let (_first, inbox) = open::<u32>(&actors, 16);
+    let (address, other) = open::<u32>(&actors, 16);
+    let (id, other_id) = (set.add(inbox), set.add(other));
+    assert_eq!(set.wait(NONE), [], "both sleep now");
+    address.tell(7).unwrap();
+    assert!(set.remove(id).is_some());
+    assert_eq!(set.wait(LONG), [other_id]);
+    let other = set.get_mut(other_id).unwrap();
+    assert_eq!(
+        (other.try_recv(), other.try_recv()),
+        (Ok(7), Err(TryRecvError::Empty))
+    );
+    // It is named once, though the last wait has named it, too.
+    let (_third, inbox) = open::<u32>(&actors, 16);
+    let id = set.add(inbox);
+    set.get_mut(id).unwrap().try_recv().unwrap_err();
+    address.tell(8).unwrap();
+    assert!(set.remove(id).is_some());
+    assert_eq!(set.wait(LONG), [other_id]);
+}
+
+#[test]
 fn inboxes_move_between_sets_while_threads_send() {
     const MESSAGES: u32 = 20_000;
     let (actors, _scheduler, _private) = alone();
@@ -380,4 +407,50 @@ fn a_task_that_waits_is_woken_once() {
     drop(address);
     let over = Poll::Ready(Err(TryRecvError::Disconnected));
     assert_eq!(inbox.poll_recv(&mut context), over);
+}
+
+#[test]
+fn a_task_does_not_wait_for_an_inbox_of_a_set() {
+    let (actors, _scheduler, _private) = alone();
+    let mut set = InboxSet::new();
+    let (_first, inbox) = open::<u32>(&actors, 16);
+    let (address, other) = open::<u32>(&actors, 16);
+    let (id, other_id) = (set.add(inbox), set.add(other));
+    assert_eq!(set.wait(NONE), [], "both sleep now");
+    address.tell(7).unwrap();
+    let mut context = TaskContext::from_waker(Waker::noop());
+    let inbox = set.get_mut(id).unwrap();
+    assert_eq!(inbox.poll_recv(&mut context), Poll::Pending);
+    assert_eq!(set.wait(LONG), [other_id]);
+    let other = set.get_mut(other_id).unwrap();
+    assert_eq!(other.poll_recv(&mut context), Poll::Ready(Ok(7)));
+}
+
+/// A message is received by the process that opened the inbox alone.
+#[test]
+fn a_forked_child_receives_no_mail() {
+    let (actors, _scheduler, _private) = alone();
+    let (address, mut inbox) = open(&actors, 16);
+    let (other, mut drained) = open(&actors, 16);
+    let (third, added) = open::<u32>(&actors, 16);
+    let mut set = InboxSet::new();
+    let id = set.add(added);
+    address.tell_all(0..3).unwrap();
+    other.tell_all(0..3).unwrap();
+    third.tell(7).unwrap();
+    assert_eq!(set.wait(LONG), [id], "a message is taken");
+    assert!(fork(|| {
+        let mut context = TaskContext::from_waker(Waker::noop());
+        let gone = Poll::Ready(Err(TryRecvError::Disconnected));
+        inbox.try_recv() == Err(TryRecvError::Disconnected)
+            && inbox.recv(LONG) == Err(RecvTimeoutError::Disconnected)
+            && inbox.poll_recv(&mut context) == gone
+            && drained.drain(9, drop) == 0
+            && set.wait(LONG) == [id]
+            && set.get_mut(id).unwrap().try_recv() == Err(TryRecvError::Disconnected)
+            && set.remove(id).is_some()
+    }));
+    assert_eq!(drained.drain(9, drop), 3);
+    assert_eq!(set.get_mut(id).unwrap().try_recv(), Ok(7));
+    (0..3).for_each(|number| assert_eq!(inbox.try_recv(), Ok(number)));
 }

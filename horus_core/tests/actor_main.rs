@@ -12,7 +12,7 @@ use executors::{LONG, Recorded};
 use horus_core::actor::{Actor, Actors, Address, AskError, Context, Reply};
 use horus_core::message::{EmergencyStop, NodeEvent};
 use horus_core::scheduler::{
-    self, Class, FailurePolicy, Hertz, NodeResult, Report, Scheduler, emergency_stop,
+    self, Class, FailurePolicy, Hertz, NodeResult, Reason, Report, Scheduler, emergency_stop,
 };
 use private::Private;
 
@@ -193,6 +193,32 @@ fn simulated_actors_do_the_same_in_every_run() {
         }
         assert_eq!(found, wanted, "{names:?}, {threads} threads");
     }
+}
+
+struct Stops(scheduler::Handle, Arc<Mutex<u64>>);
+
+impl Actor for Stops {
+    type Message = ();
+
+    fn handle(&mut self, (): (), _: &mut Context<'_, Self>) -> NodeResult {
+        *self.1.lock().unwrap() += 1;
+        self.0.stop();
+        Ok(())
+    }
+}
+
+#[test]
+fn an_actor_stops_a_simulated_run_by_a_handle() {
+    let (mut scheduler, _private) = Private::alone();
+    let actors = scheduler.actors("fleet").build().unwrap();
+    let count = Arc::default();
+    let stops = actors.spawn(Stops(scheduler.handle(), Arc::clone(&count)));
+    let stops = stops.unwrap();
+    let tick = move |_: &mut scheduler::Context<'_>| -> NodeResult { Ok(stops.tell(())?) };
+    scheduler.node("source").rate(100.hz()).build(tick).unwrap();
+    let report = scheduler.simulate(Duration::from_secs(1), 7, 0);
+    assert!(matches!(report.reason, Reason::Asked));
+    assert_eq!(*count.lock().unwrap(), 1);
 }
 
 /// Without threads, the thread that runs the scheduler runs the actors, also between the ticks of

@@ -423,6 +423,49 @@ def test_an_exception_that_ends_the_program_ends_the_run(directory, end):
         scheduler.run_for(PATIENCE)
 
 
+@pytest.mark.parametrize("end", [KeyboardInterrupt, SystemExit])
+def test_an_exception_that_ends_the_program_ends_a_simulation(directory, end):
+    scheduler, count = horus.Scheduler("robot"), 0
+
+    def ends(message, context):
+        nonlocal count
+        count += 1
+        raise end
+
+    address = scheduler.actors("fleet").spawn(ends)
+
+    class Source(horus.Node):
+        rate = 100.0
+
+        def tick(self, context):
+            address.tell(1)
+
+    scheduler.add(Source())
+    with pytest.raises(end):
+        scheduler.simulate(1.0)
+    assert count == 1
+
+
+def test_a_group_without_threads_needs_a_scheduler_that_is_run(directory):
+    with pytest.raises(ValueError, match="threads=0"):
+        horus.Actors(threads=0)
+    seen = []
+
+    def spawn(scheduler):
+        address = scheduler.actors("fleet", threads=0).spawn(lambda message, _: seen.append(message))
+        address.tell(len(seen))
+
+    for run in ("run_for", "simulate"):
+        scheduler = horus.Scheduler(run)
+        spawn(scheduler)
+        getattr(scheduler, run)(0.1)
+    scheduler = horus.Scheduler("ticks")
+    spawn(scheduler)
+    with scheduler:
+        scheduler.tick_once()
+    assert seen == [0, 1, 2]
+
+
 def test_a_handler_is_swapped_at_its_place_among_the_messages(actors):
     seen = []
 

@@ -1,6 +1,7 @@
 """Inboxes: threads and tasks that receive messages, and sets of many inboxes."""
 
 import asyncio
+import sys
 import threading
 import time
 
@@ -217,6 +218,50 @@ def test_a_set_returns_an_inbox_until_its_mail_was_received(actors):
     address.tell("e")
     (ready,) = waiting.wait(timeout=PATIENCE)
     assert ready.recv() == "e"
+
+
+def test_a_closed_inbox_leaves_its_set(actors):
+    one, two, three = (actors.inbox() for _ in range(3))
+    before, waiting = sys.getrefcount(one), horus.InboxSet()
+    for inbox in (one, two, three):
+        waiting.add(inbox)
+    del inbox
+    one.tell("a")
+    assert waiting.wait() == [one]
+    one.close()
+    assert one.closed and one.disconnected
+    with pytest.raises(horus.DisconnectedError):
+        one.tell("b")
+    assert len(waiting) == 2 and waiting.wait(timeout=0.001) == []
+    assert sys.getrefcount(one) == before
+    # While a thread waits for the set.
+    ready = []
+    thread = threading.Thread(target=lambda: ready.extend(waiting.wait(timeout=PATIENCE)))
+    thread.start()
+    time.sleep(0.01)
+    two.close()
+    end = time.monotonic() + PATIENCE
+    while not two.disconnected:
+        assert time.monotonic() < end, "it was not dropped"
+        time.sleep(0.001)
+    three.tell("c")
+    thread.join(PATIENCE)
+    assert ready == [three] and len(waiting) == 1
+
+
+def test_a_handler_does_not_wait_for_a_set(actors):
+    inbox, waiting = actors.inbox(), horus.InboxSet()
+    waiting.add(inbox)
+
+    def waits(message, context):
+        assert waiting.wait(timeout=0) == []
+        for timeout in (None, PATIENCE):
+            with pytest.raises(horus.InHandlerError):
+                waiting.wait(timeout)
+        inbox.tell("a")
+        return waiting.wait() == [inbox]
+
+    assert actors.spawn(waits).ask("x", timeout=PATIENCE)
 
 
 def test_the_inboxes_of_a_dropped_set_stay(directory):

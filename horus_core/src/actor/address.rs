@@ -7,7 +7,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use horus_shm::WaitPolicy;
-use horus_shm::internals::heap::{self, AnswerError, ControlHandle, Refusal, Reply, WaitRefusal};
+use horus_shm::internals::heap::{
+    self, AnswerError, ControlHandle, Refusal, Reply, Sent, WaitRefusal,
+};
 
 use crate::actor::behaviour::Actor;
 use crate::actor::error::{
@@ -38,6 +40,15 @@ impl<M: Send + 'static> Address<M> {
     #[inline]
     pub fn tell(&self, message: M) -> Result<(), TrySendError<M>> {
         self.0.send(message).map(drop).map_err(refused)
+    }
+
+    /// Sends `message`, as [`Self::tell`] does. Returns true if it has replaced an older one, which
+    /// was dropped. For other languages.
+    #[doc(hidden)]
+    #[inline]
+    pub fn tell_replacing(&self, message: M) -> Result<bool, TrySendError<M>> {
+        let sent = self.0.send(message).map_err(refused)?;
+        Ok(sent == Sent::Replaced)
     }
 
     /// Sends `message`, and waits up to `timeout` for room in the mailbox.

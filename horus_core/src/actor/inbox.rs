@@ -211,17 +211,19 @@ impl<M: Send + 'static> Inbox<M> {
     }
 
     /// Receives the oldest message, as a task: the waker is called after [`Poll::Pending`], once a
-    /// message may have come.
+    /// message may have come. It is not called in an [`InboxSet`](crate::actor::InboxSet), where the
+    /// set waits.
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Result<M, TryRecvError>> {
         loop {
             match self.try_recv() {
                 Err(TryRecvError::Empty) => {}
                 received => {
-                    self.queue.withdraw();
+                    self.withdraw();
                     return Poll::Ready(received);
                 }
             }
-            if self.queue.register(context.waker()) {
+            // WHY: the queue of a set may have the tasks of others, which are not taken here.
+            if self.is_in_set || self.queue.register(context.waker()) {
                 return Poll::Pending;
             }
         }
@@ -229,7 +231,7 @@ impl<M: Send + 'static> Inbox<M> {
 
     /// Withdraws the waker of [`Self::poll_recv`].
     pub fn stop_polling(&mut self) {
-        self.queue.withdraw();
+        self.withdraw();
     }
 
     /// Returns true if all messages were received, and there will be none any more.
@@ -249,13 +251,17 @@ impl<M: Send + 'static> Inbox<M> {
     }
 
     fn pop_taken(&mut self) -> Option<M> {
-        self.taken.as_mut()?.messages.pop_front()
+        let taken = self.taken.as_mut();
+        taken
+            .filter(|_| !self.handle.is_foreign())?
+            .messages
+            .pop_front()
     }
 
     /// Takes the task of this inbox out of its queue, if it is there.
     fn look(&mut self) {
         // WHY: the task of another inbox could come out of the queue of a set.
-        if !self.is_in_set && self.task.is_none() {
+        if !self.is_in_set && self.task.is_none() && !self.handle.is_foreign() {
             let Self { queue, task, .. } = self;
             queue.take(|found| *task = Some(found));
         }
@@ -263,6 +269,9 @@ impl<M: Send + 'static> Inbox<M> {
 
     /// Runs the inbox until a message is taken, or it sleeps or has ended. Takes at most `max`.
     fn fill(&mut self, max: u32) {
+        if self.handle.is_foreign() {
+            return;
+        }
         while let Some(task) = self.task.take() {
             self.run(task, max);
             if self.has_taken() {
@@ -294,7 +303,7 @@ impl<M: Send + 'static> Inbox<M> {
     /// WHY woken: the cell learns of the queue with its next event. The wake is one, so the inbox
     /// does not sleep before.
     pub(super) fn move_to(&mut self, queue: Arc<PullQueue<Task>>, is_of_set: bool) {
-        self.queue.withdraw();
+        self.withdraw();
         if let Some(taken) = &mut self.taken {
             taken.queue = Arc::clone(&queue);
             taken.is_known = false;
@@ -306,9 +315,15 @@ impl<M: Send + 'static> Inbox<M> {
 
 impl<M> Inbox<M> {
     fn has_taken(&self) -> bool {
-        self.taken
-            .as_ref()
-            .is_some_and(|taken| !taken.messages.is_empty())
+        let taken = self.taken.as_ref();
+        taken.is_some_and(|taken| !taken.messages.is_empty()) && !self.handle.is_foreign()
+    }
+
+    /// Withdraws a waker. WHY not in a forked child: a thread of its parent may have held the lock.
+    fn withdraw(&self) {
+        if !self.handle.is_foreign() {
+            self.queue.withdraw();
+        }
     }
 
     /// Wakes the inbox, so that its task comes into the queue, unless it is awake. Returns false if
@@ -332,11 +347,13 @@ impl<M> Inbox<M> {
 
 impl<M> Drop for Inbox<M> {
     fn drop(&mut self) {
-        self.queue.withdraw();
+        // WHY: in a forked child, a thread of its parent may have held a lock.
+        if self.handle.is_foreign() {
+            return;
+        }
+        self.withdraw();
         let left = self.taken.as_ref().map_or(0, |taken| taken.messages.len());
-        // WHY not in a forked child: a thread of its parent may have held the lock.
-        let is_foreign = !self.is_ended && self.handle.is_disconnected();
-        if left > 0 && !is_foreign {
+        if left > 0 {
             self.group.count_undelivered(left as u64);
         }
         if self.task.is_none() && !self.is_in_set && self.wake() {

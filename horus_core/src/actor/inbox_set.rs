@@ -1,6 +1,6 @@
 //! A set of inboxes, of which one thread waits for those that have mail.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +46,8 @@ use crate::actor::watch::ActorId;
 pub struct InboxSet<M> {
     queue: Arc<PullQueue<Task>>,
     inboxes: HashMap<usize, Inbox<M>>,
-    /// The inboxes that the last wait returned: they may still have mail.
+    /// The inboxes that the next wait looks at first: the last one returned them, or they were
+    /// given their tasks since. They may have mail.
     returned: Vec<ActorId>,
 }
 
@@ -88,7 +89,11 @@ impl<M: Send + 'static> InboxSet<M> {
         let is_awake = self.inboxes.get(&id.0)?.wake();
         let has_task = |set: &Self| set.inboxes[&id.0].task.is_some();
         while is_awake && !has_task(self) {
-            self.await_tasks(WaitPolicy::endless());
+            let woken = self.await_tasks(WaitPolicy::endless());
+            // WHY: an inbox that has its task is not pushed again, so the next wait looks at it.
+            let known: HashSet<_> = self.returned.iter().copied().collect();
+            let new = woken.into_iter().filter(|id| !known.contains(id));
+            self.returned.extend(new);
         }
         let mut inbox = self.inboxes.remove(&id.0)?;
         self.returned.retain(|returned| *returned != id);

@@ -76,7 +76,7 @@ pub(crate) fn leave() -> Option<Worker<Task>> {
 }
 
 /// Returns true if the calling thread runs actors: it must not wait for another one.
-pub(crate) fn is_worker() -> bool {
+pub fn is_worker() -> bool {
     let is_marked = IN_HANDLER.try_with(Cell::get).unwrap_or(false);
     is_marked
         || LOCAL

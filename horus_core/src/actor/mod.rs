@@ -108,6 +108,8 @@ pub use horus_shm::internals::heap::Reply;
 pub use idle::Idle;
 pub use inbox::Inbox;
 pub use inbox_set::InboxSet;
+#[doc(hidden)]
+pub use local::is_worker;
 pub use mailbox::Mailbox;
 pub use timer::Timer;
 pub use watch::{ActorId, Down, DownReason};

@@ -360,7 +360,7 @@ impl Scheduler {
             self.shared.stop_after([&node.runner], after);
         }
         if !self.shared.is_stopping() {
-            let after = simulated::run(&mut nodes, nanos(time), epoch_ns);
+            let after = simulated::run(&mut nodes, nanos(time), epoch_ns, &self.shared);
             self.shared
                 .stop_after(nodes.iter().map(|node| &node.runner), after);
         }

@@ -184,7 +184,8 @@ class InboxSet:
         """Waits until an inbox has mail, and returns all that have; none after the timeout.
 
         An inbox whose mail was not received is returned again by the next call. One that will get
-        no mail any more is returned once.
+        no mail any more is returned once. Raises `InHandlerError` in a handler if none has mail,
+        unless the timeout is 0.
         """
     def __len__(self) -> int: ...
 

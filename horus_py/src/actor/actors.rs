@@ -152,6 +152,10 @@ impl PyActors {
         threads: usize,
         mailbox: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
+        if threads == 0 {
+            let text = "threads=0: give at least 1, or use the actors of a Scheduler that you run";
+            return Err(PyValueError::new_err(text));
+        }
         let mailbox = mailbox_or_default(mailbox)?;
         let scheduler = PyScheduler::new(py, Some(name.to_owned()), None, None, None, false, None)?;
         let scheduler = Bound::new(py, scheduler)?;

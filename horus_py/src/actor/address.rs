@@ -17,7 +17,7 @@ use crate::actor::error::{
 };
 use crate::actor::mail::Mail;
 use crate::actor::question::PyQuestion;
-use crate::call::{Arguments, add_method, guard};
+use crate::call::{Arguments, add_method, guard, release_deferred};
 use crate::scheduler::handle::PySwap;
 use crate::wait::timeout::WaitPolicy;
 
@@ -205,8 +205,10 @@ unsafe extern "C" fn tell(
         let timeout = arguments
             .get(1, "timeout")?
             .filter(|timeout| !timeout.is_none());
-        match (this.get().address.tell(message), timeout) {
-            (Ok(()), _) => {}
+        match (this.get().address.tell_replacing(message), timeout) {
+            (Ok(false), _) => {}
+            // WHY: PyO3 has deferred the release of the message that was replaced.
+            (Ok(true), _) => release_deferred(),
             (Err(TrySendError::Full(message)), Some(timeout)) => {
                 let wait_policy = WaitPolicy::from_timeout(&timeout)?;
                 this.get().tell_timeout(py, message, wait_policy)?;

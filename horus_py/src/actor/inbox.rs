@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use horus_core::actor::{ActorId, Inbox, InboxSet, RecvTimeoutError, TryRecvError};
+use horus_core::actor::{ActorId, Inbox, RecvTimeoutError, TryRecvError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::actor::address::PyAddress;
 use crate::actor::error::from_recv_error;
+use crate::actor::inbox_set::SharedSet;
 use crate::actor::mail::Mail;
 use crate::error::Error;
 use crate::topic::endpoint::End;
@@ -19,7 +20,7 @@ use crate::wait::wakeups::Wakeups;
 #[derive(Debug)]
 pub(crate) enum Held {
     Alone(Inbox<Mail>),
-    InSet(Arc<End<InboxSet<Mail>>>, ActorId),
+    InSet(Arc<SharedSet>, ActorId),
     /// Between the two.
     Moving,
 }
@@ -48,7 +49,7 @@ impl PyInbox {
         match entered.get() {
             Held::Alone(inbox) => Ok(act(inbox)),
             Held::InSet(set, id) => {
-                let mut set = set.enter(py)?;
+                let mut set = set.end.enter(py)?;
                 let inbox = set.get().get_mut(*id);
                 inbox.map(act).ok_or_else(in_set_error)
             }
@@ -164,8 +165,13 @@ impl PyInbox {
     }
 
     /// Drops the inbox with its mail: senders get `DisconnectedError`. A thread that waits gets
-    /// `ClosedError` within 50 ms.
+    /// `ClosedError` within 50 ms. One that waits for a set takes the inbox out of it by then.
     fn close(&self, py: Python<'_>) {
+        if let Ok(mut entered) = self.end.enter(py)
+            && let Held::InSet(set, id) = entered.get()
+        {
+            set.close(py, *id);
+        }
         self.end.close(py);
     }
 

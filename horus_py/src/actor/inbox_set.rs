@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use horus_core::actor::{ActorId, InboxSet};
+use horus_core::actor::{ActorId, InboxSet, RecvTimeoutError, is_worker};
 use pyo3::prelude::*;
 
+use crate::actor::error::from_recv_error;
 use crate::actor::inbox::{Held, PyInbox};
 use crate::actor::mail::Mail;
 use crate::error::Error;
-use crate::topic::endpoint::End;
+use crate::topic::endpoint::{End, Entered};
 use crate::wait::timeout::WaitPolicy;
 
 /// A set of any number of inboxes, for one thread that waits for all of them. The inboxes that have
@@ -19,14 +20,65 @@ use crate::wait::timeout::WaitPolicy;
 #[derive(Debug)]
 pub(crate) struct PyInboxSet {
     /// WHY shared: the inboxes need it, and objects of Python that keep each other would leak.
-    set: Arc<End<InboxSet<Mail>>>,
+    set: Arc<SharedSet>,
     inboxes: Mutex<HashMap<ActorId, Py<PyInbox>>>,
 }
 
 impl PyInboxSet {
     fn inboxes(&self) -> MutexGuard<'_, HashMap<ActorId, Py<PyInbox>>> {
-        self.inboxes.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inboxes)
     }
+
+    /// Takes the set for the calling thread, without the inboxes that were closed.
+    fn enter(&self, py: Python<'_>) -> PyResult<Entered<'_, InboxSet<Mail>>> {
+        let mut entered = self.set.end.enter(py)?;
+        self.set.drop_closed(entered.get());
+        self.forget_closed();
+        Ok(entered)
+    }
+
+    /// Drops the objects of the inboxes that were closed and are not in the set any more.
+    fn forget_closed(&self) {
+        let dropped = mem::take(&mut *lock(&self.set.dropped));
+        // WHY the lock is released first: the drop may run Python code.
+        let take = |id| self.inboxes().remove(id);
+        let kept: Vec<_> = dropped.iter().filter_map(take).collect();
+        drop(kept);
+    }
+}
+
+/// A set, as its inboxes see it.
+#[derive(Debug)]
+pub(crate) struct SharedSet {
+    pub(crate) end: End<InboxSet<Mail>>,
+    /// The inboxes that were closed and are still in the set.
+    closed: Mutex<Vec<ActorId>>,
+    /// The inboxes that were closed and whose objects the set still has.
+    dropped: Mutex<Vec<ActorId>>,
+}
+
+impl SharedSet {
+    /// Drops an inbox that is closed: at once, or as soon as the thread that waits notices.
+    pub(crate) fn close(&self, py: Python<'_>, id: ActorId) {
+        lock(&self.closed).push(id);
+        // WHY ignored: another thread uses the set and drops the inbox, or the set has gone.
+        if let Ok(mut entered) = self.end.enter(py) {
+            self.drop_closed(entered.get());
+        }
+    }
+
+    /// Drops the inboxes that were closed. Needs no GIL.
+    fn drop_closed(&self, set: &mut InboxSet<Mail>) {
+        let mut closed = mem::take(&mut *lock(&self.closed));
+        for id in &closed {
+            drop(set.remove(*id));
+        }
+        lock(&self.dropped).append(&mut closed);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[pymethods]
@@ -34,14 +86,18 @@ impl PyInboxSet {
     #[new]
     fn new() -> Self {
         Self {
-            set: Arc::new(End::new("the inbox set", InboxSet::new())),
+            set: Arc::new(SharedSet {
+                end: End::new("the inbox set", InboxSet::new()),
+                closed: Mutex::default(),
+                dropped: Mutex::default(),
+            }),
             inboxes: Mutex::default(),
         }
     }
 
     /// Adds an inbox, with the mail that it has.
     fn add(&self, py: Python<'_>, inbox: &Bound<'_, PyInbox>) -> PyResult<()> {
-        let mut set = self.set.enter(py)?;
+        let mut set = self.enter(py)?;
         let mut entered = inbox.get().end.enter(py)?;
         let held = entered.get();
         match mem::replace(held, Held::Moving) {
@@ -60,7 +116,7 @@ impl PyInboxSet {
 
     /// Takes an inbox out of the set, with the mail that it has. Returns false if it is not in it.
     fn remove(&self, py: Python<'_>, inbox: &Bound<'_, PyInbox>) -> PyResult<bool> {
-        let mut set = self.set.enter(py)?;
+        let mut set = self.enter(py)?;
         let mut entered = inbox.get().end.enter(py)?;
         let held = entered.get();
         let id = match held {
@@ -77,12 +133,13 @@ impl PyInboxSet {
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.set.enter(py)?.get().len())
+        Ok(self.enter(py)?.get().len())
     }
 
     /// Waits at most `timeout` seconds until an inbox has mail, and returns all that have: none if
     /// the time is over. An inbox whose mail was not received is returned again by the next call;
-    /// one that will get no mail any more is returned once.
+    /// one that will get no mail any more is returned once. Raises `InHandlerError` in a handler if
+    /// none has mail, unless `timeout` is 0.
     #[pyo3(signature = (timeout = None))]
     fn wait(
         &self,
@@ -90,10 +147,21 @@ impl PyInboxSet {
         timeout: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Vec<Py<PyInbox>>> {
         let wait_policy = timeout.map_or(Ok(WaitPolicy::unlimited()), WaitPolicy::from_timeout)?;
-        let mut entered = self.set.enter(py)?;
+        let must_not_wait = is_worker() && !wait_policy.is_over();
+        let mut entered = self.enter(py)?;
         let set = entered.get();
-        let wait = |slice| Some(set.wait(slice)).filter(|ready| !ready.is_empty());
-        let ready = wait_policy.wait(py, wait, || self.set.expect_open())?;
+        let wait = |slice| {
+            self.set.drop_closed(set);
+            Some(set.wait(slice)).filter(|ready| !ready.is_empty())
+        };
+        let ready = wait_policy.wait(py, wait, || {
+            self.forget_closed();
+            // WHY: the set does not wait there, so this would go on at once.
+            if must_not_wait {
+                return Err(from_recv_error(RecvTimeoutError::InHandler));
+            }
+            self.set.end.expect_open()
+        })?;
         let inboxes = self.inboxes();
         let ready = ready.unwrap_or_default();
         let found = ready.iter().filter_map(|id| inboxes.get(id));

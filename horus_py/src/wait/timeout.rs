@@ -33,6 +33,11 @@ impl WaitPolicy {
         Self { end: None }
     }
 
+    /// Returns true if the time is over.
+    pub(crate) fn is_over(self) -> bool {
+        self.end.is_some_and(|end| end <= Instant::now())
+    }
+
     /// Calls `wait` without the GIL, for a slice of the time after the other, until it returns a
     /// result or the time is over; then returns `None`. Between two slices it handles signals and
     /// calls `check`, whose errors end the wait.

@@ -519,6 +519,12 @@ impl<G: Group> ControlHandle<G> {
         unsafe { push(self.0, control, tag) }
     }
 
+    /// Returns true if the actor belongs to a parent process.
+    #[must_use]
+    pub fn is_foreign(&self) -> bool {
+        self.0.is_foreign()
+    }
+
     /// Returns a number that no other actor has while this handle exists.
     #[must_use]
     pub fn id(&self) -> usize {

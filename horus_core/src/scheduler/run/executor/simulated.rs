@@ -11,6 +11,7 @@ use crate::message::simulate_time;
 use crate::scheduler::api::policy::nanos;
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::timeline::Timeline;
+use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 use crate::topic::WaitSet;
 
@@ -114,11 +115,16 @@ impl SimulatedNode {
 
 /// Moves the clock from one due time to the next until `end_ns`. At each due time it runs, in the
 /// order of `nodes`, all nodes that are due or have messages, and repeats that until no node has
-/// messages.
-pub(crate) fn run(nodes: &mut [SimulatedNode], end_ns: u64, epoch_ns: u64) -> AfterTurn {
+/// messages. Ends earlier if a node or a handle stops the run.
+pub(crate) fn run(
+    nodes: &mut [SimulatedNode],
+    end_ns: u64,
+    epoch_ns: u64,
+    shared: &RunState,
+) -> AfterTurn {
     let mut clock = Clock::simulated(0);
     let mut after = AfterTurn::Continue;
-    while after == AfterTurn::Continue {
+    while after == AfterTurn::Continue && !shared.is_stopping() {
         let due = nodes
             .iter()
             .filter_map(|node| node.next_due_ns(clock.now_ns()));
