@@ -254,8 +254,8 @@ fn batches_end_with_the_mail_and_with_the_activation() {
     assert_eq!(notes.lock().unwrap().concat(), [7, 0]);
 }
 
-/// What was put aside before a swap is handled by the old actor, and a batch that fails brings it
-/// back, also if it has all messages of the trial.
+/// The old actor handles its batch before a swap, and a batch that fails brings it back, also if
+/// that has all messages of the trial.
 #[test]
 fn a_batch_is_handled_before_a_swap() {
     let (mut scheduler, _private) = Private::alone();

@@ -264,17 +264,23 @@ fn a_group_without_threads_runs_on_the_main_thread() {
 fn a_program_with_a_loop_of_its_own_runs_actors() {
     let (mut scheduler, _private) = Private::alone();
     let actors = scheduler.actors("fleet").threads(0).build().unwrap();
-    let agents = agents(&actors, &["a"], &Log::default());
+    let agent = Agent {
+        name: "a",
+        log: Log::default(),
+        next: None,
+        fails_at: u64::MAX,
+    };
+    let agent = actors.spawn(agent).unwrap();
     let mut running = scheduler.start().unwrap();
     for _ in 0..10 {
-        let mut answer = agents[0].1.ask(Passed::Ask).unwrap();
+        let mut answer = agent.ask(Passed::Ask).unwrap();
         assert_eq!(answer.try_take(), None);
         assert!(running.tick_once().unwrap());
         assert!(matches!(answer.try_take(), Some(Ok(1..))));
     }
     let handle = running.handle();
     handle.pause("fleet").unwrap();
-    let mut answer = agents[0].1.ask(Passed::Ask).unwrap();
+    let mut answer = agent.ask(Passed::Ask).unwrap();
     running.tick_once().unwrap();
     assert_eq!(answer.try_take(), None, "mail waits");
     handle.resume("fleet").unwrap();

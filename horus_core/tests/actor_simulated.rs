@@ -58,8 +58,7 @@ fn simulate_paused(pause_ms: u64, resume_ms: u64) -> u64 {
     let pacer = scheduler.node("pacer").rate(1000.hz());
     pacer.build(node).unwrap();
     let _ = scheduler.simulate(Duration::from_millis(100), 7, 0);
-    let ticks = *ticks.lock().unwrap();
-    ticks
+    *ticks.lock().unwrap()
 }
 
 #[test]

@@ -5,15 +5,6 @@ use std::any::Any;
 use horus_shm::internals::heap::ControlHandle;
 
 use crate::actor::group::{ActorGroup, Control};
-use crate::actor::watch::Down;
-
-/// The end of a child, as its parent learns it.
-#[derive(Debug)]
-pub(crate) struct ChildEnd {
-    /// The number of the child. WHY not its identity: a later child may have the same.
-    pub(super) number: u64,
-    pub(super) down: Down,
-}
 
 /// A child of an actor.
 pub(super) struct Child {

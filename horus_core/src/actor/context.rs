@@ -8,10 +8,10 @@ use horus_shm::internals::heap::{ControlHandle, Turn};
 
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
-use crate::actor::children::{Child, ChildEnd};
+use crate::actor::children::Child;
 use crate::actor::group::{ActorGroup, Control};
 use crate::actor::timer::{Alarm, Timer, TimerMessage};
-use crate::actor::watch::{Down, Watch};
+use crate::actor::watch::{ChildEnd, Down, Watch};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::nanos;
 

@@ -11,7 +11,6 @@ use horus_shm::internals::heap::{
 };
 use horus_shm::internals::sync::Word;
 
-use crate::actor::children::ChildEnd;
 use crate::actor::idle::Idle;
 use crate::actor::local;
 use crate::actor::mailbox::Mailbox;
@@ -22,7 +21,7 @@ use crate::actor::swap::SwapRequest;
 use crate::actor::timer::{Alarm, TimerMessage};
 use crate::actor::timers::Timers;
 use crate::actor::waiting::Waiting;
-use crate::actor::watch::{Down, Watch};
+use crate::actor::watch::{ChildEnd, Down, Watch};
 use crate::actor::worker_context::WorkerContext;
 use crate::message::NodeEvent;
 use crate::scheduler::api::metrics::{Health, LiveMetrics};

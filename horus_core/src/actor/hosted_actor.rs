@@ -4,13 +4,13 @@ use horus_shm::internals::heap::{Behaviour, ControlHandle, End, Event, Flow, Pan
 
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
-use crate::actor::children::{Child, ChildEnd, Children};
+use crate::actor::children::{Child, Children};
 use crate::actor::context::{Belongings, Context};
 use crate::actor::group::{ActorGroup, Control};
 use crate::actor::safe_slot::SafeSlot;
 use crate::actor::stash::Stash;
 use crate::actor::swap::{SwapRequest, Trial};
-use crate::actor::watch::{DownReason, Watch};
+use crate::actor::watch::{ChildEnd, DownReason, Watch};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::node::{NodeError, NodeResult};
 use crate::scheduler::api::policy::{FailureHistory, FailurePolicy, Remedy};

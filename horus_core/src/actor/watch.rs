@@ -45,6 +45,14 @@ impl Down {
     }
 }
 
+/// The end of a child, as its parent learns it.
+#[derive(Debug)]
+pub(crate) struct ChildEnd {
+    /// The number of the child. WHY not its identity: a later child may have the same.
+    pub(super) number: u64,
+    pub(super) down: Down,
+}
+
 impl fmt::Display for DownReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
