@@ -211,8 +211,8 @@ impl<M: Send + 'static> Inbox<M> {
     }
 
     /// Receives the oldest message, as a task: the waker is called after [`Poll::Pending`], once a
-    /// message may have come. In an [`InboxSet`](crate::actor::InboxSet), where the set waits, it is
-    /// not called.
+    /// message may have come. An [`InboxSet`](crate::actor::InboxSet) waits itself: the waker of a
+    /// task for an inbox of it is not called.
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Result<M, TryRecvError>> {
         loop {
             match self.try_recv() {
