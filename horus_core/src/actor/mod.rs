@@ -54,6 +54,10 @@
 //! ([`Context::watch`]), and send messages to itself later ([`Context::tell_after`],
 //! [`Context::tell_every`]).
 //!
+//! If a handler fails, the actor ends, or is made anew if it was spawned by
+//! [`Actors::spawn_with`]. [`Actors::options`] sets another policy, the mailbox, and the safe state
+//! of an emergency stop.
+//!
 //! An actor may spawn children, which end before it ([`Context::spawn`]), and put messages aside
 //! for later ([`Context::stash`]).
 //!
