@@ -22,10 +22,6 @@ const SLAB_BYTES_MIN: usize = 64 << 10;
 /// Size of the largest slabs: a huge page.
 const SLAB_BYTES_MAX: usize = 2 << 20;
 
-/// Size of all slabs of a class from which on the next ones are huge pages. WHY not at once: all of
-/// a huge page is in use from its first block on, which is too much for some thousand blocks.
-const HUGE_PAGES_FROM: usize = 16 << 20;
-
 /// Free blocks of one class. It belongs to one thread, or to the depot.
 pub(super) struct Magazine {
     /// The number of the next magazine of its stack in the depot.
@@ -215,8 +211,6 @@ struct Slabs {
     free_bytes: usize,
     /// The size of the next slab.
     next_bytes: usize,
-    /// The size of all slabs.
-    all_bytes: usize,
 }
 
 // SAFETY: it owns the memory that is free.
@@ -228,7 +222,6 @@ impl Default for Slabs {
             free: ptr::null_mut(),
             free_bytes: 0,
             next_bytes: SLAB_BYTES_MIN,
-            all_bytes: 0,
         }
     }
 }
@@ -283,10 +276,9 @@ impl Slabs {
             (slab.addr() + bytes - 1) as u64 <= ADDRESS_MAX,
             "memory above 2^48 cannot hold messages"
         );
-        if self.all_bytes >= HUGE_PAGES_FROM {
+        if bytes == SLAB_BYTES_MAX {
             advise_huge_pages(slab, bytes);
         }
-        self.all_bytes += bytes;
         self.free = slab;
         self.free_bytes = bytes;
         self.next_bytes = (2 * bytes).min(SLAB_BYTES_MAX);
