@@ -8,12 +8,11 @@
 
 use horus_testing as _;
 
+mod heap;
 mod kernel;
 mod noise;
 mod private;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -26,36 +25,6 @@ use horus_core::scheduler::{
 };
 use noise::result;
 use private::Private;
-
-/// Counts the allocations and deallocations of this thread.
-struct Counting;
-
-thread_local! {
-    static CALLS: Cell<u64> = const { Cell::new(0) };
-}
-
-fn count() {
-    CALLS.set(CALLS.get() + 1);
-}
-
-// SAFETY: every call goes to the system's allocator unchanged; counting allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller guarantees a layout of non-zero size, which `System.alloc` requires.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        count();
-        // SAFETY: the caller guarantees that `block` came from this allocator, which is `System`,
-        // with this layout.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// Returns the page faults of this thread so far.
 fn page_faults() -> u64 {
@@ -99,7 +68,7 @@ impl Work {
                 .store(page_faults(), Ordering::Relaxed);
             self.costs
                 .allocator_calls
-                .store(CALLS.get(), Ordering::Relaxed);
+                .store(heap::allocator_calls(), Ordering::Relaxed);
             if self.is_watched {
                 kernel::watch();
             }
@@ -108,7 +77,8 @@ impl Work {
             if self.is_watched {
                 kernel::look_away();
             }
-            let calls = CALLS.get() - self.costs.allocator_calls.load(Ordering::Relaxed);
+            let calls =
+                heap::allocator_calls() - self.costs.allocator_calls.load(Ordering::Relaxed);
             self.costs.allocator_calls.store(calls, Ordering::Relaxed);
             let faults = page_faults() - self.costs.page_faults.load(Ordering::Relaxed);
             self.costs.page_faults.store(faults, Ordering::Relaxed);

@@ -1,22 +1,25 @@
-//! An allocator that counts the heap bytes that this thread holds, now and at most.
+//! An allocator that counts its calls by this thread, and the heap bytes that the thread holds, now
+//! and at most.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The system's allocator, with a count of the bytes that this thread holds.
+/// The system's allocator, with these counts.
 pub struct Counting;
 
 thread_local! {
     static HELD: Cell<isize> = const { Cell::new(0) };
     static PEAK: Cell<isize> = const { Cell::new(0) };
+    static CALLS: Cell<u64> = const { Cell::new(0) };
 }
 
 fn count(change: isize) {
     let held = HELD.get() + change;
     HELD.set(held);
     PEAK.set(PEAK.get().max(held));
+    CALLS.set(CALLS.get() + 1);
 }
 
 // SAFETY: every call is passed to the system's allocator unchanged; counting allocates nothing.
@@ -51,6 +54,17 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
+
+/// Returns the number of allocations, deallocations and changes of size by this thread so far; a
+/// change of size counts twice.
+pub fn allocator_calls() -> u64 {
+    CALLS.get()
+}
+
+/// Begins the count of [`allocator_calls`] anew.
+pub fn reset_allocator_calls() {
+    CALLS.set(0);
+}
 
 /// Returns the result of `f`, and the most bytes that this thread held at once while it ran, beyond
 /// those that it held before.
