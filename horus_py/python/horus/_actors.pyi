@@ -43,7 +43,8 @@ class InHandlerError(Error):
 class Actors:
     """A group of actors, made by `Scheduler.actors`, or by itself: then it runs at once.
 
-    `mailbox` is the capacity of mailboxes, 1024 by default. A group by itself runs until `close`, the end of its `with` block, or the end of the program.
+    `mailbox` is that of its actors, 1024 messages by default; an inbox has its own. A group by
+    itself runs until `close`, the end of its `with` block, or the end of the program.
     """
 
     def __new__(
@@ -84,7 +85,10 @@ class Actors:
         time. Its mail waits.
         """
     def inbox(self, name: str | None = None, *, mailbox: _Mailbox | None = None) -> Inbox:
-        """Makes an inbox, out of which a thread or task receives. `name` also registers it."""
+        """Makes an inbox, out of which a thread or task receives. `name` also registers it.
+
+        `mailbox` is 1024 messages by default, whatever the mailbox of the group is.
+        """
     def register(self, name: str, address: Address) -> None:
         """Gives an actor or inbox a name, which keeps it alive.
 
@@ -125,7 +129,8 @@ class Address:
     def tell(self, message: Any, timeout: float | None = None) -> None:
         """Sends a message: any object, by reference.
 
-        Never waits, unless `timeout` is given: for so many seconds it waits for room.
+        Never waits, unless `timeout` is given: for so many seconds it waits for room. Raises
+        `FullError` if there is none, and `InHandlerError` if there is none in a handler.
         """
     def tell_all(self, messages: Iterable[Any]) -> None:
         """Sends all messages, with no other one between them, or none. Does not wait."""
@@ -177,7 +182,10 @@ class InboxSet:
 
     def __new__(cls) -> Self: ...
     def add(self, inbox: Inbox) -> None:
-        """Adds an inbox, with the mail that it has. In the set, its `recv` does not wait."""
+        """Adds an inbox, with the mail that it has. Raises `Error` if it is in a set already.
+
+        In the set, call `recv()` or `recv_many()` without a timeout: other calls raise `Error`.
+        """
     def remove(self, inbox: Inbox) -> bool:
         """Takes an inbox out of the set, with its mail; returns False if it is not in it."""
     def wait(self, timeout: float | None = None) -> list[Inbox]:
