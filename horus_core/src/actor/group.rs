@@ -403,10 +403,10 @@ impl ActorGroup {
 
     /// Counts messages that worker `index` has handled. Only that worker calls this.
     #[inline]
-    pub(crate) fn count_handled(&self, index: usize, messages: u32) {
+    pub(crate) fn count_handled(&self, index: usize, messages: u64) {
         let counter = &self.words[index].handled;
         // Relaxed: a counter that one thread writes.
-        counter.set(counter.get().wrapping_add(u64::from(messages)));
+        counter.set(counter.get().wrapping_add(messages));
     }
 
     /// Notes that worker `index` begins to run an actor. Only that worker calls this.

@@ -31,7 +31,7 @@ struct Linger {
     /// The end of the present wait; 0 if there is none.
     end_ns: u64,
     /// Number of messages that were handled before the present wait.
-    handled: u32,
+    handled: u64,
     /// Number of occasions that are left out from now on.
     skipped: u32,
     /// The value of `skipped` after the last wait in vain.
@@ -44,10 +44,15 @@ pub(crate) struct WorkerContext {
     pub(crate) clock: Clock,
     begin_ns: u64,
     last_ns: u64,
-    /// Number of messages in this activation.
-    handled: u32,
-    /// Number of messages until the clock is read.
-    until_clock: u32,
+    /// Number of messages so far.
+    ///
+    /// WHY one counter for all that is counted: two that are changed together are one load, which
+    /// has to wait for the last store to either of them.
+    handled: u64,
+    /// The value of `handled` at the begin of the activation.
+    handled_before: u64,
+    /// The value of `handled` at which the clock is read next.
+    clock_at: u64,
     stride: u32,
     linger: Linger,
     /// True if the address of an actor was given out in its `init`.
@@ -73,7 +78,8 @@ impl WorkerContext {
             begin_ns: 0,
             last_ns: 0,
             handled: 0,
-            until_clock: 1,
+            handled_before: 0,
+            clock_at: 1,
             stride: 1,
             linger: Linger::default(),
             has_given_address: false,
@@ -97,7 +103,7 @@ impl WorkerContext {
     #[inline]
     pub(crate) const fn begin(&mut self, now_ns: u64) {
         self.begin_ns = now_ns;
-        self.handled = 0;
+        self.handled_before = self.handled;
         self.linger.end_ns = 0;
         if now_ns > self.last_ns {
             self.last_ns = now_ns;
@@ -107,7 +113,7 @@ impl WorkerContext {
     /// Lets the clock be read after the next message.
     #[inline]
     pub(crate) const fn read_soon(&mut self) {
-        self.until_clock = 1;
+        self.clock_at = self.handled + 1;
         self.stride = 1;
     }
 
@@ -117,8 +123,7 @@ impl WorkerContext {
     #[inline]
     pub(crate) fn count_message(&mut self) -> Flow {
         self.handled += 1;
-        self.until_clock -= 1;
-        if self.until_clock > 0 {
+        if self.handled < self.clock_at {
             return Flow::Continue;
         }
         self.read_clock()
@@ -134,7 +139,7 @@ impl WorkerContext {
         } else {
             (self.stride * 2).min(STRIDE_MAX)
         };
-        self.until_clock = self.stride;
+        self.clock_at = self.handled + u64::from(self.stride);
         if now_ns.saturating_sub(self.begin_ns) >= ACTIVATION_NS {
             Flow::Yield
         } else {
@@ -179,12 +184,13 @@ impl WorkerContext {
     /// Ends an activation. Returns the time of the last reading, up to [`STRIDE_MAX`] messages ago,
     /// and the number of messages that were handled.
     #[inline]
-    pub(crate) fn end(&mut self) -> (u64, u32) {
+    pub(crate) fn end(&mut self) -> (u64, u64) {
+        let handled = self.handled - self.handled_before;
         // WHY: anything else than a message may take long.
-        if self.handled == 0 {
+        if handled == 0 {
             self.last_ns = self.clock.now_ns();
         }
-        (self.last_ns, self.handled)
+        (self.last_ns, handled)
     }
 }
 
@@ -275,9 +281,9 @@ mod tests {
             context.clock.set(70 + message * 100);
             assert_eq!(context.count_message(), Flow::Continue);
             assert_eq!(context.end().1, 1);
-            readings += u32::from(context.last_ns != before);
+            readings += u64::from(context.last_ns != before);
         }
-        assert_eq!(readings, 4 + (100 - 15) / STRIDE_MAX);
+        assert_eq!(readings, 4 + u64::from((100 - 15) / STRIDE_MAX));
         // A slow one is noticed by the next reading, and the clock is read each time from then on.
         for message in 1..=u64::from(2 * STRIDE_MAX) {
             context.clock.set(1_000_000 * message);
@@ -286,6 +292,6 @@ mod tests {
         assert_eq!(context.last_ns, 1_000_000 * u64::from(2 * STRIDE_MAX));
         context.begin(u64::MAX);
         context.read_soon();
-        assert_eq!(context.until_clock, 1);
+        assert_eq!(context.clock_at, context.handled + 1);
     }
 }

@@ -230,7 +230,7 @@ struct Table<G: Group> {
     /// Runs the actor of a cell; the caller is its runner.
     run: run::RunFn<G>,
     /// Visits the actor of a cell; the caller is its runner.
-    visit: unsafe fn(Turn<'_, (), G>),
+    visit: run::VisitFn<G>,
     /// Ends the actor of a cell without a worker; the caller is its runner.
     end: unsafe fn(NonNull<Header<G>>),
     /// Gives the actor to the thread that runs it, if that is not a worker of the group; the caller

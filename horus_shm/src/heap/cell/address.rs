@@ -83,7 +83,10 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
     ///
     /// [`Refusal`], with the message. A mailbox that keeps the latest and ends meanwhile may return
     /// a newer message, which has replaced this one.
-    #[inline]
+    ///
+    /// WHY always inlined: the message is then written into its block at once, and not first into
+    /// the frame of the caller in small parts, which a wider load would have to wait for.
+    #[inline(always)]
     pub fn send(&self, message: M) -> Result<Sent, Refusal<M>> {
         if self.0.is_foreign() {
             return Err(Refusal::Disconnected(message));

@@ -81,16 +81,15 @@ impl<G: Group> Runnable<G> {
         let cell = ManuallyDrop::new(self).0;
         // SAFETY: an actor with a runner exists, until that ends it.
         let run = unsafe { cell.header() }.table.run;
-        let turn = Turn::new(cell, group, worker, max);
         // SAFETY: the function is that of this cell, and the right to run it was given up above.
-        unsafe { run(turn) }
+        unsafe { run(cell.0, group, worker, max) }
     }
 
     /// Calls [`Behaviour::visit`]. All mail stays. `group` is that of the actor.
     pub fn visit(&mut self, group: &G, worker: &mut G::Worker) {
         let visit = self.header().table.visit;
         // SAFETY: the function is that of this cell, and this is the right to run it.
-        unsafe { visit(Turn::new(self.0, group, worker, 0)) }
+        unsafe { visit(self.0.0, group, worker) }
     }
 
     /// Gives the right to the workers of the group, or to the thread that runs the actor.
@@ -182,7 +181,19 @@ pub struct Turn<'a, M, G: Group> {
     message: PhantomData<fn(M)>,
 }
 
-impl<M, G: Group> Turn<'_, M, G> {
+impl<'a, M, G: Group> Turn<'a, M, G> {
+    const fn new(cell: Place<G>, group: &'a G, worker: &'a mut G::Worker, left: u32) -> Self {
+        Self {
+            cell,
+            group,
+            worker,
+            left,
+            handled: 0,
+            in_hand: false,
+            message: PhantomData,
+        }
+    }
+
     /// Returns the worker.
     pub fn worker(&mut self) -> &mut G::Worker {
         self.worker
@@ -285,7 +296,14 @@ impl<M, G: Group> fmt::Debug for Turn<'_, M, G> {
 }
 
 /// The function that runs the actor of a cell. The type of the message is not known to the caller.
-pub(super) type RunFn<G> = unsafe fn(Turn<'_, (), G>) -> Ran<G>;
+///
+/// WHY no [`Turn`] as its argument: that would be copied out of memory that has just been written
+/// in smaller parts, for which a load has to wait.
+pub(super) type RunFn<G> =
+    unsafe fn(NonNull<Header<G>>, &G, &mut <G as Group>::Worker, u32) -> Ran<G>;
+
+/// The function that visits the actor of a cell.
+pub(super) type VisitFn<G> = unsafe fn(NonNull<Header<G>>, &G, &mut <G as Group>::Worker);
 
 /// The way in which a batch of messages ended.
 enum Stop {
@@ -300,9 +318,14 @@ enum Stop {
 /// # Safety
 ///
 /// The cell has this behaviour, and the caller is its runner, and gives the right up.
-pub(super) unsafe fn run<B: Behaviour<G>, G: Group>(turn: Turn<'_, (), G>) -> Ran<G> {
-    let mut turn: Turn<'_, B::Message, G> = turn.typed();
-    let cell = turn.cell;
+pub(super) unsafe fn run<B: Behaviour<G>, G: Group>(
+    cell: NonNull<Header<G>>,
+    group: &G,
+    worker: &mut G::Worker,
+    max: u32,
+) -> Ran<G> {
+    let cell = Place(cell);
+    let mut turn = Turn::<B::Message, G>::new(cell, group, worker, max);
     let mut is_ending = false;
     loop {
         // SAFETY: the contract.
@@ -343,8 +366,12 @@ pub(super) unsafe fn run<B: Behaviour<G>, G: Group>(turn: Turn<'_, (), G>) -> Ra
 /// # Safety
 ///
 /// The cell has this behaviour, and the caller is its runner.
-pub(super) unsafe fn visit<B: Behaviour<G>, G: Group>(turn: Turn<'_, (), G>) {
-    let mut turn: Turn<'_, B::Message, G> = turn.typed();
+pub(super) unsafe fn visit<B: Behaviour<G>, G: Group>(
+    cell: NonNull<Header<G>>,
+    group: &G,
+    worker: &mut G::Worker,
+) {
+    let mut turn = Turn::<B::Message, G>::new(Place(cell), group, worker, 0);
     let state = state::<B, G>(turn.cell);
     drop_quietly(|| {
         // SAFETY: only the runner uses the state, and no other reference to it exists.
@@ -361,32 +388,6 @@ unsafe fn outlives<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>
         unsafe { &mut *state }.outlives_addresses(turn)
     }));
     outlives.is_ok_and(|outlives| outlives && turn.header().holders.has_address())
-}
-
-impl<'a, G: Group> Turn<'a, (), G> {
-    const fn new(cell: Place<G>, group: &'a G, worker: &'a mut G::Worker, left: u32) -> Self {
-        Self {
-            cell,
-            group,
-            worker,
-            left,
-            handled: 0,
-            in_hand: false,
-            message: PhantomData,
-        }
-    }
-
-    fn typed<M>(self) -> Turn<'a, M, G> {
-        Turn {
-            cell: self.cell,
-            group: self.group,
-            worker: self.worker,
-            left: self.left,
-            handled: self.handled,
-            in_hand: self.in_hand,
-            message: PhantomData,
-        }
-    }
 }
 
 /// Handles messages, and lets the behaviour decide about a panic.
