@@ -430,11 +430,18 @@ fn latest_frees_slots_of_a_reliable_publisher() {
             };
             publisher.send(command).unwrap();
         }
+        let mut newest = JointCommand::default();
+        let newest = if turn % 2 == 0 {
+            subscriber.latest()
+        } else {
+            subscriber.latest_into(&mut newest).then_some(newest)
+        };
         assert_eq!(
-            subscriber.latest().map(|command| command.timestamp_ns),
+            newest.map(|command| command.timestamp_ns),
             Some(4 * turn + 4)
         );
     }
+    assert!(!subscriber.latest_into(&mut JointCommand::default()));
     assert_balanced(subscriber.stats());
     assert_eq!((subscriber.lost(), subscriber.stats().skipped), (0, 30));
 }

@@ -177,16 +177,19 @@ impl<R: Ring> World<R> {
         }
         let index = rng.usize(..self.consumers.len());
         let consumer = &mut self.consumers[index];
-        let (received, wanted) = if latest {
-            (consumer.latest_by_key(tag_in), self.oracle.latest(index))
-        } else if rng.u64(..2) == 0 {
-            let mut place = R::Message::zeroed();
-            (
-                consumer.recv_into(&mut place).then_some(place),
-                self.oracle.recv(index),
-            )
+        let wanted = if latest {
+            self.oracle.latest(index)
         } else {
-            (consumer.recv(), self.oracle.recv(index))
+            self.oracle.recv(index)
+        };
+        let mut place = R::Message::zeroed();
+        let received = match (latest, rng.bool()) {
+            (true, true) => consumer.latest_by_key(tag_in),
+            (true, false) => consumer
+                .latest_into_by_key(&mut place, tag_in)
+                .then_some(place),
+            (false, true) => consumer.recv(),
+            (false, false) => consumer.recv_into(&mut place).then_some(place),
         };
         assert_eq!(received.as_ref().map(tag_of), wanted);
     }

@@ -142,7 +142,7 @@ pub(super) struct Latest<P>(pub(super) Consumer<P>);
 impl<P: Packet> Endpoint<P> for Latest<P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
-        self.0.latest().map(|newest| *message = newest).is_some()
+        self.0.latest_into(message)
     }
 
     fn lost(&self) -> u64 {

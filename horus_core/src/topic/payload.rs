@@ -143,12 +143,17 @@ impl<T: Message> Inbox<T> for Consumer<T> {
 
     #[inline]
     fn latest(&mut self) -> Option<T> {
-        self.latest_by_key(|message| published_ns::<T>(bytemuck::bytes_of(message)))
+        self.latest_by_key(published_ns_of)
     }
 
     fn malformed(&self) -> u64 {
         0
     }
+}
+
+/// Returns the `timestamp_ns` of a message, or 0 if it has no such field.
+pub(crate) fn published_ns_of<T: Message>(message: &T) -> u64 {
+    published_ns::<T>(bytemuck::bytes_of(message))
 }
 
 /// Returns the `timestamp_ns` of a message's bytes, or 0 if it has no such field.

@@ -9,7 +9,7 @@ use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{RawConsumer, RawSample, Sample, Watch};
 
 use super::encoded::{Decoder, MALFORMED_MAX};
-use super::payload::{Inbox, published_ns};
+use super::payload::{Inbox, published_ns, published_ns_of};
 use super::{Backend, Payload, Publisher, Qos, Stats, Topic, mismatch};
 use crate::message::{Framed, FramedSample, Header, Message, SchemaDifference};
 use crate::topic::endpoint_events::EndpointEvents;
@@ -343,6 +343,14 @@ impl<T: Message> Subscriber<T> {
     #[inline(always)]
     pub fn recv_into(&mut self, message: &mut T) -> bool {
         self.inbox.recv_into(message)
+    }
+
+    /// Receives as [`Self::latest`] does, into existing memory: one copy less of a large message.
+    ///
+    /// Returns true if there was a message. Otherwise `message` holds unspecified values.
+    #[inline]
+    pub fn latest_into(&mut self, message: &mut T) -> bool {
+        self.inbox.latest_into_by_key(message, published_ns_of)
     }
 
     /// Borrows the next message in place in shared memory, or returns `None` if there is none right

@@ -125,21 +125,59 @@ impl<T: Pod> Consumer<T> {
     /// as the publishers' clocks agree. Never blocks.
     #[inline]
     pub fn latest_by_key(&mut self, key: impl Fn(&T) -> u64) -> Option<T> {
-        self.raw.latest_among(|raw, lane, _| {
-            let mut message = MaybeUninit::<T>::uninit();
-            let dst = message.as_mut_ptr().cast();
-            // SAFETY: `message` has the size of a `T`, as in `recv`.
-            let arrival = unsafe { raw.latest_of(lane, dst, size_of::<T>()) }?;
+        let mut message = MaybeUninit::<T>::uninit();
+        // SAFETY: `message` has room for a `T`.
+        let is_new = unsafe { self.latest_to(message.as_mut_ptr(), key) };
+        // SAFETY: all bytes were written then, and any bytes are a `T`.
+        is_new.then(|| unsafe { message.assume_init() })
+    }
+
+    /// Receives as [`Self::latest_by_key`] does, into existing memory: one copy less of a large
+    /// message.
+    ///
+    /// Returns true if there was a message. Otherwise `message` holds unspecified values.
+    #[inline]
+    pub fn latest_into_by_key(&mut self, message: &mut T, key: impl Fn(&T) -> u64) -> bool {
+        // SAFETY: `message` has room for a `T`; any bytes that a torn copy leaves are one.
+        unsafe { self.latest_to(message, key) }
+    }
+
+    /// Copies the newest message to `dst`. Returns false if there is none; then `dst` may hold
+    /// parts of a message.
+    ///
+    /// # Safety
+    ///
+    /// `dst` is writable for a `T`, and any bytes may be left there.
+    #[inline]
+    unsafe fn latest_to(&mut self, dst: *mut T, key: impl Fn(&T) -> u64) -> bool {
+        // WHY by index: a message that were passed on by value would be copied each time.
+        let mut spare = MaybeUninit::<T>::uninit();
+        let buffers = [dst, spare.as_mut_ptr()];
+        let newest = self.raw.latest_among(|raw, lane, best: Option<&usize>| {
+            let free = best.map_or(0, |buffer| 1 - buffer);
+            // SAFETY: each buffer has the size of a `T`, as in `recv`.
+            let arrival = unsafe { raw.latest_of(lane, buffers[free].cast(), size_of::<T>()) }?;
             // SAFETY: all bytes were written, and any bytes are a `T`.
-            let message = unsafe { message.assume_init() };
-            Some((arrival, key(&message), message))
-        })
+            let key = key(unsafe { &*buffers[free] });
+            Some((arrival, key, free))
+        });
+        if newest == Some(1) {
+            // SAFETY: the message is in `spare`, and `dst` has room for it.
+            unsafe { dst.copy_from_nonoverlapping(spare.as_ptr(), 1) };
+        }
+        newest.is_some()
     }
 
     /// Does the same as [`Self::latest_by_key`] for a ring with one publisher at a time.
     #[inline]
     pub fn latest(&mut self) -> Option<T> {
         self.latest_by_key(|_| 0)
+    }
+
+    /// Does the same as [`Self::latest_into_by_key`] for a ring with one publisher at a time.
+    #[inline]
+    pub fn latest_into(&mut self, message: &mut T) -> bool {
+        self.latest_into_by_key(message, |_| 0)
     }
 
     /// Checks that this consumer can still receive. Takes about a nanosecond.
