@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use executors::{LONG, until};
 use horus_core::actor::{
-    Actor, Actors, Address, Context, Down, DownReason, FindError, Reply, Timer,
+    Actor, Actors, Address, Context, Down, DownReason, FindError, Mailbox, Reply, Timer,
 };
 use horus_core::scheduler::{FailurePolicy, NodeResult, Running};
 use private::Private;
@@ -344,4 +344,124 @@ fn a_restart_cancels_timers() {
     let late = all.try_iter().filter(|(kind, _)| *kind == 1).count();
     assert!(late <= 1, "{late} messages of timers that were cancelled");
     running.finish().unwrap();
+}
+
+/// An `init` that watches and registers has the same effect again after a restart.
+#[test]
+fn init_may_watch_and_register_again() {
+    struct Guard {
+        actors: Actors,
+        other: Address<Order>,
+        downs: mpsc::Sender<Down>,
+    }
+
+    impl Actor for Guard {
+        type Message = ();
+
+        fn init(&mut self, context: &mut Context<'_, Self>) -> NodeResult {
+            context.watch(&self.other);
+            self.actors.register("guard", &context.address())?;
+            Ok(())
+        }
+
+        fn handle(&mut self, (): (), _: &mut Context<'_, Self>) -> NodeResult {
+            Err("told to fail".into())
+        }
+
+        fn on_down(&mut self, down: &Down, _: &mut Context<'_, Self>) -> NodeResult {
+            self.downs.send(down.clone())?;
+            Ok(())
+        }
+    }
+
+    let (actors, running, _private) = running(1);
+    let other = actors.spawn(Counter::default()).unwrap();
+    let (downs, all) = mpsc::channel();
+    let policy = FailurePolicy::Restart {
+        max: 10,
+        backoff: Duration::from_micros(100),
+    };
+    let (handle, watched) = (actors.clone(), other.clone());
+    let guard = actors
+        .options()
+        .on_failure(policy)
+        .spawn_with(move || Guard {
+            actors: handle.clone(),
+            other: watched.clone(),
+            downs: downs.clone(),
+        });
+    let guard = guard.unwrap();
+    for failures in 1..=3 {
+        guard.tell(()).unwrap();
+        until("it has failed", || actors.counts().failures == failures);
+    }
+    // A question to the other one comes behind the watches of the last `init`.
+    thread::sleep(Duration::from_millis(20));
+    assert_eq!(actors.find::<()>("guard").unwrap(), guard);
+    let refused = actors.register("guard", &other).unwrap_err();
+    assert!(refused.to_string().contains("guard"), "{refused}");
+    other.tell(Order::Stop).unwrap();
+    assert_eq!(all.recv_timeout(LONG).unwrap().id(), other.id());
+    thread::sleep(Duration::from_millis(20));
+    assert_eq!(all.try_iter().count(), 0, "the end was reported once");
+    assert_eq!(actors.counts().failures, 3);
+    running.finish().unwrap();
+}
+
+/// Messages that wait for an actor whose `init` fails wait on, in their order.
+#[test]
+fn no_message_is_lost_if_init_fails_after_a_restart() {
+    struct Reluctant {
+        refusals: Arc<AtomicU64>,
+        seen: mpsc::Sender<u32>,
+    }
+
+    impl Actor for Reluctant {
+        type Message = u32;
+
+        fn init(&mut self, _: &mut Context<'_, Self>) -> NodeResult {
+            let left = self.refusals.load(Ordering::Relaxed);
+            if left > 0 {
+                self.refusals.store(left - 1, Ordering::Relaxed);
+                return Err("not yet".into());
+            }
+            Ok(())
+        }
+
+        fn handle(&mut self, message: u32, _: &mut Context<'_, Self>) -> NodeResult {
+            if message == 0 {
+                self.refusals.store(3, Ordering::Relaxed);
+                return Err("told to fail".into());
+            }
+            self.seen.send(message)?;
+            Ok(())
+        }
+    }
+
+    for mailbox in [Mailbox::bounded(5), Mailbox::unbounded()] {
+        let (actors, running, _private) = running(1);
+        let (seen, all) = mpsc::channel();
+        let refusals = Arc::new(AtomicU64::new(0));
+        let policy = FailurePolicy::Restart {
+            max: 10,
+            backoff: Duration::from_micros(100),
+        };
+        let options = actors.options().on_failure(policy).mailbox(mailbox);
+        let address = options.spawn_with(move || Reluctant {
+            refusals: Arc::clone(&refusals),
+            seen: seen.clone(),
+        });
+        let address = address.unwrap();
+        address.tell_all([0, 1, 2, 3, 4]).unwrap();
+        let handled: Vec<_> = (0..4).map(|_| all.recv_timeout(LONG).unwrap()).collect();
+        assert_eq!(handled, [1, 2, 3, 4]);
+        assert_eq!(actors.counts().failures, 4);
+        until("there is room for all again", || address.waiting() == 0);
+        address.tell_all([5, 6, 7, 8]).unwrap();
+        drop(address);
+        until("all were handled", || actors.counts().alive == 0);
+        assert_eq!(all.try_iter().collect::<Vec<_>>(), [5, 6, 7, 8]);
+        running.finish().unwrap();
+        assert_eq!(actors.counts().undelivered, 0);
+    }
 }

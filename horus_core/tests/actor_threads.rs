@@ -15,7 +15,7 @@ use std::time::Duration;
 use executors::{LONG, Recorded, until};
 use horus_core::actor::{Actor, Actors, Address, Context, Idle, Reply};
 use horus_core::message::NodeEvent;
-use horus_core::scheduler::{Health, NodeResult, PlanError};
+use horus_core::scheduler::{Health, NodeResult, PlanError, Scheduler};
 use noise::result;
 use private::Private;
 
@@ -248,4 +248,20 @@ fn a_handler_that_does_not_return_is_reported() {
         handle.stop();
         main.join().unwrap().unwrap();
     }
+}
+
+/// Settings of threads that do not exist are refused, and not ignored.
+#[test]
+fn a_group_without_threads_has_no_settings_of_threads() {
+    let mut scheduler = Scheduler::new();
+    let refused = scheduler.actors("still").threads(0).cores([0]).build();
+    let text = refused.unwrap_err().to_string();
+    assert!(text.contains("'still' has no threads and cores"), "{text}");
+    let refused = scheduler.actors("still").threads(0).priority(20).build();
+    let text = refused.unwrap_err().to_string();
+    assert!(
+        text.contains("no threads and a priority: the thread of the scheduler runs its actors"),
+        "{text}"
+    );
+    scheduler.actors("still").threads(0).build().unwrap();
 }

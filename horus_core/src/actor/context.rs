@@ -11,7 +11,7 @@ use crate::actor::behaviour::Actor;
 use crate::actor::children::Child;
 use crate::actor::group::{ActorGroup, Control};
 use crate::actor::timer::{Alarm, Timer, TimerMessage};
-use crate::actor::watch::{ChildEnd, Down, Watch};
+use crate::actor::watch::{ActorId, ChildEnd, Down, Watch, Watcher};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::nanos;
 
@@ -100,23 +100,31 @@ impl<'a, A: Actor> Context<'a, A> {
     }
 
     /// Watches another actor: when that has ended, [`Actor::on_down`] is called, after the mail
-    /// that is there by then. If it has ended already, that is so at once.
+    /// that is there by then. If it has ended already, that is so at once. A restart keeps the
+    /// watch; `init` may watch again, which is the same watch then.
     pub fn watch<M: Send + 'static>(&mut self, other: &Address<M>) {
-        self.watch_as(other, |down| Control::Down(Box::new(down)));
+        let id = ActorId(self.services.control().id());
+        let watcher = if self.restarts > 0 {
+            Watcher::Renewed(id)
+        } else {
+            Watcher::First(id)
+        };
+        self.watch_as(other, watcher, |down| Control::Down(Box::new(down)));
     }
 
     /// Watches another actor; its end is sent as the control that `report` makes.
     fn watch_as<M: Send + 'static>(
         &mut self,
         other: &Address<M>,
+        watcher: Watcher,
         report: impl Fn(Down) -> Control + Send + 'static,
     ) {
-        let watcher = self.services.control();
+        let handle = self.services.control();
         let report = move |down| {
             // WHY ignored: the one that watches has ended itself.
-            let _ = watcher.send(report(down));
+            let _ = handle.send(report(down));
         };
-        let watch = Watch::new(other.id(), Box::new(report));
+        let watch = Watch::new(other.id(), watcher, Box::new(report));
         // WHY ignored: the watch comes back, and is dropped, which reports the end.
         let _ = other.control().send(Control::Watch(watch));
     }
@@ -130,7 +138,7 @@ impl<'a, A: Actor> Context<'a, A> {
     pub(super) fn adopt<M: Send + 'static>(&mut self, child: &Address<M>) {
         let added = Child::new(child.control(), child.clone());
         let number = self.belongings.add_child(added);
-        self.watch_as(child, move |down| {
+        self.watch_as(child, Watcher::Parent, move |down| {
             Control::ChildDown(Box::new(ChildEnd { number, down }))
         });
     }

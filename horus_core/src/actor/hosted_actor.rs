@@ -242,7 +242,7 @@ impl<A: Actor> HostedActor<A> {
             Control::End => Flow::Stop,
             Control::Swap(request) => self.swap(request, turn),
             Control::Watch(watch) => {
-                self.extras.get_or_insert_default().watches.push(watch);
+                watch.add_to(&mut self.extras.get_or_insert_default().watches);
                 Flow::Continue
             }
             Control::ChildDown(end) => self.lose_child(&end, turn),
@@ -410,9 +410,12 @@ impl<A: Actor> HostedActor<A> {
         event: Event<A::Message, Control>,
         turn: &mut Turn<'_, A::Message, ActorGroup>,
     ) -> Flow {
+        // WHY not before its end: the new actor would only be shut down again.
         if self.state == State::Failed
+            && !matches!(event, Event::Control(Control::End))
             && let Err(flow) = self.restart(turn)
         {
+            self.put_back(event, turn);
             return flow;
         }
         match event {
@@ -426,6 +429,22 @@ impl<A: Actor> HostedActor<A> {
             }
             Event::Control(control) => self.handle_control(control, turn),
         }
+    }
+
+    /// Makes an event that could not be handled the next one to handle.
+    #[cold]
+    fn put_back(
+        &mut self,
+        event: Event<A::Message, Control>,
+        turn: &mut Turn<'_, A::Message, ActorGroup>,
+    ) {
+        // WHY not a restart: another one is on its way for each failure.
+        if matches!(event, Event::Control(Control::Restart | Control::Visit)) {
+            return;
+        }
+        let is_counted = turn.keep();
+        let extras = self.extras.get_or_insert_default();
+        extras.stash.put_first((event, is_counted));
     }
 
     /// Returns true if messages that were put aside come before other mail.

@@ -28,14 +28,17 @@ impl Registry {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives an actor a name, unless another one that has not ended has it.
+    /// Gives an actor a name, unless another one that has not ended has it. An actor that has it
+    /// already keeps it, as `init` may register it again after a restart.
     pub(crate) fn add(
         &self,
         name: &str,
         address: Box<dyn Registered>,
     ) -> Result<(), RegisterError> {
         let mut names = self.lock();
-        if names.get(name).is_some_and(|other| !other.has_ended()) {
+        let is_taken =
+            |other: &dyn Registered| !other.has_ended() && other.number() != address.number();
+        if names.get(name).is_some_and(|other| is_taken(&**other)) {
             return Err(RegisterError {
                 name: name.to_owned(),
             });

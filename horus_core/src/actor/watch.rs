@@ -62,22 +62,62 @@ impl fmt::Display for DownReason {
     }
 }
 
+/// The actor that watches another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Watcher {
+    /// A parent: it learns the end of its child besides any other watch.
+    Parent,
+    /// An actor that was not made anew.
+    First(ActorId),
+    /// An actor that was made anew, and may watch the other one already.
+    Renewed(ActorId),
+}
+
 /// A watch of one actor over another one, which reports the end when it is dropped. WHY so: it may
 /// still wait in the mailbox of the watched actor when that ends.
 pub(crate) struct Watch {
     watched: ActorId,
+    watcher: Watcher,
     reason: DownReason,
     report: Box<dyn FnMut(Down) + Send>,
 }
 
 impl Watch {
-    /// Makes the watch over an actor; `report` sends the report to the one that watches.
-    pub(crate) const fn new(watched: ActorId, report: Box<dyn FnMut(Down) + Send>) -> Self {
+    /// Makes the watch of `watcher` over an actor; `report` sends the report to it.
+    pub(crate) const fn new(
+        watched: ActorId,
+        watcher: Watcher,
+        report: Box<dyn FnMut(Down) + Send>,
+    ) -> Self {
         Self {
             watched,
+            watcher,
             reason: DownReason::Ended,
             report,
         }
+    }
+
+    /// Adds this watch to those of the watched actor. One that its watcher has had since before it
+    /// was made anew is replaced, so that the end is reported once.
+    ///
+    /// WHY only then: a search for each watch would take long for an actor that many watch.
+    pub(crate) fn add_to(self, watches: &mut Vec<Self>) {
+        let Watcher::Renewed(id) = self.watcher else {
+            return watches.push(self);
+        };
+        let own = [Watcher::First(id), Watcher::Renewed(id)];
+        let former = watches
+            .iter_mut()
+            .find(|other| own.contains(&other.watcher));
+        match former {
+            Some(former) => std::mem::replace(former, self).discard(),
+            None => watches.push(self),
+        }
+    }
+
+    /// Drops the watch without a report.
+    fn discard(mut self) {
+        self.report = Box::new(drop);
     }
 
     /// Reports that the watched actor has ended for this reason.

@@ -111,6 +111,21 @@ impl<'a> ActorsBuilder<'a> {
         let GroupSettings {
             cores, priority, ..
         } = &self.settings;
+        let setting = [
+            (!cores.is_empty(), "cores"),
+            (priority.is_some(), "a priority"),
+        ];
+        if self.threads == 0
+            && let Some((_, other)) = setting.iter().find(|(is_set, _)| *is_set)
+        {
+            return Err(PlanError::Contradiction {
+                node: self.spec.name,
+                one: "no threads".to_owned(),
+                other: (*other).to_owned(),
+                reason: "the thread of the scheduler runs its actors, so set up that thread, or \
+                         give the group threads",
+            });
+        }
         // WHY the largest: the plan refuses a CPU that does not exist.
         self.spec.core = cores.iter().copied().max();
         self.spec.priority = *priority;
