@@ -50,11 +50,26 @@ unsafe impl Sync for Region {}
 /// Advises the kernel to back `bytes` bytes at `begin`, memory of this process, by huge pages. Only
 /// a hint.
 pub(crate) fn advise_huge_pages(begin: *mut u8, bytes: usize) {
-    if cfg!(miri) {
-        return;
-    }
-    // SAFETY: the advice does not change the content of the pages; it fails for other addresses.
-    unsafe { libc::madvise(begin.cast(), bytes, libc::MADV_HUGEPAGE) };
+    advise(begin, bytes, libc::MADV_HUGEPAGE);
+}
+
+/// Advises the kernel to back the same by small pages.
+pub(crate) fn advise_small_pages(begin: *mut u8, bytes: usize) {
+    advise(begin, bytes, libc::MADV_NOHUGEPAGE);
+}
+
+/// Moves memory that small pages back to huge pages. Returns false if the kernel cannot: it is
+/// older than Linux 6.1, or has no huge page left.
+pub(crate) fn move_to_huge_pages(begin: *mut u8, bytes: usize) -> bool {
+    advise_huge_pages(begin, bytes);
+    advise(begin, bytes, libc::MADV_COLLAPSE)
+}
+
+/// Gives an advice that does not change the content of memory of this process. Returns true if the
+/// kernel follows it.
+fn advise(begin: *mut u8, bytes: usize, advice: i32) -> bool {
+    // SAFETY: the content of the pages stays, by the contract; it fails for other addresses.
+    !cfg!(miri) && unsafe { libc::madvise(begin.cast(), bytes, advice) } == 0
 }
 
 impl Region {

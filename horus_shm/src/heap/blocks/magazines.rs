@@ -8,7 +8,7 @@ use std::alloc::{self, Layout};
 use std::sync::{Mutex, PoisonError};
 
 use super::{ADDRESS_MAX, BLOCKS_AHEAD, CLASSES, Class, prefetch};
-use crate::os::region::advise_huge_pages;
+use crate::os::region::{advise_huge_pages, advise_small_pages, move_to_huge_pages};
 use crate::process::fork::ForkLocal;
 use crate::protocol::depot::{self, DepotMemory};
 use crate::protocol::sync::Word;
@@ -21,6 +21,9 @@ const SLAB_BYTES_MIN: usize = 64 << 10;
 
 /// Size of the largest slabs: a huge page.
 const SLAB_BYTES_MAX: usize = 2 << 20;
+
+/// Number of bytes of a slab in use from which on it is moved to a huge page.
+const MOVED_BYTES_MIN: usize = SLAB_BYTES_MAX / 4;
 
 /// Free blocks of one class. It belongs to one thread, or to the depot.
 pub(super) struct Magazine {
@@ -211,6 +214,10 @@ struct Slabs {
     free_bytes: usize,
     /// The size of the next slab.
     next_bytes: usize,
+    /// The slab of full size that has small pages, or null.
+    of_small_pages: *mut u8,
+    /// False once the kernel could not move a slab to a huge page.
+    moves_pages: bool,
 }
 
 // SAFETY: it owns the memory that is free.
@@ -222,6 +229,8 @@ impl Default for Slabs {
             free: ptr::null_mut(),
             free_bytes: 0,
             next_bytes: SLAB_BYTES_MIN,
+            of_small_pages: ptr::null_mut(),
+            moves_pages: true,
         }
     }
 }
@@ -247,6 +256,7 @@ pub(super) fn fill(magazine: &Magazine, class: Class) {
         debug_assert!(is_in, "an empty magazine has room");
     }
     slabs.skip(count * class.bytes());
+    slabs.move_if_used();
 }
 
 impl Slabs {
@@ -259,6 +269,19 @@ impl Slabs {
     fn skip(&mut self, bytes: usize) {
         self.free = self.free.wrapping_add(bytes);
         self.free_bytes -= bytes;
+    }
+
+    /// Moves the present slab to a huge page, once a part of it is in use.
+    ///
+    /// WHY not at once: all of a huge page is in use from its first byte on. 100,000 idle actors
+    /// need 164 bytes each with such a page at their end, 146 without. WHY at all: without huge
+    /// pages, 100,000 actors with ten messages each take a quarter longer.
+    fn move_if_used(&mut self) {
+        let used_bytes = SLAB_BYTES_MAX - self.free_bytes;
+        if !self.of_small_pages.is_null() && used_bytes >= MOVED_BYTES_MIN {
+            let slab = std::mem::replace(&mut self.of_small_pages, ptr::null_mut());
+            self.moves_pages = move_to_huge_pages(slab, SLAB_BYTES_MAX);
+        }
     }
 
     /// Allocates the next slab.
@@ -276,7 +299,10 @@ impl Slabs {
             (slab.addr() + bytes - 1) as u64 <= ADDRESS_MAX,
             "memory above 2^48 cannot hold messages"
         );
-        if bytes == SLAB_BYTES_MAX {
+        if bytes == SLAB_BYTES_MAX && self.moves_pages {
+            advise_small_pages(slab, bytes);
+            self.of_small_pages = slab;
+        } else if bytes == SLAB_BYTES_MAX {
             advise_huge_pages(slab, bytes);
         }
         self.free = slab;
