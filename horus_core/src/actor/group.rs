@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
 
 use horus_shm::clock::Clock;
 use horus_shm::internals::heap::{
@@ -11,6 +10,7 @@ use horus_shm::internals::heap::{
 };
 use horus_shm::internals::sync::Word;
 
+use crate::actor::group_settings::{GroupSettings, Surround};
 use crate::actor::idle::Idle;
 use crate::actor::local;
 use crate::actor::mailbox::Mailbox;
@@ -23,6 +23,7 @@ use crate::actor::timers::Timers;
 use crate::actor::waiting::Waiting;
 use crate::actor::watch::{ChildEnd, Down, Watch};
 use crate::actor::worker_context::WorkerContext;
+use crate::actor::worker_words::{LongTurn, WorkerWords, long_turns};
 use crate::message::NodeEvent;
 use crate::scheduler::api::metrics::{Health, LiveMetrics};
 use crate::scheduler::api::policy::nanos;
@@ -67,10 +68,6 @@ pub(crate) enum Timed {
     Alarm(Alarm, u64),
 }
 
-/// A function that makes the calls of actors in a state of the thread that they need, such as
-/// attached to an interpreter. It calls its argument once.
-pub type Surround = fn(&mut dyn FnMut());
-
 /// A group of actors.
 pub(crate) struct ActorGroup {
     name: String,
@@ -107,61 +104,6 @@ pub(crate) struct ActorGroup {
     /// The metrics of the group's own node.
     metrics: OnceLock<Arc<LiveMetrics>>,
     last_error: Mutex<Option<String>>,
-}
-
-/// The settings of a group of actors.
-#[derive(Debug, Clone)]
-pub(crate) struct GroupSettings {
-    /// The kind of the actors' mailboxes.
-    pub(crate) mailbox: Mailbox,
-    /// The CPUs of its threads, if these are pinned.
-    pub(crate) cores: Vec<usize>,
-    /// The SCHED_FIFO priority of its threads.
-    pub(crate) priority: Option<u8>,
-    pub(crate) idle: Idle,
-    /// The function that its threads call around the handlers.
-    pub(crate) surround: Option<Surround>,
-    /// The time after which a handler that has not returned is reported.
-    pub(crate) watchdog: Duration,
-}
-
-/// The time after which a handler that has not returned is reported, if it is not set.
-const WATCHDOG: Duration = Duration::from_secs(1);
-
-impl Default for GroupSettings {
-    fn default() -> Self {
-        Self {
-            mailbox: Mailbox::default(),
-            cores: Vec::new(),
-            priority: None,
-            idle: Idle::default(),
-            surround: None,
-            watchdog: WATCHDOG,
-        }
-    }
-}
-
-/// The words that one worker writes, in a cache line of their own.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct WorkerWords {
-    /// Number of messages that it has handled.
-    handled: AtomicU64,
-    /// The begin of the activation under way, or 0.
-    began_ns: AtomicU64,
-    /// The number of the actor that it runs, or ran last.
-    actor: AtomicU64,
-}
-
-/// An activation that lasts too long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LongTurn {
-    /// The worker.
-    pub(crate) index: usize,
-    /// The begin of the activation.
-    pub(crate) began_ns: u64,
-    /// The number of the actor.
-    pub(crate) actor: usize,
 }
 
 /// The members of a group of actors.
@@ -401,28 +343,10 @@ impl ActorGroup {
         collect(&mut late, &mut tasks);
     }
 
-    /// Counts messages that worker `index` has handled. Only that worker calls this.
+    /// Returns the words of worker `index`.
     #[inline]
-    pub(crate) fn count_handled(&self, index: usize, messages: u64) {
-        let counter = &self.words[index].handled;
-        // Relaxed: a counter that one thread writes.
-        counter.set(counter.get().wrapping_add(messages));
-    }
-
-    /// Notes that worker `index` begins to run an actor. Only that worker calls this.
-    #[inline]
-    pub(crate) fn begin_turn(&self, index: usize, actor: usize, now_ns: u64) {
-        let words = &self.words[index];
-        // Relaxed, both: for a report.
-        words.actor.set(actor as u64);
-        words.began_ns.set(now_ns);
-    }
-
-    /// Notes that worker `index` has run an actor. Only that worker calls this.
-    #[inline]
-    pub(crate) fn end_turn(&self, index: usize) {
-        // Relaxed: as above.
-        self.words[index].began_ns.set(0);
+    pub(crate) fn words(&self, index: usize) -> &WorkerWords {
+        &self.words[index]
     }
 
     /// Returns the time after which a handler that has not returned is reported.
@@ -432,14 +356,7 @@ impl ActorGroup {
 
     /// Returns the activations that have begun before `before_ns`.
     pub(crate) fn long_turns(&self, before_ns: u64) -> Vec<LongTurn> {
-        let turn = |(index, words): (usize, &WorkerWords)| LongTurn {
-            index,
-            began_ns: words.began_ns.get(),
-            actor: words.actor.get() as usize,
-        };
-        let turns = self.words.iter().enumerate().map(turn);
-        let is_long = |turn: &LongTurn| (1..before_ns).contains(&turn.began_ns);
-        turns.filter(is_long).collect()
+        long_turns(&self.words, before_ns)
     }
 
     /// Returns the name of an actor, as reports show it.
@@ -597,7 +514,7 @@ impl ActorGroup {
         // Relaxed, all: counters.
         ActorCounts {
             alive: self.spawned.get().saturating_sub(self.ended.get()),
-            handled: self.words.iter().map(|words| words.handled.get()).sum(),
+            handled: self.words.iter().map(WorkerWords::handled).sum(),
             failures: self.failures.get(),
             panics: self.panics.get(),
             undelivered: self.undelivered.get(),

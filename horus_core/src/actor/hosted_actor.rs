@@ -4,16 +4,14 @@ use horus_shm::internals::heap::{Behaviour, ControlHandle, End, Event, Flow, Pan
 
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
-use crate::actor::children::{Child, Children};
-use crate::actor::context::{Belongings, Context};
+use crate::actor::context::Context;
+use crate::actor::extras::Extras;
 use crate::actor::group::{ActorGroup, Control};
-use crate::actor::safe_slot::SafeSlot;
-use crate::actor::stash::Stash;
 use crate::actor::swap::{SwapRequest, Trial};
-use crate::actor::watch::{ChildEnd, DownReason, Watch};
+use crate::actor::watch::{ChildEnd, DownReason};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::node::{NodeError, NodeResult};
-use crate::scheduler::api::policy::{FailureHistory, FailurePolicy, Remedy};
+use crate::scheduler::api::policy::{FailurePolicy, Remedy};
 use crate::scheduler::run::catch_panic::{catch_panic, drop_caught, error_text, panic_text};
 
 /// An actor and its state in its cell. WHY so few fields: with a small actor, it fits in the second
@@ -30,43 +28,6 @@ pub(super) struct HostedActor<A: Actor> {
 /// The number of an actor that is no member of its group.
 const NO_MEMBER: u64 = u64::MAX;
 
-/// The parts of an actor that few have.
-pub(super) struct Extras<A: Actor> {
-    pub(super) make: Option<Box<dyn FnMut() -> A + Send>>,
-    /// The reaction to a failure. Without one, the actor ends.
-    pub(super) policy: Option<FailurePolicy>,
-    pub(super) failures: FailureHistory,
-    /// The actors that watch this one.
-    pub(super) watches: Vec<Watch>,
-    /// The error that ends the actor.
-    pub(super) error: Option<String>,
-    /// The trial of this actor, which has replaced another one.
-    pub(super) trial: Option<Trial<A>>,
-    /// The safe state, if the actor has one.
-    pub(super) safe: Option<SafeSlot>,
-    pub(super) children: Children,
-    /// The address that keeps the actor alive until its children have ended.
-    pub(super) own: Option<Address<A::Message>>,
-    pub(super) stash: Stash<A::Message>,
-}
-
-impl<A: Actor> Default for Extras<A> {
-    fn default() -> Self {
-        Self {
-            make: None,
-            policy: None,
-            failures: FailureHistory::default(),
-            watches: Vec::new(),
-            error: None,
-            trial: None,
-            safe: None,
-            children: Children::default(),
-            own: None,
-            stash: Stash::default(),
-        }
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// It has to be initialised.
@@ -77,22 +38,6 @@ enum State {
     Failed,
     /// It ends once its children have ended.
     Ending,
-}
-
-impl<A: Actor> Belongings<A::Message> for Option<Box<Extras<A>>> {
-    fn stash(&mut self, message: A::Message, is_counted: bool) {
-        self.get_or_insert_default().stash.put(message, is_counted);
-    }
-
-    fn unstash_all(&mut self) {
-        if let Some(extras) = self {
-            extras.stash.take_back();
-        }
-    }
-
-    fn add_child(&mut self, child: Child) -> u64 {
-        self.get_or_insert_default().children.add(child)
-    }
 }
 
 impl<A: Actor> HostedActor<A> {

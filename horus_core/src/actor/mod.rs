@@ -77,7 +77,9 @@ mod behaviour;
 mod children;
 mod context;
 mod error;
+mod extras;
 pub(crate) mod group;
+pub(crate) mod group_settings;
 mod hosted_actor;
 mod idle;
 pub(crate) mod inbox;
@@ -96,6 +98,7 @@ pub(crate) mod timers;
 pub(crate) mod waiting;
 mod watch;
 pub(crate) mod worker_context;
+pub(crate) mod worker_words;
 
 pub use actors::{Actors, SpawnOptions};
 pub use address::{Address, Answer, WeakAddress};
@@ -107,7 +110,7 @@ pub use error::{
 };
 pub use group::ActorCounts;
 #[doc(hidden)]
-pub use group::Surround;
+pub use group_settings::Surround;
 pub use horus_shm::internals::heap::Reply;
 pub use idle::Idle;
 pub use inbox::Inbox;

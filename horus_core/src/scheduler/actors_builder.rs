@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::Scheduler;
-use crate::actor::group::{ActorGroup, GroupSettings, Surround, THREADS_MAX};
+use crate::actor::group::{ActorGroup, THREADS_MAX};
+use crate::actor::group_settings::{GroupSettings, Surround};
 use crate::actor::{Actors, Idle, Mailbox};
 use crate::scheduler::api::plan::{NodeSpec, PlanError};
 use crate::scheduler::run::executor::actors::GroupNode;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use horus_shm::clock::Clock;
 
-use crate::actor::group::{ActorGroup, LongTurn};
+use crate::actor::group::ActorGroup;
 use crate::actor::safety::SafetyReport;
+use crate::actor::worker_words::LongTurn;
 use crate::message::NodeEvent;
 
 /// The time after which an actor that has not confirmed its safe state is reported.

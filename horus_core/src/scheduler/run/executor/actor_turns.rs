@@ -38,11 +38,11 @@ pub(crate) fn run_turns(group: &ActorGroup, clock: &Clock) -> NodeResult {
             break;
         };
         worker.begin(now_ns);
-        group.begin_turn(0, task.id(), now_ns);
+        group.words(0).begin_turn(task.id(), now_ns);
         let marked = local::mark_handler();
         let ran = task.run(group, &mut worker, MESSAGES_MAX);
         drop(marked);
-        group.end_turn(0);
+        group.words(0).end_turn();
         match ran {
             Ran::Slept | Ran::Ended => {}
             Ran::More(task) => group.inject(task),
@@ -52,7 +52,7 @@ pub(crate) fn run_turns(group: &ActorGroup, clock: &Clock) -> NodeResult {
         }
         let handled;
         (now_ns, handled) = worker.end();
-        group.count_handled(0, handled);
+        group.words(0).count_handled(handled);
         if let Some(error) = worker.fatal_error.take() {
             return Err(error.into());
         }

@@ -348,7 +348,9 @@ impl<'a> ActorThread<'a> {
         }
         task.set_last_worker(self.index as u8);
         self.context.begin(self.now_ns);
-        self.group.begin_turn(self.index, task.id(), self.now_ns);
+        self.group
+            .words(self.index)
+            .begin_turn(task.id(), self.now_ns);
         match task.run(self.group, &mut self.context, MESSAGES_MAX) {
             Ran::Slept | Ran::Ended => {}
             Ran::More(task) => {
@@ -358,10 +360,10 @@ impl<'a> ActorThread<'a> {
                 self.group.suspend(task, self.context.resume_ns);
             }
         }
-        self.group.end_turn(self.index);
+        self.group.words(self.index).end_turn();
         let (now_ns, handled) = self.context.end();
         self.now_ns = now_ns;
-        self.group.count_handled(self.index, handled);
+        self.group.words(self.index).count_handled(handled);
         if let Some(error) = self.context.fatal_error.take() {
             let name = self.group.name().to_owned();
             self.shared.stop(Reason::Node { name, error });

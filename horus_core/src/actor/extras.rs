@@ -1,0 +1,64 @@
+//! The parts of an actor that few have, and that its context changes.
+
+use crate::actor::address::Address;
+use crate::actor::behaviour::Actor;
+use crate::actor::children::{Child, Children};
+use crate::actor::context::Belongings;
+use crate::actor::safe_slot::SafeSlot;
+use crate::actor::stash::Stash;
+use crate::actor::swap::Trial;
+use crate::actor::watch::Watch;
+use crate::scheduler::api::policy::{FailureHistory, FailurePolicy};
+
+/// The parts of an actor that few have.
+pub(super) struct Extras<A: Actor> {
+    pub(super) make: Option<Box<dyn FnMut() -> A + Send>>,
+    /// The reaction to a failure. Without one, the actor ends.
+    pub(super) policy: Option<FailurePolicy>,
+    pub(super) failures: FailureHistory,
+    /// The actors that watch this one.
+    pub(super) watches: Vec<Watch>,
+    /// The error that ends the actor.
+    pub(super) error: Option<String>,
+    /// The trial of this actor, which has replaced another one.
+    pub(super) trial: Option<Trial<A>>,
+    /// The safe state, if the actor has one.
+    pub(super) safe: Option<SafeSlot>,
+    pub(super) children: Children,
+    /// The address that keeps the actor alive until its children have ended.
+    pub(super) own: Option<Address<A::Message>>,
+    pub(super) stash: Stash<A::Message>,
+}
+
+impl<A: Actor> Default for Extras<A> {
+    fn default() -> Self {
+        Self {
+            make: None,
+            policy: None,
+            failures: FailureHistory::default(),
+            watches: Vec::new(),
+            error: None,
+            trial: None,
+            safe: None,
+            children: Children::default(),
+            own: None,
+            stash: Stash::default(),
+        }
+    }
+}
+
+impl<A: Actor> Belongings<A::Message> for Option<Box<Extras<A>>> {
+    fn stash(&mut self, message: A::Message, is_counted: bool) {
+        self.get_or_insert_default().stash.put(message, is_counted);
+    }
+
+    fn unstash_all(&mut self) {
+        if let Some(extras) = self {
+            extras.stash.take_back();
+        }
+    }
+
+    fn add_child(&mut self, child: Child) -> u64 {
+        self.get_or_insert_default().children.add(child)
+    }
+}

@@ -1,0 +1,42 @@
+//! The settings of a group of actors.
+
+use std::time::Duration;
+
+use crate::actor::idle::Idle;
+use crate::actor::mailbox::Mailbox;
+
+/// A function that makes the calls of actors in a state of the thread that they need, such as
+/// attached to an interpreter. It calls its argument once.
+pub type Surround = fn(&mut dyn FnMut());
+
+/// The settings of a group of actors.
+#[derive(Debug, Clone)]
+pub(crate) struct GroupSettings {
+    /// The kind of the actors' mailboxes.
+    pub(crate) mailbox: Mailbox,
+    /// The CPUs of its threads, if these are pinned.
+    pub(crate) cores: Vec<usize>,
+    /// The SCHED_FIFO priority of its threads.
+    pub(crate) priority: Option<u8>,
+    pub(crate) idle: Idle,
+    /// The function that its threads call around the handlers.
+    pub(crate) surround: Option<Surround>,
+    /// The time after which a handler that has not returned is reported.
+    pub(crate) watchdog: Duration,
+}
+
+/// The time after which a handler that has not returned is reported, if it is not set.
+const WATCHDOG: Duration = Duration::from_secs(1);
+
+impl Default for GroupSettings {
+    fn default() -> Self {
+        Self {
+            mailbox: Mailbox::default(),
+            cores: Vec::new(),
+            priority: None,
+            idle: Idle::default(),
+            surround: None,
+            watchdog: WATCHDOG,
+        }
+    }
+}

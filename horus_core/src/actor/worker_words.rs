@@ -1,0 +1,70 @@
+//! The words of a worker that other threads read: its counter, and the activation under way.
+
+use std::sync::atomic::AtomicU64;
+
+use horus_shm::internals::sync::Word;
+
+/// The words that one worker writes, in a cache line of their own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct WorkerWords {
+    /// Number of messages that it has handled.
+    handled: AtomicU64,
+    /// The begin of the activation under way, or 0.
+    began_ns: AtomicU64,
+    /// The number of the actor that it runs, or ran last.
+    actor: AtomicU64,
+}
+
+/// An activation that lasts too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LongTurn {
+    /// The worker.
+    pub(crate) index: usize,
+    /// The begin of the activation.
+    pub(crate) began_ns: u64,
+    /// The number of the actor.
+    pub(crate) actor: usize,
+}
+
+impl WorkerWords {
+    /// Counts messages that the worker has handled. Only the worker calls this.
+    #[inline]
+    pub(crate) fn count_handled(&self, messages: u64) {
+        // Relaxed: a counter that one thread writes.
+        self.handled.set(self.handled.get().wrapping_add(messages));
+    }
+
+    /// Returns the number of messages that the worker has handled.
+    pub(super) fn handled(&self) -> u64 {
+        // Relaxed: a counter.
+        self.handled.get()
+    }
+
+    /// Notes that the worker begins to run an actor. Only the worker calls this.
+    #[inline]
+    pub(crate) fn begin_turn(&self, actor: usize, now_ns: u64) {
+        // Relaxed, both: for a report.
+        self.actor.set(actor as u64);
+        self.began_ns.set(now_ns);
+    }
+
+    /// Notes that the worker has run an actor. Only the worker calls this.
+    #[inline]
+    pub(crate) fn end_turn(&self) {
+        // Relaxed: as above.
+        self.began_ns.set(0);
+    }
+}
+
+/// Returns the activations of workers that have begun before `before_ns`.
+pub(super) fn long_turns(workers: &[WorkerWords], before_ns: u64) -> Vec<LongTurn> {
+    let turn = |(index, words): (usize, &WorkerWords)| LongTurn {
+        index,
+        began_ns: words.began_ns.get(),
+        actor: words.actor.get() as usize,
+    };
+    let turns = workers.iter().enumerate().map(turn);
+    let is_long = |turn: &LongTurn| (1..before_ns).contains(&turn.began_ns);
+    turns.filter(is_long).collect()
+}
