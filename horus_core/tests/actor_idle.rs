@@ -108,7 +108,9 @@ fn idle_actors_cost_no_time_and_little_memory() {
     });
     println!("RESULT actor_idle/told: {:.2} % of a core", busy * 100.0);
     assert_eq!(told, 3000);
-    assert!(busy <= 0.03, "{:.2} % of a core", busy * 100.0);
+    // WHY more without optimisation: to wake up, search and sleep takes several times as long.
+    let limit = if cfg!(debug_assertions) { 0.12 } else { 0.03 };
+    assert!(busy <= limit, "{:.2} % of a core", busy * 100.0);
     running.finish().unwrap();
     assert_eq!(actors.counts().alive, 0);
 }
