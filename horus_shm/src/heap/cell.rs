@@ -63,6 +63,8 @@
 
 mod address;
 mod run;
+mod runnable;
+mod turn;
 
 use core::any::Any;
 use core::cell::UnsafeCell;
@@ -75,7 +77,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 pub use self::address::{Address, ControlHandle, Refusal, Sent, WaitRefusal, WeakAddress};
-pub use self::run::{Event, Flow, Panic, Ran, Runnable, Turn};
+pub use self::run::{Event, Flow, Panic, Ran};
+pub use self::runnable::Runnable;
+pub use self::turn::Turn;
 use super::blocks::{self, allocate, deallocate};
 use super::injector::Queued;
 use super::pull_queue::PullQueue;

@@ -1,20 +1,17 @@
 //! The runner of an actor: one activation, from the first message to sleep, and the end.
 
 use core::any::Any;
-use core::fmt;
-use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
-use super::address::{Address, ControlHandle};
+use super::runnable::Runnable;
+use super::turn::Turn;
 use super::{Behaviour, Cell, End, Group, Header, Place, drop_quietly, give_back, kind};
 use crate::heap::blocks::{self, Envelope};
 use crate::protocol::latest;
 use crate::protocol::life::{self, Rest};
-use crate::protocol::mailbox::{self, Look, Taken};
-use crate::protocol::sync;
+use crate::protocol::mailbox::{Look, Taken};
 
 /// The payload of a panic.
 pub type Panic = Box<dyn Any + Send>;
@@ -53,246 +50,6 @@ pub enum Ran<G: Group> {
     Suspended(Runnable<G>),
     /// The actor has ended.
     Ended,
-}
-
-/// The right to run an actor, of which there is at most one. If it is dropped, the actor ends.
-pub struct Runnable<G: Group>(Place<G>);
-
-// SAFETY: the state is `Send`, all else in a cell is made for several threads, and the right moves
-// with this value.
-unsafe impl<G: Group> Send for Runnable<G> {}
-// SAFETY: a shared reference only gives access to atomics and constants.
-unsafe impl<G: Group> Sync for Runnable<G> {}
-
-impl<G: Group> Runnable<G> {
-    /// Returns the right to run the actor of a cell.
-    ///
-    /// # Safety
-    ///
-    /// The caller has woken the actor, and gives up the right.
-    pub(super) const unsafe fn of(cell: Place<G>) -> Self {
-        Self(cell)
-    }
-
-    /// Handles up to `max` messages. Returns earlier if the mailbox is empty, or if the behaviour
-    /// says so. `group` is that of the actor.
-    #[inline]
-    pub fn run(self, group: &G, worker: &mut G::Worker, max: u32) -> Ran<G> {
-        let cell = ManuallyDrop::new(self).0;
-        // SAFETY: an actor with a runner exists, until that ends it.
-        let run = unsafe { cell.header() }.table.run;
-        // SAFETY: the function is that of this cell, and the right to run it was given up above.
-        unsafe { run(cell.0, group, worker, max) }
-    }
-
-    /// Calls [`Behaviour::visit`]. All mail stays. `group` is that of the actor.
-    pub fn visit(&mut self, group: &G, worker: &mut G::Worker) {
-        let visit = self.header().table.visit;
-        // SAFETY: the function is that of this cell, and this is the right to run it.
-        unsafe { visit(self.0.0, group, worker) }
-    }
-
-    /// Gives the right to the workers of the group, or to the thread that runs the actor.
-    ///
-    /// # Safety
-    ///
-    /// The caller keeps the cell, also if the actor ends meanwhile.
-    #[inline(always)]
-    pub(super) unsafe fn schedule(self) {
-        let cell = self.0;
-        // SAFETY: the contract.
-        let header = unsafe { cell.header() };
-        let Some(pull) = header.table.pull else {
-            return header.group.schedule(self);
-        };
-        let cell = ManuallyDrop::new(self).0;
-        // SAFETY: the function is that of this cell, and the right to run it was given up above.
-        unsafe { pull(cell.0) };
-    }
-
-    /// Returns the number of the worker that ran the actor last, as [`Self::set_last_worker`] set
-    /// it.
-    #[must_use]
-    pub fn last_worker(&self) -> u8 {
-        sync::load_hint(&self.header().last_worker)
-    }
-
-    /// Notes the worker that runs the actor.
-    pub fn set_last_worker(&self, worker: u8) {
-        sync::store_hint(&self.header().last_worker, worker);
-    }
-
-    /// Returns a number that no other actor has while this one exists.
-    #[must_use]
-    pub fn id(&self) -> usize {
-        self.0.id()
-    }
-
-    /// Turns the right to run the actor into a raw pointer, for a queue.
-    #[must_use]
-    pub fn into_raw(self) -> NonNull<Header<G>> {
-        ManuallyDrop::new(self).0.0
-    }
-
-    /// Returns the right that [`Self::into_raw`] gave up.
-    ///
-    /// # Safety
-    ///
-    /// `raw` was returned by [`Self::into_raw`], and is used once.
-    #[must_use]
-    pub const unsafe fn from_raw(raw: NonNull<Header<G>>) -> Self {
-        Self(Place(raw))
-    }
-
-    fn header(&self) -> &Header<G> {
-        // SAFETY: an actor with a runner exists.
-        unsafe { self.0.header() }
-    }
-}
-
-impl<G: Group> Drop for Runnable<G> {
-    fn drop(&mut self) {
-        // WHY: in a forked child the behaviour belongs to threads that do not exist.
-        if !self.0.is_foreign() {
-            let end = self.header().table.end;
-            // SAFETY: the function is that of this cell, and the right to run it ends here.
-            unsafe { end(self.0.0) };
-        }
-    }
-}
-
-impl<G: Group> fmt::Debug for Runnable<G> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Runnable").field(&self.id()).finish()
-    }
-}
-
-/// One activation of an actor, as its behaviour sees it.
-pub struct Turn<'a, M, G: Group> {
-    cell: Place<G>,
-    group: &'a G,
-    worker: &'a mut G::Worker,
-    /// Number of messages that may still be handled.
-    left: u32,
-    /// Number of counted blocks that were handled and not subtracted.
-    handled: u16,
-    /// True if what is being handled is counted in the depth.
-    in_hand: bool,
-    message: PhantomData<fn(M)>,
-}
-
-impl<'a, M, G: Group> Turn<'a, M, G> {
-    const fn new(cell: Place<G>, group: &'a G, worker: &'a mut G::Worker, left: u32) -> Self {
-        Self {
-            cell,
-            group,
-            worker,
-            left,
-            handled: 0,
-            in_hand: false,
-            message: PhantomData,
-        }
-    }
-
-    /// Returns the worker.
-    pub fn worker(&mut self) -> &mut G::Worker {
-        self.worker
-    }
-
-    /// Returns the group that the actor belongs to.
-    #[must_use]
-    pub fn group(&self) -> &G {
-        self.group
-    }
-
-    /// Returns an address of this actor.
-    #[must_use]
-    pub fn address(&self) -> Address<M, G> {
-        self.header().holders.revive();
-        Address::of(self.cell)
-    }
-
-    /// Returns a handle of this actor that does not keep it alive.
-    #[must_use]
-    pub fn control(&self) -> ControlHandle<G> {
-        self.header().holders.add_hold();
-        ControlHandle::of(self.cell)
-    }
-
-    /// Keeps the message that is being handled in the depth, because it is put aside. Returns true
-    /// if it was counted; [`Self::release`] subtracts it then.
-    pub fn keep(&mut self) -> bool {
-        core::mem::take(&mut self.in_hand)
-    }
-
-    /// Subtracts a message from the depth that [`Self::keep`] had kept.
-    pub fn release(&mut self) {
-        self.handled += 1;
-        self.subtract_in_steps();
-    }
-
-    /// Counts a message that [`Self::keep`] had kept as the one that is being handled.
-    pub fn put_back(&mut self) {
-        self.settle();
-        self.subtract_in_steps();
-        self.in_hand = true;
-    }
-
-    /// Returns another handle of the group that the actor belongs to.
-    #[must_use]
-    pub fn group_handle(&self) -> Arc<G> {
-        Arc::clone(&self.header().group)
-    }
-
-    fn header(&self) -> &Header<G> {
-        // SAFETY: the runner keeps the cell while the activation lasts.
-        unsafe { self.cell.header() }
-    }
-
-    /// Notes that an event is being handled, which is counted in the depth or not.
-    #[inline(always)]
-    fn begin_event(&mut self, is_counted: bool) {
-        self.subtract_in_steps();
-        self.left -= 1;
-        self.in_hand = is_counted;
-    }
-
-    /// Counts what was in hand as handled.
-    #[inline(always)]
-    fn settle(&mut self) {
-        self.handled += u16::from(core::mem::take(&mut self.in_hand));
-    }
-
-    /// Subtracts what was handled from the depth, once it is an eighth of the capacity.
-    ///
-    /// WHY not at once: the senders' line would move to this core for each message.
-    #[inline(always)]
-    fn subtract_in_steps(&mut self) {
-        if self.handled > 0 && self.handled >= self.header().capacity / 8 {
-            self.subtract();
-        }
-    }
-
-    #[inline(always)]
-    fn subtract(&mut self) {
-        let handled = core::mem::take(&mut self.handled);
-        if handled > 0 && mailbox::subtract(self.cell, handled) {
-            self.notify_room();
-        }
-    }
-
-    #[cold]
-    fn notify_room(&self) {
-        self.group.rooms().of(self.cell.id()).notify();
-    }
-}
-
-impl<M, G: Group> fmt::Debug for Turn<'_, M, G> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turn")
-            .field("left", &self.left)
-            .finish_non_exhaustive()
-    }
 }
 
 /// The function that runs the actor of a cell. The type of the message is not known to the caller.
@@ -334,11 +91,13 @@ pub(super) unsafe fn run<B: Behaviour<G>, G: Group>(
             Stop::Empty => {}
             Stop::More => {
                 turn.subtract();
-                return Ran::More(Runnable(cell));
+                // SAFETY: the caller was the runner, and gave the right up.
+                return Ran::More(unsafe { Runnable::of(cell) });
             }
             Stop::Suspended => {
                 turn.subtract();
-                return Ran::Suspended(Runnable(cell));
+                // SAFETY: as above.
+                return Ran::Suspended(unsafe { Runnable::of(cell) });
             }
             Stop::Ended => {
                 // SAFETY: the contract.

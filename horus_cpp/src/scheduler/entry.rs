@@ -1,0 +1,215 @@
+//! The schedulers of the process behind their handles, and the right to use one.
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use horus_core::scheduler::{Handle, Report, RunError, Running, Scheduler};
+
+use super::HorusScheduler;
+use crate::ffi::StatusResult;
+use crate::handle::{Shared, SharedSlab};
+use crate::status::{
+    Failure, HORUS_E_BUSY, HORUS_E_FAILED, HORUS_E_FORKED, HORUS_E_STATE, HORUS_OK, HORUS_STOPPED,
+};
+
+/// The state of a scheduler, with what exists in it.
+pub(super) enum State {
+    Built(Box<Scheduler>),
+    Running(Box<Running>),
+    Over(Box<Report>),
+    /// The scheduler could not be started.
+    Failed,
+}
+
+pub(super) const BUILT: u32 = 0;
+pub(super) const RUNNING: u32 = 1;
+pub(super) const OVER: u32 = 2;
+
+/// The value behind a scheduler's handle: the state, which one thread at a time may use, and what
+/// any thread may read.
+pub(super) struct SchedulerEntry {
+    pub(super) handle: Handle,
+    /// [`BUILT`], [`RUNNING`] or [`OVER`].
+    pub(super) phase: AtomicU32,
+    /// True while a thread has a [`StateGuard`], and with it exclusive access to `state`.
+    pub(super) is_locked: AtomicBool,
+    pub(super) state: UnsafeCell<State>,
+    pub(super) has_nodes: AtomicBool,
+    /// The process that opened the scheduler.
+    pub(super) process_id: u32,
+}
+
+// SAFETY: only the thread that has set `is_locked` uses `state`; everything else is `Sync`.
+unsafe impl Sync for SchedulerEntry {}
+
+pub(super) static SCHEDULERS: SharedSlab<SchedulerEntry> = SharedSlab::new(6);
+
+/// Number of schedulers whose running state can be read without looking up the handle.
+pub(super) const RUNNING_HANDLES_MAX: usize = 4096;
+/// For the index of each scheduler: its handle while it runs and is not stopping, otherwise 0.
+pub(super) static RUNNING_HANDLES: [AtomicU64; RUNNING_HANDLES_MAX] =
+    [const { AtomicU64::new(0) }; RUNNING_HANDLES_MAX];
+
+/// Returns the word that holds the scheduler's handle while it runs; `None` if its index has no
+/// word.
+#[inline(always)]
+pub(super) fn running_handle(id: u64) -> Option<&'static AtomicU64> {
+    RUNNING_HANDLES.get(id as u32 as usize)
+}
+
+/// Exclusive access of one thread to a scheduler's state.
+pub(super) struct StateGuard<'a>(&'a SchedulerEntry);
+
+impl StateGuard<'_> {
+    #[inline(always)]
+    pub(super) fn state(&mut self) -> &mut State {
+        // SAFETY: there is one `StateGuard` at a time, and `&mut self` allows one borrow of it.
+        unsafe { &mut *self.0.state.get() }
+    }
+}
+
+impl Drop for StateGuard<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // ORDERING(state_lock): pairs with the swap in `SchedulerEntry::lock`: the next thread sees
+        // the changes of this one.
+        self.0.is_locked.store(false, Ordering::Release);
+    }
+}
+
+impl SchedulerEntry {
+    pub(super) fn new(scheduler: Scheduler) -> Self {
+        Self {
+            handle: scheduler.handle(),
+            phase: AtomicU32::new(BUILT),
+            is_locked: AtomicBool::new(false),
+            state: UnsafeCell::new(State::Built(Box::new(scheduler))),
+            has_nodes: AtomicBool::new(false),
+            process_id: std::process::id(),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn lock(&self) -> Result<StateGuard<'_>, Failure> {
+        // ORDERING(state_lock): pairs with the store in `StateGuard::drop`.
+        if self.is_locked.swap(true, Ordering::Acquire) {
+            Err(busy())
+        } else {
+            Ok(StateGuard(self))
+        }
+    }
+
+    pub(super) fn check_not_forked(&self) -> Result<(), Failure> {
+        if self.process_id == std::process::id() {
+            return Ok(());
+        }
+        let text = "the scheduler belongs to the parent process: open a new one after fork";
+        Err(Failure::new(HORUS_E_FORKED, text))
+    }
+
+    /// Starts the scheduler unless it has been started, and returns its run; an error after its
+    /// end.
+    pub(super) fn start_if_built<'a>(
+        &self,
+        id: u64,
+        state: &'a mut State,
+    ) -> Result<&'a mut Running, Failure> {
+        if let State::Built(_) = state {
+            let State::Built(scheduler) = std::mem::replace(state, State::Failed) else {
+                return Err(wrong_state(state));
+            };
+            // WHY before `start`: the nodes may read it from their first tick on, before `start`
+            // has returned.
+            self.set_phase(RUNNING);
+            if let Some(running_handle) = running_handle(id) {
+                self.handle.set_while_running(running_handle, id);
+            }
+            *state = State::Running(Box::new(scheduler.start().inspect_err(|_| {
+                self.set_phase(OVER);
+                self.handle.stop();
+            })?));
+        }
+        match state {
+            State::Running(running) => Ok(running),
+            state => Err(wrong_state(state)),
+        }
+    }
+
+    /// Ends the run and stores its report.
+    pub(super) fn finish(&self, state: &mut State) -> StatusResult {
+        self.set_phase(OVER);
+        if let State::Running(running) = std::mem::replace(state, State::Failed) {
+            let (report, failure) = match running.finish() {
+                Ok(report) => (report, None),
+                Err(error) => {
+                    let failure = Failure::new(HORUS_E_FAILED, error.to_string());
+                    (error.into_report()?, Some(failure))
+                }
+            };
+            *state = State::Over(Box::new(report));
+            return failure.map_or(Ok(HORUS_OK), Err);
+        }
+        Ok(HORUS_OK)
+    }
+
+    pub(super) fn set_phase(&self, phase: u32) {
+        // Relaxed: it only informs other threads, and orders nothing.
+        self.phase.store(phase, Ordering::Relaxed);
+    }
+
+    /// Returns the status of a call during the run: `HORUS_OK`, or after a stop the result of
+    /// [`Self::stopped_status`].
+    #[inline(always)]
+    pub(super) fn run_status(&self) -> StatusResult {
+        if self.handle.is_stopping() {
+            self.stopped_status()
+        } else {
+            Ok(HORUS_OK)
+        }
+    }
+
+    /// Returns the C status for the outcome of a round of ticks: `HORUS_OK` while the run goes on,
+    /// otherwise [`Self::stopped_status`].
+    #[inline(always)]
+    pub(super) fn tick_status(&self, outcome: Result<bool, RunError>) -> StatusResult {
+        if matches!(outcome, Ok(true)) {
+            Ok(HORUS_OK)
+        } else {
+            self.stopped_status()
+        }
+    }
+
+    /// Returns the status after a stop: an error if a node failed, otherwise `HORUS_STOPPED`.
+    #[cold]
+    pub(super) fn stopped_status(&self) -> StatusResult {
+        match self.handle.reason() {
+            Some(reason) if reason.is_failure() => {
+                Err(Failure::new(HORUS_E_FAILED, reason.to_string()))
+            }
+            _ => Ok(HORUS_STOPPED),
+        }
+    }
+}
+
+#[cold]
+pub(super) fn busy() -> Failure {
+    let text = "the scheduler is in use: by a call of another thread, or by the calling callback";
+    Failure::new(HORUS_E_BUSY, text)
+}
+
+#[cold]
+pub(super) fn wrong_state(state: &State) -> Failure {
+    let text = match state {
+        State::Built(_) => "the scheduler has not been started",
+        State::Running(_) => "the scheduler has already started",
+        State::Over(_) => "the scheduler has ended: open another one",
+        State::Failed => "the scheduler could not be started: open another one",
+    };
+    Failure::new(HORUS_E_STATE, text)
+}
+
+pub(super) fn look_up(
+    scheduler: HorusScheduler,
+) -> Result<Shared<'static, SchedulerEntry>, Failure> {
+    Ok(SCHEDULERS.share(scheduler.id)?)
+}

@@ -1,0 +1,142 @@
+//! One activation of an actor, as its behaviour sees it.
+
+use core::fmt;
+use core::marker::PhantomData;
+use std::sync::Arc;
+
+use super::address::{Address, ControlHandle};
+use super::{Group, Header, Place};
+use crate::protocol::mailbox;
+
+/// One activation of an actor, as its behaviour sees it.
+pub struct Turn<'a, M, G: Group> {
+    pub(super) cell: Place<G>,
+    pub(super) group: &'a G,
+    pub(super) worker: &'a mut G::Worker,
+    /// Number of messages that may still be handled.
+    pub(super) left: u32,
+    /// Number of counted blocks that were handled and not subtracted.
+    pub(super) handled: u16,
+    /// True if what is being handled is counted in the depth.
+    in_hand: bool,
+    message: PhantomData<fn(M)>,
+}
+
+impl<'a, M, G: Group> Turn<'a, M, G> {
+    pub(super) const fn new(
+        cell: Place<G>,
+        group: &'a G,
+        worker: &'a mut G::Worker,
+        left: u32,
+    ) -> Self {
+        Self {
+            cell,
+            group,
+            worker,
+            left,
+            handled: 0,
+            in_hand: false,
+            message: PhantomData,
+        }
+    }
+
+    /// Returns the worker.
+    pub fn worker(&mut self) -> &mut G::Worker {
+        self.worker
+    }
+
+    /// Returns the group that the actor belongs to.
+    #[must_use]
+    pub fn group(&self) -> &G {
+        self.group
+    }
+
+    /// Returns an address of this actor.
+    #[must_use]
+    pub fn address(&self) -> Address<M, G> {
+        self.header().holders.revive();
+        Address::of(self.cell)
+    }
+
+    /// Returns a handle of this actor that does not keep it alive.
+    #[must_use]
+    pub fn control(&self) -> ControlHandle<G> {
+        self.header().holders.add_hold();
+        ControlHandle::of(self.cell)
+    }
+
+    /// Keeps the message that is being handled in the depth, because it is put aside. Returns true
+    /// if it was counted; [`Self::release`] subtracts it then.
+    pub fn keep(&mut self) -> bool {
+        core::mem::take(&mut self.in_hand)
+    }
+
+    /// Subtracts a message from the depth that [`Self::keep`] had kept.
+    pub fn release(&mut self) {
+        self.handled += 1;
+        self.subtract_in_steps();
+    }
+
+    /// Counts a message that [`Self::keep`] had kept as the one that is being handled.
+    pub fn put_back(&mut self) {
+        self.settle();
+        self.subtract_in_steps();
+        self.in_hand = true;
+    }
+
+    /// Returns another handle of the group that the actor belongs to.
+    #[must_use]
+    pub fn group_handle(&self) -> Arc<G> {
+        Arc::clone(&self.header().group)
+    }
+
+    pub(super) fn header(&self) -> &Header<G> {
+        // SAFETY: the runner keeps the cell while the activation lasts.
+        unsafe { self.cell.header() }
+    }
+
+    /// Notes that an event is being handled, which is counted in the depth or not.
+    #[inline(always)]
+    pub(super) fn begin_event(&mut self, is_counted: bool) {
+        self.subtract_in_steps();
+        self.left -= 1;
+        self.in_hand = is_counted;
+    }
+
+    /// Counts what was in hand as handled.
+    #[inline(always)]
+    pub(super) fn settle(&mut self) {
+        self.handled += u16::from(core::mem::take(&mut self.in_hand));
+    }
+
+    /// Subtracts what was handled from the depth, once it is an eighth of the capacity.
+    ///
+    /// WHY not at once: the senders' line would move to this core for each message.
+    #[inline(always)]
+    fn subtract_in_steps(&mut self) {
+        if self.handled > 0 && self.handled >= self.header().capacity / 8 {
+            self.subtract();
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn subtract(&mut self) {
+        let handled = core::mem::take(&mut self.handled);
+        if handled > 0 && mailbox::subtract(self.cell, handled) {
+            self.notify_room();
+        }
+    }
+
+    #[cold]
+    pub(super) fn notify_room(&self) {
+        self.group.rooms().of(self.cell.id()).notify();
+    }
+}
+
+impl<M, G: Group> fmt::Debug for Turn<'_, M, G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Turn")
+            .field("left", &self.left)
+            .finish_non_exhaustive()
+    }
+}
