@@ -1,0 +1,228 @@
+//! An open topic file, and the parts of it that this process has mapped.
+
+use std::io;
+use std::mem::offset_of;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
+
+use crate::file::error::OpenError;
+use crate::file::extent::{EXTENTS_MAX, Extent, remove_lane_files};
+use crate::file::header::{ExtentId, Provenance};
+use crate::file::name::TopicName;
+use crate::file::name_watch::NameWatch;
+use crate::file::namespace::Namespace;
+use crate::file::open;
+use crate::os::descriptor::CheckedFd;
+use crate::os::region::Region;
+use crate::os::{self, Stat};
+use crate::protocol::layout::LaneBlock;
+use crate::protocol::presence::Attendance;
+use crate::protocol::shape::{TopicShape, lane_block_offset};
+
+/// The identity of a file, independent of its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl FileId {
+    pub(crate) const fn new(device: u64, inode: u64) -> Self {
+        Self { device, inode }
+    }
+
+    pub(crate) const fn inode(&self) -> u64 {
+        self.inode
+    }
+
+    pub(crate) fn from_stat(stat: &Stat) -> Self {
+        Self {
+            device: stat.dev,
+            inode: stat.ino,
+        }
+    }
+}
+
+/// An open topic file at which this process is present, and its mapped parts.
+#[derive(Debug)]
+pub(crate) struct TopicFile {
+    /// Declared first, so that it is dropped before `namespace`. `None` until the file is attended.
+    pub(crate) name_watch: Option<NameWatch>,
+    pub(crate) fd: CheckedFd,
+    /// The identity of the file.
+    pub(crate) id: FileId,
+    pub(crate) namespace: Arc<Namespace>,
+    pub(crate) name: TopicName,
+    /// The random number of the file, by which its lane files are named; 0 if the file is unusable.
+    pub(crate) topic_id: [u8; 16],
+    pub(super) lane_area: Maps,
+    pub(super) reader_area: Maps,
+}
+
+/// A copy of the blocks of all lanes of a topic file.
+pub(crate) struct LaneWords(Vec<u8>);
+
+impl LaneWords {
+    /// Returns the word at `offset` of the block of lane `lane`.
+    pub(crate) fn word(&self, lane: u32, offset: usize) -> u64 {
+        let at = lane_block_offset(lane) + offset;
+        let word = self.0.get(at..).and_then(|bytes| bytes.first_chunk());
+        word.copied().map_or(0, u64::from_le_bytes)
+    }
+}
+
+/// The mappings of one part of the file: a read-only one, a writable one, both, or none yet.
+#[derive(Debug, Default)]
+pub(super) struct Maps {
+    pub(super) read: OnceLock<Region>,
+    pub(super) write: OnceLock<Region>,
+}
+
+impl Maps {
+    pub(super) fn is_lost(&self) -> bool {
+        [&self.read, &self.write]
+            .iter()
+            .any(|map| map.get().is_some_and(Region::is_lost))
+    }
+}
+
+impl TopicFile {
+    pub(crate) fn new(fd: OwnedFd, id: FileId, namespace: Arc<Namespace>, name: TopicName) -> Self {
+        Self {
+            name_watch: None,
+            fd: CheckedFd::with_identity(fd, id.device, id.inode),
+            id,
+            namespace,
+            name,
+            topic_id: [0; 16],
+            lane_area: Maps::default(),
+            reader_area: Maps::default(),
+        }
+    }
+
+    /// Sets the random number that the header of the file has.
+    pub(crate) const fn with_id(mut self, topic_id: [u8; 16]) -> Self {
+        self.topic_id = topic_id;
+        self
+    }
+
+    /// Returns true if a lane has history that outlives its publisher. A truncated file has none.
+    ///
+    /// # Errors
+    ///
+    /// The error of a system call.
+    pub(crate) fn has_latched_history(&self) -> io::Result<bool> {
+        let blocks = self.read_lane_blocks()?;
+        let mut lanes = 0..TopicShape::FILE.lane_limit();
+        Ok(lanes.any(|lane| {
+            let word = |offset| blocks.word(lane, offset);
+            let latched = word(offset_of!(LaneBlock<AtomicU64>, latched));
+            let head = word(offset_of!(LaneBlock<AtomicU64>, head));
+            let generation = word(offset_of!(LaneBlock<AtomicU64>, generation));
+            latched != 0 && self.has_latched_extent(ExtentId { lane, generation }, head)
+        }))
+    }
+
+    /// Returns true if one of the newest extents of a lane, which ends at `head`, has messages of a
+    /// publisher whose history stays.
+    fn has_latched_extent(&self, newest: ExtentId, head: u64) -> bool {
+        let mut end = head;
+        for generation in (1..=newest.generation).rev().take(EXTENTS_MAX) {
+            // WHY true: what cannot be read now may be read later, and is removed by hand.
+            let read = Extent::read_offer(
+                self,
+                ExtentId {
+                    generation,
+                    ..newest
+                },
+            );
+            let Ok((base, offer)) = read else {
+                return true;
+            };
+            if offer.latched() == 0 || base.position < end {
+                return offer.latched() > 0;
+            }
+            end = base.position;
+        }
+        false
+    }
+
+    /// Returns the boot and the registry that files of this topic belong to.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Io`].
+    pub(crate) fn provenance(&self) -> Result<Provenance, OpenError> {
+        open::provenance(&self.namespace, || self.path())
+    }
+
+    /// Copies the blocks of all lanes, without mapping them. What a truncated file does not hold is
+    /// zero.
+    ///
+    /// # Errors
+    ///
+    /// The error of the system call.
+    pub(crate) fn read_lane_blocks(&self) -> io::Result<LaneWords> {
+        let area = TopicShape::FILE.lane_area();
+        let mut bytes = vec![0; (area.end - area.start) as usize];
+        match os::read_at(self.fd.get()?, &mut bytes, area.start) {
+            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
+            _ => Ok(LaneWords(bytes)),
+        }
+    }
+
+    /// Returns the file's path, for messages.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.namespace.topics_path().join(self.name.file_name())
+    }
+}
+
+impl Attendance for TopicFile {
+    fn share(&self) -> io::Result<bool> {
+        self.namespace.registry().presence_share(self.id.inode)
+    }
+
+    fn exclude(&self) -> io::Result<bool> {
+        self.namespace.registry().presence_exclude(self.id.inode)
+    }
+
+    fn release(&self) {
+        self.namespace.registry().presence_release(self.id.inode);
+    }
+
+    fn is_retired(&self) -> io::Result<bool> {
+        let mut mark = [0; 8];
+        os::read_at(
+            self.fd.get()?,
+            &mut mark,
+            crate::protocol::layout::RETIRED_OFFSET,
+        )?;
+        Ok(mark != [0; 8])
+    }
+
+    fn set_retired(&self) -> io::Result<()> {
+        os::write_at(
+            self.fd.get()?,
+            &1_u64.to_le_bytes(),
+            crate::protocol::layout::RETIRED_OFFSET,
+        )
+    }
+
+    fn remove_parts(&self) {
+        remove_lane_files(self);
+    }
+
+    fn is_linked(&self) -> io::Result<bool> {
+        match os::fstatat(self.namespace.topics_dir()?, self.name.file_name()) {
+            Ok(stat) => Ok(FileId::from_stat(&stat) == self.id && stat.links == 1),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn unlink(&self) -> io::Result<()> {
+        os::unlink(self.namespace.topics_dir()?, self.name.file_name())
+    }
+}
