@@ -1,5 +1,7 @@
 //! An actor in its cell: calls its methods, and applies its failure policy.
 
+mod swaps;
+
 use horus_shm::internals::heap::{Behaviour, ControlHandle, End, Event, Flow, Panic, Turn};
 
 use crate::actor::address::Address;
@@ -7,7 +9,6 @@ use crate::actor::behaviour::Actor;
 use crate::actor::context::Context;
 use crate::actor::extras::Extras;
 use crate::actor::group::{ActorGroup, Control};
-use crate::actor::swap::{SwapRequest, Trial};
 use crate::actor::watch::{ChildEnd, DownReason};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::node::{NodeError, NodeResult};
@@ -81,77 +82,6 @@ impl<A: Actor> HostedActor<A> {
             }
             Err(error) => self.apply_policy(&error, false, turn),
         }
-    }
-
-    fn trial(&mut self) -> Option<&mut Trial<A>> {
-        self.extras.as_mut()?.trial.as_mut()
-    }
-
-    /// Counts a message that a new actor has handled, and accepts the swap after the last one of
-    /// its trial.
-    fn count_trial_message(&mut self, group: &ActorGroup) {
-        if let Some(trial) = self.trial() {
-            trial.count_message();
-        }
-        // WHY: otherwise the message may only have been put aside.
-        if !A::HAS_BATCHES {
-            self.accept_tried_swap(group);
-        }
-    }
-
-    /// Accepts the swap, if its trial is over.
-    fn accept_tried_swap(&mut self, group: &ActorGroup) {
-        if self.trial().is_some_and(|trial| trial.is_over()) {
-            self.accept_swap(group);
-        }
-    }
-
-    fn accept_swap(&mut self, group: &ActorGroup) {
-        if let Some(trial) = self.take_trial() {
-            let mut old = trial.accept();
-            shut_down(&mut old, group);
-            drop_quietly(old, group);
-        }
-    }
-
-    fn take_trial(&mut self) -> Option<Trial<A>> {
-        self.extras.as_mut().and_then(|extras| extras.trial.take())
-    }
-
-    /// Replaces the actor, and initialises the new one.
-    fn swap(
-        &mut self,
-        mut request: SwapRequest,
-        turn: &mut Turn<'_, A::Message, ActorGroup>,
-    ) -> Flow {
-        // WHY: a caller that swaps again is satisfied with the swap before.
-        self.accept_swap(turn.group());
-        let Some(actor) = request.take::<A>() else {
-            return Flow::Continue;
-        };
-        let old = std::mem::replace(&mut self.actor, actor);
-        let (result, stop) = self.init(turn);
-        if let Err(error) = result {
-            let text = error_text(&*error);
-            turn.group().record_failure(false, &text);
-            drop_quietly(std::mem::replace(&mut self.actor, old), turn.group());
-            request.refuse(&text);
-            return Flow::Continue;
-        }
-        let extras = self.extras.get_or_insert_default();
-        extras.trial = Some(request.begin_trial(old));
-        if stop { Flow::Stop } else { Flow::Continue }
-    }
-
-    /// Brings the old actor back, if the new one has failed in its trial. Returns true if it did.
-    fn roll_back(&mut self, error: &str, group: &ActorGroup) -> bool {
-        let Some(trial) = self.take_trial() else {
-            return false;
-        };
-        let mut new = std::mem::replace(&mut self.actor, trial.roll_back(error));
-        shut_down(&mut new, group);
-        drop_quietly(new, group);
-        true
     }
 
     #[cold]

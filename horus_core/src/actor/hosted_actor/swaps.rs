@@ -1,0 +1,82 @@
+//! Swaps of an actor: the trial of the new one, and the return of the old one.
+
+use horus_shm::internals::heap::{Flow, Turn};
+
+use super::{HostedActor, drop_quietly, shut_down};
+use crate::actor::behaviour::Actor;
+use crate::actor::group::ActorGroup;
+use crate::actor::swap::{SwapRequest, Trial};
+use crate::scheduler::run::catch_panic::error_text;
+
+impl<A: Actor> HostedActor<A> {
+    pub(super) fn trial(&mut self) -> Option<&mut Trial<A>> {
+        self.extras.as_mut()?.trial.as_mut()
+    }
+
+    /// Counts a message that a new actor has handled, and accepts the swap after the last one of
+    /// its trial.
+    pub(super) fn count_trial_message(&mut self, group: &ActorGroup) {
+        if let Some(trial) = self.trial() {
+            trial.count_message();
+        }
+        // WHY: otherwise the message may only have been put aside.
+        if !A::HAS_BATCHES {
+            self.accept_tried_swap(group);
+        }
+    }
+
+    /// Accepts the swap, if its trial is over.
+    pub(super) fn accept_tried_swap(&mut self, group: &ActorGroup) {
+        if self.trial().is_some_and(|trial| trial.is_over()) {
+            self.accept_swap(group);
+        }
+    }
+
+    pub(super) fn accept_swap(&mut self, group: &ActorGroup) {
+        if let Some(trial) = self.take_trial() {
+            let mut old = trial.accept();
+            shut_down(&mut old, group);
+            drop_quietly(old, group);
+        }
+    }
+
+    pub(super) fn take_trial(&mut self) -> Option<Trial<A>> {
+        self.extras.as_mut().and_then(|extras| extras.trial.take())
+    }
+
+    /// Replaces the actor, and initialises the new one.
+    pub(super) fn swap(
+        &mut self,
+        mut request: SwapRequest,
+        turn: &mut Turn<'_, A::Message, ActorGroup>,
+    ) -> Flow {
+        // WHY: a caller that swaps again is satisfied with the swap before.
+        self.accept_swap(turn.group());
+        let Some(actor) = request.take::<A>() else {
+            return Flow::Continue;
+        };
+        let old = std::mem::replace(&mut self.actor, actor);
+        let (result, stop) = self.init(turn);
+        if let Err(error) = result {
+            let text = error_text(&*error);
+            turn.group().record_failure(false, &text);
+            drop_quietly(std::mem::replace(&mut self.actor, old), turn.group());
+            request.refuse(&text);
+            return Flow::Continue;
+        }
+        let extras = self.extras.get_or_insert_default();
+        extras.trial = Some(request.begin_trial(old));
+        if stop { Flow::Stop } else { Flow::Continue }
+    }
+
+    /// Brings the old actor back, if the new one has failed in its trial. Returns true if it did.
+    pub(super) fn roll_back(&mut self, error: &str, group: &ActorGroup) -> bool {
+        let Some(trial) = self.take_trial() else {
+            return false;
+        };
+        let mut new = std::mem::replace(&mut self.actor, trial.roll_back(error));
+        shut_down(&mut new, group);
+        drop_quietly(new, group);
+        true
+    }
+}
