@@ -8,7 +8,7 @@ mod private;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::sync::mpsc;
+use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -95,6 +95,18 @@ fn settings_that_are_impossible_are_refused() {
     }
 }
 
+/// An actor that occupies a thread until others have come as far.
+struct Waiting(Arc<Barrier>);
+
+impl Actor for Waiting {
+    type Message = ();
+
+    fn handle(&mut self, (): (), _: &mut Context<'_, Self>) -> NodeResult {
+        self.0.wait();
+        Ok(())
+    }
+}
+
 /// The priority is that of all threads, or the report says that the system refused it.
 #[test]
 fn threads_have_a_priority() {
@@ -104,9 +116,11 @@ fn threads_have_a_priority() {
     let running = scheduler.start().unwrap();
     let address = actors.spawn(Teller).unwrap();
     assert!(tell(&address).starts_with("urgent"));
-    until("both have a name", || {
-        status_of("urgent", "Pid:").len() == 2
-    });
+    // Each thread has set its priority before it runs an actor.
+    let both = Arc::new(Barrier::new(3));
+    let waiting = [(); 2].map(|()| actors.spawn(Waiting(Arc::clone(&both))).unwrap());
+    waiting.iter().for_each(|address| address.tell(()).unwrap());
+    both.wait();
     let mut policies = Vec::new();
     for thread in fs::read_dir("/proc/self/task").unwrap().flatten() {
         let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
