@@ -63,7 +63,6 @@
 
 mod address;
 mod run;
-mod runnable;
 mod turn;
 
 use core::any::Any;
@@ -77,8 +76,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 pub use self::address::{Address, ControlHandle, Refusal, Sent, WaitRefusal, WeakAddress};
-pub use self::run::{Event, Flow, Panic, Ran};
-pub use self::runnable::Runnable;
+pub use self::run::{Event, Flow, Panic, Ran, Runnable};
 pub use self::turn::Turn;
 use super::blocks::{self, allocate, deallocate};
 use super::injector::Queued;

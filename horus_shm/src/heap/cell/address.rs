@@ -4,7 +4,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 
-use super::runnable::Runnable;
+use super::run::Runnable;
 use super::{Group, Header, LATEST, Place, kind};
 use crate::heap::blocks::{self, Class, Envelope};
 use crate::protocol::latest::{self, Put};
