@@ -160,9 +160,10 @@ mod tests {
 
     #[test]
     fn the_mappings_of_threads_are_those_that_are_counted() {
-        // WHY again: other tests of this process map and unmap memory at the same time.
-        let all: Vec<_> = (0..20).map(|_| maps_of_a_thread()).collect();
-        assert!(all.iter().any(|each| (3.0..5.0).contains(each)), "{all:?}");
+        // WHY again: other tests of this process map and unmap memory at the same time. They end
+        // within seconds.
+        let is_found = (0..1000).any(|_| (3.0..5.0).contains(&maps_of_a_thread()));
+        assert!(is_found, "{}", maps_of_a_thread());
         let room = thread_room().unwrap();
         assert!(room.threads > 0, "{room:?}");
     }
