@@ -5,6 +5,7 @@ use std::any::Any;
 
 use horus_shm::clock::Clock;
 use horus_shm::internals::heap::Flow;
+use horus_shm::internals::wait::Backoff;
 
 use crate::scheduler::api::node::NodeError;
 
@@ -32,10 +33,8 @@ struct Linger {
     end_ns: u64,
     /// Number of messages that were handled before the present wait.
     handled: u64,
-    /// Number of occasions that are left out from now on.
-    skipped: u32,
-    /// The value of `skipped` after the last wait in vain.
-    last_skipped: u32,
+    /// The occasions to linger: ever fewer, as a program may never send a message so soon.
+    occasions: Backoff<SKIPPED_MAX>,
 }
 
 /// The part of a worker's state that the handlers of its actors use.
@@ -95,7 +94,7 @@ impl WorkerContext {
     /// Returns the context of a thread that runs one actor, and waits for no mail.
     pub(crate) fn without_linger(clock: &Clock) -> Self {
         let mut context = Self::new(clock);
-        context.linger.skipped = u32::MAX;
+        context.linger.occasions = Backoff::never();
         context
     }
 
@@ -151,11 +150,7 @@ impl WorkerContext {
     /// `has_work` tells if the worker has another actor to run.
     #[inline]
     pub(crate) fn looks_again(&mut self, has_work: impl FnOnce() -> bool) -> bool {
-        if self.linger.skipped > 0 {
-            self.linger.skipped -= 1;
-            return false;
-        }
-        self.linger(has_work)
+        self.linger.occasions.is_due() && self.linger(has_work)
     }
 
     #[cold]
@@ -164,13 +159,11 @@ impl WorkerContext {
         let linger = &mut self.linger;
         let has_begun = linger.end_ns != 0;
         if has_begun && linger.handled != self.handled {
-            linger.last_skipped = 0;
+            linger.occasions.succeed();
         }
         let is_in_vain = has_begun && linger.handled == self.handled && now_ns >= linger.end_ns;
         if is_in_vain || has_work() {
-            // WHY ever more seldom: a program may never send a message so soon.
-            linger.last_skipped = (2 * linger.last_skipped + 1).min(SKIPPED_MAX);
-            linger.skipped = linger.last_skipped;
+            linger.occasions.fail();
             linger.end_ns = 0;
             return false;
         }

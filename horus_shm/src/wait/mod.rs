@@ -8,6 +8,7 @@
 //! and load on both sides; or the waiter asks the kernel for a barrier (`membarrier`) on the
 //! sender's CPU, and the sender needs no fence. `docs/memory-ordering.md` has the argument.
 
+mod backoff;
 mod event;
 
 use std::cell::Cell;
@@ -15,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use crate::protocol::sync::{Edge, FutexWord, Word, edge};
 
+pub use backoff::Backoff;
 pub(crate) use event::{Event, WakeOrder};
 pub use event::{LocalEventcount, barrier_in_process, can_barrier_in_process};
 

@@ -1,0 +1,76 @@
+//! A rule for attempts that are often in vain: each failure lets more occasions pass.
+
+/// Counts the occasions that pass before something is tried again: 1 after a failure, 3 after the
+/// second one in a row, 7 after the third, up to `MAX`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Backoff<const MAX: u32> {
+    /// Number of occasions that pass from now on.
+    left: u32,
+    /// The value of `left` after the last failure.
+    last: u32,
+}
+
+impl<const MAX: u32> Backoff<MAX> {
+    /// Returns the state before the first occasion, which is taken.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { left: 0, last: 0 }
+    }
+
+    /// Returns a state in which about 4 billion occasions pass.
+    #[must_use]
+    pub const fn never() -> Self {
+        Self {
+            left: u32::MAX,
+            last: MAX,
+        }
+    }
+
+    /// Returns true if this occasion shall be taken. Counts it otherwise.
+    #[inline(always)]
+    pub const fn is_due(&mut self) -> bool {
+        if self.left == 0 {
+            return true;
+        }
+        self.left -= 1;
+        false
+    }
+
+    /// Notes that an attempt has paid off.
+    pub const fn succeed(&mut self) {
+        *self = Self::new();
+    }
+
+    /// Notes that an attempt was in vain.
+    pub const fn fail(&mut self) {
+        let next = 2 * self.last + 1;
+        self.last = if next < MAX { next } else { MAX };
+        self.left = self.last;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_failure_lets_more_occasions_pass() {
+        let mut backoff = Backoff::<5>::new();
+        let passed = |backoff: &mut Backoff<5>| {
+            let mut count = 0;
+            while !backoff.is_due() {
+                count += 1;
+            }
+            count
+        };
+        for wanted in [0, 1, 3, 5, 5] {
+            assert_eq!(passed(&mut backoff), wanted);
+            backoff.fail();
+        }
+        backoff.succeed();
+        assert_eq!(passed(&mut backoff), 0);
+        backoff.fail();
+        assert_eq!(passed(&mut backoff), 1);
+        assert!(!Backoff::<5>::never().is_due());
+    }
+}
