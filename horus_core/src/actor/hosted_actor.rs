@@ -58,19 +58,20 @@ impl<A: Actor> HostedActor<A> {
         message: A::Message,
         turn: &mut Turn<'_, A::Message, ActorGroup>,
     ) -> Flow {
-        self.act(turn, |actor, context| actor.handle(message, context))
+        let mut context = Context::new(turn, &mut self.extras, self.restarts);
+        let result = self.actor.handle(message, &mut context);
+        let stop = context.stop;
+        self.conclude(result, stop, turn)
     }
 
-    /// Calls a handler, and applies the failure policy if it fails.
+    /// Counts what a handler has handled, and applies the failure policy if it failed.
     #[inline(always)]
-    fn act(
+    fn conclude(
         &mut self,
+        result: NodeResult,
+        stop: bool,
         turn: &mut Turn<'_, A::Message, ActorGroup>,
-        call: impl FnOnce(&mut A, &mut Context<'_, A>) -> NodeResult,
     ) -> Flow {
-        let mut context = Context::new(turn, &mut self.extras, self.restarts);
-        let result = call(&mut self.actor, &mut context);
-        let stop = context.stop;
         let flow = turn.worker().count_message();
         match result {
             Ok(()) if stop => Flow::Stop,
@@ -121,7 +122,12 @@ impl<A: Actor> HostedActor<A> {
                 Flow::Continue
             }
             Control::ChildDown(end) => self.lose_child(&end, turn),
-            Control::Down(down) => self.act(turn, |actor, context| actor.on_down(&down, context)),
+            Control::Down(down) => {
+                let mut context = Context::new(turn, &mut self.extras, self.restarts);
+                let result = self.actor.on_down(&down, &mut context);
+                let stop = context.stop;
+                self.conclude(result, stop, turn)
+            }
             Control::Timer(due) => match due.into_message(self.restarts) {
                 Some(message) => self.handle_message(message, turn),
                 None => Flow::Continue,
@@ -279,7 +285,7 @@ impl<A: Actor> HostedActor<A> {
     }
 
     /// Handles an event, or what is to be done instead in the present state.
-    #[inline]
+    #[inline(always)]
     fn handle_event(
         &mut self,
         event: Event<A::Message, Control>,
@@ -428,7 +434,7 @@ fn shut_down<A: Actor>(actor: &mut A, group: &ActorGroup) {
 impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
     type Message = A::Message;
 
-    #[inline]
+    #[inline(always)]
     fn handle(
         &mut self,
         event: Event<A::Message, Control>,

@@ -133,7 +133,7 @@ pub(crate) fn begin_init<M: Send + 'static>(
 impl Local {
     /// Takes the next task of this worker's own queues, to run it; `has_timers` is true if there is
     /// a timer, which another worker has to keep meanwhile.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next(&mut self, now_ns: u64, has_timers: bool) -> Option<Task> {
         let task = self.find(now_ns)?;
         self.begin(has_timers);
@@ -150,18 +150,13 @@ impl Local {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn find(&mut self, now_ns: u64) -> Option<Task> {
         self.activations += 1;
-        if self.activations >= LOOK_ACTIVATIONS || now_ns.saturating_sub(self.looked_ns) >= LOOK_NS
-        {
-            self.activations = 0;
-            self.looked_ns = now_ns;
-            let sent = self.worker.pop_injected();
-            let found = sent.or_else(|| self.worker.steal_stalled(now_ns));
-            if found.is_some() {
-                return found;
-            }
+        let is_due = self.activations >= LOOK_ACTIVATIONS
+            || now_ns.saturating_sub(self.looked_ns) >= LOOK_NS;
+        if is_due && let Some(found) = self.find_elsewhere(now_ns) {
+            return Some(found);
         }
         if self.streak < STREAK_MAX
             && let Some(task) = self.worker.pop_next()
@@ -169,6 +164,20 @@ impl Local {
             self.streak += 1;
             return Some(task);
         }
+        self.find_waiting()
+    }
+
+    /// Takes what other threads sent, or what a thread that is blocked has left.
+    #[cold]
+    fn find_elsewhere(&mut self, now_ns: u64) -> Option<Task> {
+        self.activations = 0;
+        self.looked_ns = now_ns;
+        let sent = self.worker.pop_injected();
+        sent.or_else(|| self.worker.steal_stalled(now_ns))
+    }
+
+    #[inline(never)]
+    fn find_waiting(&mut self) -> Option<Task> {
         self.streak = 0;
         let waiting = self.worker.pop().or_else(|| self.worker.pop_next());
         waiting.or_else(|| self.worker.pop_injected())

@@ -263,30 +263,38 @@ unsafe fn outlives<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>
 }
 
 /// Handles messages, and lets the behaviour decide about a panic.
+#[inline(always)]
 unsafe fn batch_or_failure<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -> Stop {
-    let state = state::<B, G>(turn.cell);
-    // SAFETY: the contract of `run`.
-    let mut outcome = catch_unwind(AssertUnwindSafe(|| unsafe { whole_batch::<B, G>(turn) }));
     loop {
-        let panic = match outcome {
-            Ok(stop) => return stop,
-            Err(panic) => panic,
+        // SAFETY: the contract of `run`.
+        let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { whole_batch::<B, G>(turn) }));
+        let stop = match outcome {
+            Ok(stop) => Some(stop),
+            // SAFETY: the contract of `run`.
+            Err(panic) => unsafe { recover::<B, G>(turn, panic) }.stop(),
         };
-        turn.settle();
-        let flow = catch_unwind(AssertUnwindSafe(|| {
-            // SAFETY: only the runner uses the state, and no other reference to it exists.
-            unsafe { &mut *state }.failed(panic, turn)
-        }));
-        let flow = flow.unwrap_or_else(|panic| {
-            core::mem::forget(panic);
-            Flow::Stop
-        });
-        if let Some(stop) = flow.stop() {
+        if let Some(stop) = stop {
             return stop;
         }
-        // SAFETY: the contract of `run`.
-        outcome = catch_unwind(AssertUnwindSafe(|| unsafe { whole_batch::<B, G>(turn) }));
     }
+}
+
+/// Lets the behaviour decide about a panic of its own.
+#[cold]
+unsafe fn recover<B: Behaviour<G>, G: Group>(
+    turn: &mut Turn<'_, B::Message, G>,
+    panic: Panic,
+) -> Flow {
+    turn.settle();
+    let state = state::<B, G>(turn.cell);
+    let flow = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: only the runner uses the state, and no other reference to it exists.
+        unsafe { &mut *state }.failed(panic, turn)
+    }));
+    flow.unwrap_or_else(|panic| {
+        core::mem::forget(panic);
+        Flow::Stop
+    })
 }
 
 impl Flow {
@@ -337,7 +345,6 @@ unsafe fn batch<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -
                 return Stop::Empty;
             }
         };
-        let is_counted = taken.tag.is_counted();
         // WHY messages by themselves: an event that may be anything is copied several times.
         let flow = if blocks::kind(taken.tag) == kind::MESSAGE {
             // SAFETY: a block of this kind has a message, and was taken by the runner.
@@ -345,27 +352,47 @@ unsafe fn batch<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -
             let message = ManuallyDrop::new(unsafe { Envelope::read(taken.block) });
             // SAFETY: the block was just taken, and its message was moved out.
             unsafe { inbox.pass(cell, taken.block) };
-            turn.begin_event(is_counted);
+            turn.begin_event(taken.tag.is_counted());
             let message = ManuallyDrop::into_inner(message);
             // SAFETY: only the runner uses the state, and no other reference to it exists.
             unsafe { &mut *state }.handle(Event::Message(message), turn)
         } else {
-            // SAFETY: the block is one of this cell, and was just taken.
-            let event = unsafe { read::<B, G>(cell, taken) };
-            // SAFETY: as above; its content was moved out.
-            unsafe { inbox.pass(cell, taken.block) };
-            let Some((event, _)) = event else {
-                continue;
-            };
-            turn.begin_event(is_counted);
-            // SAFETY: only the runner uses the state, and no other reference to it exists.
-            unsafe { &mut *state }.handle(event, turn)
+            // SAFETY: the block was just taken.
+            match unsafe { handle_other::<B, G>(turn, taken) } {
+                Some(flow) => flow,
+                None => continue,
+            }
         };
         turn.settle();
         if let Some(stop) = flow.stop() {
             return stop;
         }
     }
+}
+
+/// Handles what is in a block of another kind; `None` if that is nothing.
+///
+/// WHY a function of its own: [`batch`] then has the code for messages only.
+///
+/// # Safety
+///
+/// The caller is the runner, and has just taken the block.
+#[cold]
+unsafe fn handle_other<B: Behaviour<G>, G: Group>(
+    turn: &mut Turn<'_, B::Message, G>,
+    taken: Taken,
+) -> Option<Flow> {
+    let (cell, state) = (turn.cell, state::<B, G>(turn.cell));
+    // SAFETY: the block is one of this cell, and was just taken.
+    let event = unsafe { read::<B, G>(cell, taken) };
+    // SAFETY: only the runner uses the inbox.
+    let inbox = unsafe { &mut *turn.header().inbox.get() };
+    // SAFETY: the block was just taken, and its content was moved out.
+    unsafe { inbox.pass(cell, taken.block) };
+    let (event, is_counted) = event?;
+    turn.begin_event(is_counted);
+    // SAFETY: only the runner uses the state, and no other reference to it exists.
+    Some(unsafe { &mut *state }.handle(event, turn))
 }
 
 /// The event in a block, and true if it is counted in the depth.

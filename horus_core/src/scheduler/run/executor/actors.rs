@@ -12,6 +12,7 @@ use crate::actor::Idle;
 use crate::actor::group::{ActorGroup, Task};
 use crate::actor::local;
 use crate::actor::worker_context::WorkerContext;
+use crate::actor::worker_words::WorkerWords;
 use crate::log::set_real_time_thread;
 use crate::scheduler::api::context::Context;
 use crate::scheduler::api::metrics::Health;
@@ -200,7 +201,8 @@ pub(crate) struct ActorThread<'a> {
     context: WorkerContext,
     shared: &'a RunState,
     /// The number of this thread's worker.
-    index: usize,
+    index: u8,
+    words: &'a WorkerWords,
     now_ns: u64,
     /// The time at which the counters of the group are published again.
     publish_ns: u64,
@@ -213,16 +215,13 @@ pub(crate) struct ActorThread<'a> {
 }
 
 impl<'a> ActorThread<'a> {
-    pub(crate) const fn new(
-        group: &'a ActorGroup,
-        context: WorkerContext,
-        shared: &'a RunState,
-    ) -> Self {
+    pub(crate) fn new(group: &'a ActorGroup, context: WorkerContext, shared: &'a RunState) -> Self {
         Self {
             group,
             context,
             shared,
             index: 0,
+            words: group.words(0),
             now_ns: 0,
             publish_ns: 0,
             search_ns: SEARCH_NS_MAX,
@@ -234,7 +233,8 @@ impl<'a> ActorThread<'a> {
     /// Runs actors of the group until the run stops. The one thread that gets `runner`, the group's
     /// own node, also applies the pending commands of that node.
     pub(crate) fn run(&mut self, worker: Worker<Task>, mut runner: Option<&mut Runner>) {
-        self.index = worker.index();
+        self.index = worker.index() as u8;
+        self.words = self.group.words(worker.index());
         local::enter(self.group, worker);
         self.now_ns = self.context.clock.resync();
         while !self.shared.is_stopping() {
@@ -315,42 +315,58 @@ impl<'a> ActorThread<'a> {
         local::with(|local| local.next(self.now_ns, has_timers)).flatten()
     }
 
-    /// Runs an actor once; in a group with surroundings, then others for as long as there are some,
-    /// up to [`BURST_NS`].
+    /// Runs an actor, then others of this thread as long as there are some and the clock has not
+    /// been read; in a group with surroundings, for up to [`BURST_NS`].
     #[inline]
     fn run_from(&mut self, task: Task) {
         match self.group.surround() {
-            None => self.activate(task),
+            None => self.run_burst(task),
             Some(surround) => {
                 let mut task = Some(task);
-                surround(&mut || self.run_burst(task.take()));
+                surround(&mut || self.run_bursts(task.take()));
             }
         }
     }
 
-    fn run_burst(&mut self, mut next: Option<Task>) {
+    fn run_bursts(&mut self, mut next: Option<Task>) {
         let end_ns = self.now_ns.saturating_add(BURST_NS);
         while let Some(task) = next {
-            self.activate(task);
+            self.run_burst(task);
             let goes_on =
                 self.now_ns < end_ns && !self.shared.is_stopping() && !self.group.is_paused();
             next = if goes_on { self.next() } else { None };
         }
     }
 
-    /// Runs an actor once.
-    #[inline]
-    fn activate(&mut self, task: Task) {
+    /// WHY the clock: all else that a thread looks at has time until then, and the clock is read
+    /// after 16 messages at the latest. A pause and a new timer have not.
+    fn run_burst(&mut self, task: Task) {
         self.has_overslept = false;
         if self.group.is_paused() {
             local::with(|local| local.worker.push(task));
             return;
         }
-        task.set_last_worker(self.index as u8);
+        let begin_ns = self.now_ns;
+        let timer_ns = self.group.timers.next_ns();
+        let mut next = Some(task);
+        while let Some(task) = next {
+            self.activate(task);
+            if self.now_ns != begin_ns
+                || self.group.is_paused()
+                || self.group.timers.next_ns() != timer_ns
+            {
+                return;
+            }
+            next = local::with(|local| local.next(begin_ns, false)).flatten();
+        }
+    }
+
+    /// Runs an actor once.
+    #[inline(always)]
+    fn activate(&mut self, task: Task) {
+        task.set_last_worker(self.index);
         self.context.begin(self.now_ns);
-        self.group
-            .words(self.index)
-            .begin_turn(task.id(), self.now_ns);
+        self.words.begin_turn(task.id(), self.now_ns);
         match task.run(self.group, &mut self.context, MESSAGES_MAX) {
             Ran::Slept | Ran::Ended => {}
             Ran::More(task) => {
@@ -360,10 +376,18 @@ impl<'a> ActorThread<'a> {
                 self.group.suspend(task, self.context.resume_ns);
             }
         }
-        self.group.words(self.index).end_turn();
+        self.words.end_turn();
         let (now_ns, handled) = self.context.end();
         self.now_ns = now_ns;
-        self.group.words(self.index).count_handled(handled);
+        self.words.count_handled(handled);
+        if self.context.fatal_error.is_some() {
+            self.stop_run();
+        }
+    }
+
+    /// Ends the run by the error of an actor.
+    #[cold]
+    fn stop_run(&mut self) {
         if let Some(error) = self.context.fatal_error.take() {
             let name = self.group.name().to_owned();
             self.shared.stop(Reason::Node { name, error });
