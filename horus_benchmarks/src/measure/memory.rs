@@ -2,9 +2,11 @@
 
 use std::fs;
 
-/// Returns the resident memory, in bytes; 0 if the kernel does not tell.
+/// Returns the resident memory without the pages of files, in bytes; 0 if the kernel does not tell.
+///
+/// WHY without: the code of the program that runs for the first time is read meanwhile.
 pub fn resident_bytes() -> u64 {
-    status_bytes("VmRSS:")
+    status_bytes("RssAnon:")
 }
 
 /// Returns the most resident memory so far, in bytes; 0 if the kernel does not tell.
