@@ -476,6 +476,26 @@ fn a_handler_that_hangs_is_left_behind() {
     until("it is shut down", || actors.counts().alive == 0);
 }
 
+/// Handlers that return after the end of the run: their actors end then, on each thread.
+#[test]
+fn actors_that_hang_end_at_last() {
+    let (mut scheduler, _private) = Private::alone();
+    let actors = group(&mut scheduler, 2);
+    let calls = Calls::default();
+    let hanging = ["a", "b"].map(|name| actors.spawn(Worker::new(name, &calls)).unwrap());
+    let running = scheduler.start().unwrap();
+    let blocks = hanging.each_ref().map(|address| {
+        let (block, gone) = mpsc::channel();
+        address.tell(Order::Block(gone)).unwrap();
+        block
+    });
+    std::thread::sleep(Duration::from_millis(20));
+    let _ = running.finish();
+    assert_eq!(actors.counts().alive, 2);
+    drop(blocks);
+    until("both are shut down", || actors.counts().alive == 0);
+}
+
 /// A group that never runs drops its mail with its scheduler.
 #[test]
 fn a_group_that_never_runs_ends() {
