@@ -476,13 +476,15 @@ fn a_handler_that_hangs_is_left_behind() {
     until("it is shut down", || actors.counts().alive == 0);
 }
 
-/// Handlers that return after the end of the run: their actors end then, on each thread.
+/// Handlers that return after the end of the run, on each thread: their actors end then, and all
+/// others before.
 #[test]
 fn actors_that_hang_end_at_last() {
     let (mut scheduler, _private) = Private::alone();
     let actors = group(&mut scheduler, 2);
     let calls = Calls::default();
     let hanging = ["a", "b"].map(|name| actors.spawn(Worker::new(name, &calls)).unwrap());
+    let idle = actors.spawn(Worker::new("idle", &calls)).unwrap();
     let running = scheduler.start().unwrap();
     let blocks = hanging.each_ref().map(|address| {
         let (block, gone) = mpsc::channel();
@@ -491,6 +493,7 @@ fn actors_that_hang_end_at_last() {
     });
     std::thread::sleep(Duration::from_millis(20));
     let _ = running.finish();
+    assert!(idle.is_disconnected());
     assert_eq!(actors.counts().alive, 2);
     drop(blocks);
     until("both are shut down", || actors.counts().alive == 0);

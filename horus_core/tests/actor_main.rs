@@ -289,6 +289,30 @@ fn a_program_with_a_loop_of_its_own_runs_actors() {
     running.finish().unwrap();
 }
 
+/// Actors without a thread run in the order in which they got mail.
+#[test]
+fn actors_run_in_the_order_of_their_mail() {
+    let (mut scheduler, _private) = Private::alone();
+    let actors = scheduler.actors("fleet").threads(0).build().unwrap();
+    let log = Log::default();
+    let agents = agents(&actors, &["a", "b", "c"], &log);
+    let mut running = scheduler.start().unwrap();
+    running.tick_once().unwrap();
+    for index in [2, 0, 1] {
+        agents[index].1.tell(Passed::Number(1, 0)).unwrap();
+    }
+    running.tick_once().unwrap();
+    let ran: Vec<_> = log
+        .lock()
+        .unwrap()
+        .iter()
+        .filter(|line| line.contains("number"))
+        .map(|line| line.split(' ').nth(1).unwrap().to_owned())
+        .collect();
+    assert_eq!(ran, ["c", "a", "b"]);
+    running.finish().unwrap();
+}
+
 /// Enters its safe state.
 struct Safe(Log);
 

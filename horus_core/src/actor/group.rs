@@ -551,6 +551,8 @@ impl ActorGroup {
 
     fn end_here(&self, handles: impl Iterator<Item = ControlHandle<Self>>) {
         let mut workers = self.take_workers();
+        // WHY: an actor that is woken below would wait for a thread that hangs.
+        self.waiting.reopen();
         let mut tasks = HashMap::new();
         for timed in self.timers.take_all() {
             if let Timed::Pause(task) = timed {

@@ -72,6 +72,13 @@ impl<T> Waiting<T> {
         tasks.unwrap_or_default()
     }
 
+    /// Lets new tasks wait here again: the threads that took them have ended, or hang.
+    pub(crate) fn reopen(&self) {
+        let mut tasks = self.lock();
+        tasks.get_or_insert_default();
+        self.is_open.set(1);
+    }
+
     /// Takes all waiting tasks, when the group ends.
     pub(crate) fn take_all(&self) -> VecDeque<T> {
         self.lock().as_mut().map(std::mem::take).unwrap_or_default()
