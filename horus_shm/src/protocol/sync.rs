@@ -388,15 +388,45 @@ pub trait Word {
     fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool;
 }
 
+/// The orderings of loads, stores and exchanges that need none.
+///
+/// WHY not relaxed for ThreadSanitizer: it does not see fences, and would report what they order.
+const LOAD: Ordering = if SEES_NO_FENCES {
+    Ordering::Acquire
+} else {
+    Ordering::Relaxed
+};
+const STORE: Ordering = if SEES_NO_FENCES {
+    Ordering::Release
+} else {
+    Ordering::Relaxed
+};
+const EXCHANGE: Ordering = if SEES_NO_FENCES {
+    Ordering::AcqRel
+} else {
+    Ordering::Relaxed
+};
+const SEES_NO_FENCES: bool = cfg!(horus_sanitizer = "thread");
+
+/// Returns the ordering of an exchange on an edge.
+#[inline(always)]
+const fn exchange(edge: Edge) -> Ordering {
+    if SEES_NO_FENCES {
+        EXCHANGE
+    } else {
+        edge.ordering
+    }
+}
+
 impl Word for AtomicU64 {
     #[inline(always)]
     fn get(&self) -> u64 {
-        AtomicU64::load(self, Ordering::Relaxed)
+        AtomicU64::load(self, LOAD)
     }
 
     #[inline(always)]
     fn set(&self, value: u64) {
-        AtomicU64::store(self, value, Ordering::Relaxed);
+        AtomicU64::store(self, value, STORE);
     }
 
     #[inline(always)]
@@ -406,7 +436,7 @@ impl Word for AtomicU64 {
 
     #[inline(always)]
     fn fetch_add_one_at(&self, edge: Edge) {
-        self.fetch_add(1, edge.ordering);
+        self.fetch_add(1, exchange(edge));
     }
 
     #[inline(always)]
@@ -416,58 +446,57 @@ impl Word for AtomicU64 {
 
     #[inline]
     fn fetch_or_at(&self, bits: u64, edge: Edge) {
-        AtomicU64::fetch_or(self, bits, edge.ordering);
+        AtomicU64::fetch_or(self, bits, exchange(edge));
     }
 
     #[inline]
     fn fetch_and_not_at(&self, bits: u64, edge: Edge) {
-        AtomicU64::fetch_and(self, !bits, edge.ordering);
+        AtomicU64::fetch_and(self, !bits, exchange(edge));
     }
 
     fn fetch_or_relaxed(&self, bits: u64) {
-        self.fetch_or(bits, Ordering::Relaxed);
+        self.fetch_or(bits, EXCHANGE);
     }
 
     fn fetch_and_not_relaxed(&self, bits: u64) {
-        self.fetch_and(!bits, Ordering::Relaxed);
+        self.fetch_and(!bits, EXCHANGE);
     }
 
     fn fetch_add_one(&self) {
-        self.fetch_add(1, Ordering::Relaxed);
+        self.fetch_add(1, EXCHANGE);
     }
 
     fn fetch_sub_one(&self) {
-        self.fetch_sub(1, Ordering::Relaxed);
+        self.fetch_sub(1, EXCHANGE);
     }
 
     fn fetch_sub_one_at(&self, edge: Edge) {
-        self.fetch_sub(1, edge.ordering);
+        self.fetch_sub(1, exchange(edge));
     }
 
     #[inline(always)]
     fn fetch_sub_relaxed(&self, value: u64) -> u64 {
-        self.fetch_sub(value, Ordering::Relaxed)
+        self.fetch_sub(value, EXCHANGE)
     }
 
     #[inline(always)]
     fn fetch_sub_at(&self, value: u64, edge: Edge) -> u64 {
-        self.fetch_sub(value, edge.ordering)
+        self.fetch_sub(value, exchange(edge))
     }
 
     #[inline(always)]
     fn swap_at(&self, value: u64, edge: Edge) -> u64 {
-        self.swap(value, edge.ordering)
+        self.swap(value, exchange(edge))
     }
 
     #[inline]
     fn compare_exchange_relaxed(&self, old: u64, new: u64) -> bool {
-        self.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed)
-            .is_ok()
+        self.compare_exchange(old, new, EXCHANGE, LOAD).is_ok()
     }
 
     #[inline]
     fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool {
-        self.compare_exchange(old, new, edge.ordering, Ordering::Relaxed)
+        self.compare_exchange(old, new, exchange(edge), LOAD)
             .is_ok()
     }
 }
@@ -492,12 +521,12 @@ pub trait PointerWord<T> {
 impl<T> PointerWord<T> for AtomicPtr<T> {
     #[inline(always)]
     fn get(&self) -> *mut T {
-        AtomicPtr::load(self, Ordering::Relaxed)
+        AtomicPtr::load(self, LOAD)
     }
 
     #[inline(always)]
     fn set(&self, new: *mut T) {
-        AtomicPtr::store(self, new, Ordering::Relaxed);
+        AtomicPtr::store(self, new, STORE);
     }
 
     #[inline(always)]
@@ -507,17 +536,17 @@ impl<T> PointerWord<T> for AtomicPtr<T> {
 
     #[inline(always)]
     fn swap_relaxed(&self, new: *mut T) -> *mut T {
-        self.swap(new, Ordering::Relaxed)
+        self.swap(new, EXCHANGE)
     }
 
     #[inline(always)]
     fn swap_at(&self, new: *mut T, edge: Edge) -> *mut T {
-        self.swap(new, edge.ordering)
+        self.swap(new, exchange(edge))
     }
 
     #[inline(always)]
     fn compare_exchange_at(&self, old: *mut T, new: *mut T, edge: Edge) -> Result<(), *mut T> {
-        self.compare_exchange(old, new, edge.ordering, Ordering::Relaxed)
+        self.compare_exchange(old, new, exchange(edge), LOAD)
             .map(drop)
     }
 }
@@ -536,11 +565,11 @@ pub trait FutexWord {
 
 impl FutexWord for AtomicU32 {
     fn load_relaxed(&self) -> u32 {
-        AtomicU32::load(self, Ordering::Relaxed)
+        AtomicU32::load(self, LOAD)
     }
 
     fn fetch_add_one(&self) {
-        self.fetch_add(1, Ordering::Relaxed);
+        self.fetch_add(1, EXCHANGE);
     }
 }
 
