@@ -388,24 +388,35 @@ pub trait Word {
     fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool;
 }
 
-/// The orderings of loads, stores and exchanges that need none.
+/// The ordering of a load that needs none.
 ///
-/// WHY not relaxed for ThreadSanitizer: it does not see fences, and would report what they order.
+/// ORDERING(sanitizer): in a run of ThreadSanitizer only, which does not see fences, and would
+/// report what they order. Pairs with [`STORE`] and [`EXCHANGE`].
 const LOAD: Ordering = if SEES_NO_FENCES {
     Ordering::Acquire
 } else {
     Ordering::Relaxed
 };
+
+/// The ordering of a store that needs none.
+///
+/// ORDERING(sanitizer): as above. Pairs with [`LOAD`].
 const STORE: Ordering = if SEES_NO_FENCES {
     Ordering::Release
 } else {
     Ordering::Relaxed
 };
+
+/// The ordering of an exchange that needs none.
+///
+/// ORDERING(sanitizer): as above. Pairs with [`LOAD`] and with itself.
 const EXCHANGE: Ordering = if SEES_NO_FENCES {
     Ordering::AcqRel
 } else {
     Ordering::Relaxed
 };
+
+/// True in a run of ThreadSanitizer.
 const SEES_NO_FENCES: bool = cfg!(horus_sanitizer = "thread");
 
 /// Returns the ordering of an exchange on an edge.
