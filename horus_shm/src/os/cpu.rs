@@ -20,12 +20,12 @@ const MEASUREMENTS: u32 = 8;
 /// hypervisor may trap the instruction.
 const TICKS_NS_MAX: f64 = 40.0;
 
-/// Minimum length in bytes of string copies with FSRM on Intel and on AMD CPUs, and with ERMS alone.
+/// Minimum length in bytes of string copies with FSRM, the same on AMD CPUs, and with ERMS alone.
 ///
-/// The first two are measured. Emerald Rapids: 64 KiB between processes 9.7 -> 8.4 µs, streams of 4
-/// and 64 KiB a tenth faster, 1480 B slower. Zen 5: 64 KiB 2.3 -> 1.8 µs, 16 KiB 760 -> 615 ns, but
-/// 4 KiB 260 -> 346 ns, and streams of 4 KiB 2.0 -> 1.2 million a second. The third is that of glibc
-/// for vectors of 32 bytes.
+/// The first two are measured. Emerald Rapids: 64 KiB between processes 9.7 -> 8.4 µs, streams of
+/// 4 and 64 KiB a tenth faster, 1480 B slower. Zen 5: 64 KiB 2.3 -> 1.8 µs, 16 KiB 760 -> 615 ns,
+/// but 4 KiB 260 -> 346 ns, and streams of 4 KiB 2.0 -> 1.2 million a second. The third is that of
+/// glibc for vectors of 32 bytes.
 const STRING_COPY_BYTES_MIN: u32 = 2048;
 const STRING_COPY_BYTES_MIN_ON_AMD: u32 = 8192;
 const STRING_COPY_BYTES_MIN_WITHOUT_FSRM: u32 = 4096;

@@ -388,29 +388,26 @@ pub trait Word {
     fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool;
 }
 
-/// The ordering of a load that needs none.
-///
-/// ORDERING(sanitizer): in a run of ThreadSanitizer only, which does not see fences, and would
-/// report what they order. Pairs with [`STORE`] and [`EXCHANGE`].
+/// The ordering of a load that needs none. WHY not always relaxed: ThreadSanitizer does not see
+/// fences, and would report what they order.
 const LOAD: Ordering = if SEES_NO_FENCES {
+    // ORDERING(sanitizer): pairs with `STORE` and `EXCHANGE`.
     Ordering::Acquire
 } else {
     Ordering::Relaxed
 };
 
 /// The ordering of a store that needs none.
-///
-/// ORDERING(sanitizer): as above. Pairs with [`LOAD`].
 const STORE: Ordering = if SEES_NO_FENCES {
+    // ORDERING(sanitizer): pairs with `LOAD` and `EXCHANGE`.
     Ordering::Release
 } else {
     Ordering::Relaxed
 };
 
 /// The ordering of an exchange that needs none.
-///
-/// ORDERING(sanitizer): as above. Pairs with [`LOAD`] and with itself.
 const EXCHANGE: Ordering = if SEES_NO_FENCES {
+    // ORDERING(sanitizer): pairs with `LOAD`, `STORE` and itself.
     Ordering::AcqRel
 } else {
     Ordering::Relaxed
