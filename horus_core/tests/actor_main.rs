@@ -289,6 +289,76 @@ fn a_program_with_a_loop_of_its_own_runs_actors() {
     running.finish().unwrap();
 }
 
+/// The thread that runs the actors runs them while it waits for an answer: beside the ticks, and in
+/// the tick of another node. A handler must not wait.
+#[test]
+fn a_wait_for_an_answer_runs_actors() {
+    let (mut scheduler, _private) = Private::alone();
+    let actors = scheduler.actors("fleet").threads(0).build().unwrap();
+    let agents = agents(&actors, &["a", "b"], &Log::default());
+    let [first, second] = [0, 1].map(|index| agents[index].1.clone());
+    let mut asked = Some(second.clone());
+    let asking = move |_: &mut scheduler::Context<'_>| -> NodeResult {
+        if let Some(agent) = asked.take() {
+            agent.ask(Passed::Ask)?.wait(LONG)?;
+        }
+        Ok(())
+    };
+    scheduler.node("asking").build(asking).unwrap();
+    let mut running = scheduler.start().unwrap();
+    let ask = |agent: &Address<Passed>, time| agent.ask(Passed::Ask).unwrap().wait(time);
+    // The thread does not run them yet.
+    let early = ask(&first, Duration::from_millis(20));
+    assert_eq!(early, Err(AskError::Timeout));
+    assert!(running.tick_once().unwrap());
+    for _ in 0..1000 {
+        assert!(ask(&first, LONG).is_ok());
+    }
+    let handle = running.handle();
+    handle.pause("fleet").unwrap();
+    running.tick_once().unwrap();
+    let paused = ask(&first, Duration::from_millis(20));
+    assert_eq!(paused, Err(AskError::Timeout));
+    handle.resume("fleet").unwrap();
+    running.tick_once().unwrap();
+    assert!(ask(&second, LONG).is_ok());
+    // Another thread only waits.
+    let other = std::thread::spawn(move || first.ask(Passed::Ask).unwrap().wait(LONG));
+    while !other.is_finished() {
+        running.tick_once().unwrap();
+    }
+    assert!(other.join().unwrap().is_ok());
+    running.finish().unwrap();
+    assert_eq!(ask_ended(&second), Err(AskError::NoAnswer));
+}
+
+/// An actor that fails while the thread waits stops the scheduler in the next tick.
+#[test]
+fn a_failure_in_a_wait_stops_the_scheduler() {
+    let (mut scheduler, _private) = Private::alone();
+    let actors = scheduler.actors("fleet").threads(0).build().unwrap();
+    let agent = Agent {
+        name: "a",
+        log: Log::default(),
+        next: None,
+        fails_at: 7,
+    };
+    let options = actors.options().on_failure(FailurePolicy::Fatal);
+    let agent = options.spawn(agent).unwrap();
+    let mut running = scheduler.start().unwrap();
+    running.tick_once().unwrap();
+    agent.tell(Passed::Number(7, 0)).unwrap();
+    assert_eq!(ask_ended(&agent), Err(AskError::NoAnswer));
+    let error = running.tick_once().unwrap_err();
+    assert!(error.to_string().contains("on purpose"), "{error}");
+}
+
+/// Asks an agent whose group has ended.
+fn ask_ended(agent: &Address<Passed>) -> Result<u64, AskError> {
+    let answer = agent.ask(Passed::Ask).map_err(|_| AskError::NoAnswer)?;
+    answer.wait(LONG)
+}
+
 /// Actors without a thread run in the order in which they got mail.
 #[test]
 fn actors_run_in_the_order_of_their_mail() {

@@ -4,12 +4,13 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use horus_shm::WaitPolicy;
 use horus_shm::internals::heap::{
     self, AnswerError, ControlHandle, Refusal, Reply, Sent, WaitRefusal,
 };
+use horus_shm::internals::wait::POLL_INTERVAL;
 
 use crate::actor::behaviour::Actor;
 use crate::actor::error::{
@@ -234,6 +235,8 @@ impl<T: Send> Answer<T> {
     ///
     /// [`AskError::NoAnswer`] if the question was dropped, [`AskError::Timeout`] if the answer did
     /// not come in time, [`AskError::InHandler`] at once if the caller is an actor.
+    ///
+    /// The thread that runs the actors of a group without threads runs them meanwhile.
     pub fn wait(mut self, timeout: Duration) -> Result<T, AskError> {
         self.try_wait(timeout)
     }
@@ -247,11 +250,42 @@ impl<T: Send> Answer<T> {
         if local::is_worker() {
             return Err(AskError::InHandler);
         }
-        let answered = self.0.wait(WaitPolicy::of(timeout));
+        let answered = match local::run_turns() {
+            None => self.0.wait(WaitPolicy::of(timeout)),
+            // WHY a look: most questions are answered by now.
+            Some(_) => match self.0.try_take() {
+                Some(taken) => taken.map_err(AnswerError::from),
+                None => self.wait_and_run(timeout),
+            },
+        };
         answered.map_err(|error| match error {
             AnswerError::NoAnswer => AskError::NoAnswer,
             AnswerError::Timeout => AskError::Timeout,
         })
+    }
+
+    /// Runs the actors of this thread until the answer is there.
+    fn wait_and_run(&mut self, timeout: Duration) -> Result<T, AnswerError> {
+        let deadline = Instant::now().checked_add(timeout);
+        loop {
+            let has_run = local::run_turns() == Some(true);
+            if let Some(taken) = self.0.try_take() {
+                return Ok(taken?);
+            }
+            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                return Err(AnswerError::Timeout);
+            }
+            if has_run {
+                continue;
+            }
+            // WHY so short: mail of other threads does not wake this one.
+            let slice = left.unwrap_or(POLL_INTERVAL).min(POLL_INTERVAL);
+            match self.0.wait(WaitPolicy::of(slice)) {
+                Err(AnswerError::Timeout) => {}
+                found => return found,
+            }
+        }
     }
 
     /// Returns the answer if it is there already, or the error that there will be none.

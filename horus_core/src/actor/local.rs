@@ -1,6 +1,7 @@
 //! The worker of the calling thread, by which an actor's messages stay on that thread.
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 use horus_shm::internals::heap::{Address, ControlHandle, Worker};
 
@@ -15,7 +16,12 @@ const LOOK_NS: u64 = 200_000;
 /// Number of times in a row that the actor that was sent to last runs next.
 const STREAK_MAX: u32 = 32;
 
+/// Runs the actors of a group without threads; returns false if there was nothing to do.
+type RunTurns = Rc<dyn Fn() -> bool>;
+
 thread_local! {
+    /// The groups without threads whose actors this thread runs, by their addresses.
+    static TURNS: RefCell<Vec<(usize, RunTurns)>> = const { RefCell::new(Vec::new()) };
     static LOCAL: RefCell<Option<Local>> = const { RefCell::new(None) };
     /// The actor that this thread is spawning, or 0, and its task.
     static SPAWNING: Cell<usize> = const { Cell::new(0) };
@@ -82,6 +88,41 @@ pub fn is_worker() -> bool {
         || LOCAL
             .try_with(|local| local.try_borrow().is_ok_and(|local| local.is_some()))
             .unwrap_or(false)
+}
+
+/// Lets the calling thread run the actors of `group`, which has no threads, whenever it waits for
+/// an answer. `make` is called if that is new.
+pub(crate) fn add_turns(group: &ActorGroup, make: impl FnOnce() -> RunTurns) {
+    let is_known = |turns: &Vec<(usize, _)>| turns.iter().any(|(known, _)| *known == number(group));
+    if !TURNS.with_borrow(is_known) {
+        let run = make();
+        TURNS.with_borrow_mut(|turns| turns.push((number(group), run)));
+    }
+}
+
+/// Ends what [`add_turns`] has begun.
+pub(crate) fn remove_turns(group: &ActorGroup) {
+    // WHY ignored: a thread that ends runs no actors any more.
+    let _ = TURNS.try_with(|turns| {
+        turns
+            .borrow_mut()
+            .retain(|(known, _)| *known != number(group));
+    });
+}
+
+/// Runs the actors of the groups without threads that this thread runs. Returns true if there was
+/// something to do, and `None` if there is no such group.
+pub(crate) fn run_turns() -> Option<bool> {
+    let mut has_run = None;
+    for index in 0.. {
+        // WHY a copy: a handler may start another scheduler.
+        let run = TURNS.with_borrow(|turns| turns.get(index).map(|(_, run)| Rc::clone(run)));
+        let Some(run) = run else {
+            break;
+        };
+        has_run = Some(run() | has_run.unwrap_or(false));
+    }
+    has_run
 }
 
 /// Calls `act` with the worker of the calling thread. The caller has called [`enter`], and `act`

@@ -132,7 +132,7 @@ impl<'a> ActorsBuilder<'a> {
         self.spec.priority = *priority;
         let clock = &self.scheduler.clock;
         let group = ActorGroup::new(&self.spec.name, self.threads, self.settings, clock);
-        let node = Box::new(GroupNode(group.clone()));
+        let node = Box::new(GroupNode::new(&group));
         let none = (WaitSet::new(), Vec::new());
         self.scheduler.add_node(node, self.spec, None, none)?;
         if let Some(entry) = self.scheduler.entries.last_mut() {
