@@ -126,6 +126,16 @@ fn agents(
     all
 }
 
+/// Returns an agent that passes nothing on, and fails at this number.
+fn lone_agent(fails_at: u64) -> Agent {
+    Agent {
+        name: "a",
+        log: Log::default(),
+        next: None,
+        fails_at,
+    }
+}
+
 /// Adds a node that sends a number to each agent at each tick.
 fn add_source(scheduler: &mut Scheduler, agents: Vec<(&'static str, Address<Passed>)>) {
     let mut number = 0;
@@ -264,12 +274,7 @@ fn a_group_without_threads_runs_on_the_main_thread() {
 fn a_program_with_a_loop_of_its_own_runs_actors() {
     let (mut scheduler, _private) = Private::alone();
     let actors = scheduler.actors("fleet").threads(0).build().unwrap();
-    let agent = Agent {
-        name: "a",
-        log: Log::default(),
-        next: None,
-        fails_at: u64::MAX,
-    };
+    let agent = lone_agent(u64::MAX);
     let agent = actors.spawn(agent).unwrap();
     let mut running = scheduler.start().unwrap();
     for _ in 0..10 {
@@ -329,7 +334,7 @@ fn a_wait_for_an_answer_runs_actors() {
     }
     assert!(other.join().unwrap().is_ok());
     running.finish().unwrap();
-    assert_eq!(ask_ended(&second), Err(AskError::NoAnswer));
+    assert_eq!(try_ask(&second), Err(AskError::NoAnswer));
 }
 
 /// An actor that fails while the thread waits stops the scheduler in the next tick.
@@ -337,24 +342,19 @@ fn a_wait_for_an_answer_runs_actors() {
 fn a_failure_in_a_wait_stops_the_scheduler() {
     let (mut scheduler, _private) = Private::alone();
     let actors = scheduler.actors("fleet").threads(0).build().unwrap();
-    let agent = Agent {
-        name: "a",
-        log: Log::default(),
-        next: None,
-        fails_at: 7,
-    };
+    let agent = lone_agent(7);
     let options = actors.options().on_failure(FailurePolicy::Fatal);
     let agent = options.spawn(agent).unwrap();
     let mut running = scheduler.start().unwrap();
     running.tick_once().unwrap();
     agent.tell(Passed::Number(7, 0)).unwrap();
-    assert_eq!(ask_ended(&agent), Err(AskError::NoAnswer));
+    assert_eq!(try_ask(&agent), Err(AskError::NoAnswer));
     let error = running.tick_once().unwrap_err();
     assert!(error.to_string().contains("on purpose"), "{error}");
 }
 
-/// Asks an agent whose group has ended.
-fn ask_ended(agent: &Address<Passed>) -> Result<u64, AskError> {
+/// Asks an agent that may have ended.
+fn try_ask(agent: &Address<Passed>) -> Result<u64, AskError> {
     let answer = agent.ask(Passed::Ask).map_err(|_| AskError::NoAnswer)?;
     answer.wait(LONG)
 }

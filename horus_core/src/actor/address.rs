@@ -236,7 +236,8 @@ impl<T: Send> Answer<T> {
     /// [`AskError::NoAnswer`] if the question was dropped, [`AskError::Timeout`] if the answer did
     /// not come in time, [`AskError::InHandler`] at once if the caller is an actor.
     ///
-    /// The thread that runs the actors of a group without threads runs them meanwhile.
+    /// The thread that runs the actors of a group without threads runs them meanwhile, so it may
+    /// return later by the time of their handlers, or by about a millisecond.
     pub fn wait(mut self, timeout: Duration) -> Result<T, AskError> {
         self.try_wait(timeout)
     }

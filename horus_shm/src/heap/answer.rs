@@ -286,7 +286,7 @@ impl<T> Answer<T> {
     /// Looks for the reply as long as `wait_policy` spins, or shortly if that was in vain lately.
     ///
     /// WHY: the thread that replies may be waiting for this CPU. The sooner this thread sleeps, the
-    /// sooner its wake moves it to another CPU. On one CPU a question takes 5 µs then, and 15 µs
+    /// sooner its wake moves it to another CPU. On one CPU a question takes 7 µs then, and 15 µs
     /// with a long look each time.
     fn look_for(&mut self, wait_policy: WaitPolicy) -> Option<Result<T, NoAnswer>> {
         let found = self.try_take();
