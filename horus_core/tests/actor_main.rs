@@ -294,6 +294,33 @@ fn a_program_with_a_loop_of_its_own_runs_actors() {
     running.finish().unwrap();
 }
 
+/// The thread that ticked last runs the actors while it waits, and no other one.
+#[test]
+fn a_run_that_moves_to_another_thread_takes_its_actors_along() {
+    let (mut scheduler, _private) = Private::alone();
+    let actors = scheduler.actors("fleet").threads(0).build().unwrap();
+    let agent = actors.spawn(lone_agent(u64::MAX)).unwrap();
+    let mut running = scheduler.start().unwrap();
+    running.tick_once().unwrap();
+    agent.ask(Passed::Ask).unwrap().wait(LONG).unwrap();
+    let elsewhere = agent.clone();
+    let mut running = std::thread::spawn(move || {
+        running.tick_once().unwrap();
+        elsewhere.ask(Passed::Ask).unwrap().wait(LONG).unwrap();
+        running
+    })
+    .join()
+    .unwrap();
+    let mut answer = agent.ask(Passed::Ask).unwrap();
+    let early = answer.try_wait(Duration::from_millis(50));
+    assert_eq!(early, Err(AskError::Timeout), "another thread ticked last");
+    running.tick_once().unwrap();
+    assert!(matches!(answer.try_take(), Some(Ok(1..))));
+    agent.ask(Passed::Ask).unwrap().wait(LONG).unwrap();
+    running.finish().unwrap();
+    assert_eq!(actors.counts().alive, 0);
+}
+
 /// The thread that runs the actors runs them while it waits for an answer: beside the ticks, and in
 /// the tick of another node. A handler must not wait.
 #[test]

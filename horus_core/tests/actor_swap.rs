@@ -5,8 +5,10 @@ use horus_testing as _;
 mod executors;
 mod private;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
+use std::time::Instant;
 
 use executors::LONG;
 use horus_core::actor::{Actor, Actors, Address, Context, Mailbox, SwapError, TrySendError};
@@ -129,6 +131,55 @@ fn a_swap_keeps_its_place_among_the_messages() {
             SwapError::Disconnected
         );
     }
+}
+
+/// An actor that checks its messages' versions, and counts them.
+struct Checked {
+    version: u64,
+    handled: Arc<AtomicU64>,
+}
+
+impl Actor for Checked {
+    type Message = u64;
+
+    fn handle(&mut self, version: u64, _: &mut Context<'_, Self>) -> NodeResult {
+        assert_eq!(version, self.version);
+        // Relaxed: a counter.
+        self.handled.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Each of a million messages is handled by the version that its place says, with a swap after
+/// every four of them. Prints the rate.
+#[test]
+fn swaps_keep_pace_with_messages() {
+    let swaps = if cfg!(debug_assertions) {
+        25_000
+    } else {
+        250_000
+    };
+    let (actors, running, _private) = running(2, Mailbox::unbounded());
+    let handled = Arc::new(AtomicU64::new(0));
+    let checked = |version| Checked {
+        version,
+        handled: Arc::clone(&handled),
+    };
+    let address = actors.spawn(checked(0)).unwrap();
+    let begin = Instant::now();
+    for version in 0..swaps {
+        address.tell_all([version; 4]).unwrap();
+        address.swap(checked(version + 1)).unwrap();
+    }
+    while handled.load(Ordering::Relaxed) < 4 * swaps {
+        assert!(begin.elapsed() < LONG, "messages are missing");
+        thread::yield_now();
+    }
+    let rate = swaps as f64 / begin.elapsed().as_secs_f64() / 1e6;
+    println!("{rate:.2} M swaps/s, with 4 messages each");
+    running.finish().unwrap();
+    let counts = actors.counts();
+    assert_eq!((counts.failures, counts.panics), (0, 0));
 }
 
 /// A new actor that fails in its trial goes, and the old one comes back with its state; so it does

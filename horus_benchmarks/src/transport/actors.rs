@@ -52,6 +52,18 @@ pub trait Runtime: Send + 'static {
     /// Returns an error if the runtime cannot start, or did not end well.
     fn run<T: Send + 'static>(threads: usize, work: impl FnOnce() -> T + Send + 'static) -> Ran;
 
+    /// Runs the task that `work` returns and all actors on one thread. The task asks by
+    /// [`Self::ask_alone`] and does nothing else.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::run`].
+    fn run_alone<F: Future<Output = ()> + Send + 'static>(
+        work: impl FnOnce() -> F + Send + 'static,
+    ) -> Ran {
+        Self::run(0, move || Self::task(work()))
+    }
+
     /// Spawns an actor.
     fn spawn<P: Player>(player: P) -> Self::Address<P>;
 
@@ -71,6 +83,14 @@ pub trait Runtime: Send + 'static {
         address: &Self::Address<P>,
         message: P::Message,
     ) -> impl Future<Output = Option<u64>> + Send;
+
+    /// The same, in [`Self::run_alone`].
+    fn ask_alone<P: Player>(
+        address: &Self::Address<P>,
+        message: P::Message,
+    ) -> impl Future<Output = Option<u64>> + Send {
+        Self::ask(address, message)
+    }
 
     /// Sends a question, and waits for the answer as a thread that runs no actors.
     fn ask_and_wait<P: Player>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {

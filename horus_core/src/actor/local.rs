@@ -16,8 +16,9 @@ const LOOK_NS: u64 = 200_000;
 /// Number of times in a row that the actor that was sent to last runs next.
 const STREAK_MAX: u32 = 32;
 
-/// Runs the actors of a group without threads; returns false if there was nothing to do.
-type RunTurns = Rc<dyn Fn() -> bool>;
+/// Runs the actors of a group without threads. Returns false if there was nothing to do, and `None`
+/// if another thread runs them from now on.
+type RunTurns = Rc<dyn Fn() -> Option<bool>>;
 
 thread_local! {
     /// The groups without threads whose actors this thread runs, by their addresses.
@@ -33,7 +34,7 @@ thread_local! {
 /// A mark that the calling thread runs an actor, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct HandlerMark {
-    /// True if it did before.
+    /// True if the thread had such a mark before.
     before: bool,
 }
 
@@ -102,27 +103,43 @@ pub(crate) fn add_turns(group: &ActorGroup, make: impl FnOnce() -> RunTurns) {
 
 /// Ends what [`add_turns`] has begun.
 pub(crate) fn remove_turns(group: &ActorGroup) {
+    remove(number(group));
+}
+
+fn remove(group: usize) {
     // WHY ignored: a thread that ends runs no actors any more.
-    let _ = TURNS.try_with(|turns| {
-        turns
-            .borrow_mut()
-            .retain(|(known, _)| *known != number(group));
+    let removed = TURNS.try_with(|turns| {
+        let mut turns = turns.borrow_mut();
+        let index = turns.iter().position(|(known, _)| *known == group)?;
+        Some(turns.remove(index))
     });
+    // WHY here: it may be the last that holds the group, and drops values of users.
+    drop(removed);
 }
 
 /// Runs the actors of the groups without threads that this thread runs. Returns true if there was
 /// something to do, and `None` if there is no such group.
 pub(crate) fn run_turns() -> Option<bool> {
-    let mut has_run = None;
-    for index in 0.. {
+    let (mut has_run, mut index) = (None, 0);
+    loop {
         // WHY a copy: a handler may start another scheduler.
-        let run = TURNS.with_borrow(|turns| turns.get(index).map(|(_, run)| Rc::clone(run)));
-        let Some(run) = run else {
-            break;
+        let turn = TURNS.with_borrow(|turns| turns.get(index).cloned());
+        let Some((group, run)) = turn else {
+            return has_run;
         };
-        has_run = Some(run() | has_run.unwrap_or(false));
+        match run() {
+            Some(ran) => {
+                has_run = Some(ran | has_run.unwrap_or(false));
+                index += 1;
+            }
+            None => remove(group),
+        }
     }
-    has_run
+}
+
+/// Returns a number of the calling thread that no other thread has as long as this one lives.
+pub(crate) fn thread_number() -> usize {
+    TURNS.with(|turns| std::ptr::from_ref(turns).addr())
 }
 
 /// Calls `act` with the worker of the calling thread. The caller has called [`enter`], and `act`

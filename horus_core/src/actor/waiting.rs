@@ -13,6 +13,8 @@ use horus_shm::internals::wait::LocalEventcount;
 pub(crate) struct Waiting<T> {
     /// 0 once threads take the tasks.
     is_open: AtomicU64,
+    /// Number of `tasks`, changed under their lock: most looks find none.
+    count: AtomicU64,
     /// `None` once threads take the tasks.
     tasks: Mutex<Option<VecDeque<T>>>,
     /// The eventcount at which the one thread that runs the tasks sleeps.
@@ -23,6 +25,7 @@ impl<T> Default for Waiting<T> {
     fn default() -> Self {
         Self {
             is_open: AtomicU64::new(1),
+            count: AtomicU64::new(0),
             tasks: Mutex::new(Some(VecDeque::new())),
             bell: OnceLock::new(),
         }
@@ -46,7 +49,10 @@ impl<T> Waiting<T> {
 
     fn push_open(&self, task: T) -> Option<T> {
         match &mut *self.lock() {
-            Some(tasks) => tasks.push_back(task),
+            Some(tasks) => {
+                tasks.push_back(task);
+                self.count.set(tasks.len() as u64);
+            }
             None => return Some(task),
         }
         if let Some(bell) = self.bell.get() {
@@ -57,19 +63,30 @@ impl<T> Waiting<T> {
 
     /// Takes the oldest task.
     pub(crate) fn pop(&self) -> Option<T> {
-        self.lock().as_mut().and_then(VecDeque::pop_front)
+        if self.is_empty() {
+            return None;
+        }
+        let mut tasks = self.lock();
+        let tasks = tasks.as_mut()?;
+        let task = tasks.pop_front();
+        self.count.set(tasks.len() as u64);
+        task
     }
 
-    /// Returns true if there is no task.
+    /// Returns true if there is no task. A task that another thread adds meanwhile may be missed;
+    /// that thread notifies the eventcount afterwards.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().as_ref().is_none_or(VecDeque::is_empty)
+        // Relaxed: the lock orders the tasks, and the eventcount this look before a sleep.
+        self.count.get() == 0
     }
 
     /// Takes all tasks. From now on, threads take them.
     pub(crate) fn close(&self) -> VecDeque<T> {
-        let tasks = self.lock().take();
+        let mut tasks = self.lock();
+        let taken = tasks.take();
+        self.count.set(0);
         self.is_open.set(0);
-        tasks.unwrap_or_default()
+        taken.unwrap_or_default()
     }
 
     /// Lets new tasks wait here again: the threads that took them have ended, or hang.
@@ -81,7 +98,9 @@ impl<T> Waiting<T> {
 
     /// Takes all waiting tasks, when the group ends.
     pub(crate) fn take_all(&self) -> VecDeque<T> {
-        self.lock().as_mut().map(std::mem::take).unwrap_or_default()
+        let mut tasks = self.lock();
+        self.count.set(0);
+        tasks.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Makes each new task notify `bell`.

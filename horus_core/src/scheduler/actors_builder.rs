@@ -7,7 +7,7 @@ use crate::actor::group::{ActorGroup, THREADS_MAX};
 use crate::actor::group_settings::{GroupSettings, Surround};
 use crate::actor::{Actors, Idle, Mailbox};
 use crate::scheduler::api::plan::{NodeSpec, PlanError};
-use crate::scheduler::run::executor::actors::GroupNode;
+use crate::scheduler::run::executor::group_node::GroupNode;
 use crate::topic::WaitSet;
 
 /// Collects the settings of a group of actors; [`Self::build`] adds the group with them.

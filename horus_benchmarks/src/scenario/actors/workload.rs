@@ -116,6 +116,7 @@ fn perform_once<R: Runtime>(job: &Job, pass: usize) -> Result<Measured, Box<dyn 
         Workload::Create => R::run(threads, move || create::<R>(count)),
         Workload::Tell => R::run(threads, move || tell::<R>(count)),
         Workload::Counting(batch) => R::run(threads, move || counting::<R>(count, batch)),
+        Workload::Ask if threads == 0 => R::run_alone(move || ask_alone::<R>(count)),
         Workload::Ask => R::run(threads, move || ask::<R>(count)),
         Workload::AskOutside => R::run(threads, move || ask_outside::<R>(count)),
         Workload::ThreadRing => R::run(threads, move || ring::<R>(RING, 1, count)),
@@ -258,6 +259,15 @@ fn ask<R: Runtime>(count: u64) -> impl Send + 'static {
         GATE.done();
     });
     counter
+}
+
+async fn ask_alone<R: Runtime>(count: u64) {
+    let counter = R::spawn(Counter::default());
+    GATE.close(1);
+    for number in 1..=count {
+        GATE.check(R::ask_alone(&counter, number).await == Some(number));
+    }
+    GATE.done();
 }
 
 /// WHY a thread of its own: the calling one may be one of the runtime, which makes a task that asks

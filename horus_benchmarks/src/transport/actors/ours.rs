@@ -114,6 +114,21 @@ impl Runtime for Ours {
         Ok(())
     }
 
+    /// WHY without threads: a wait for an answer then runs the actors, and no task has to be woken.
+    fn run_alone<F: Future<Output = ()> + Send + 'static>(
+        work: impl FnOnce() -> F + Send + 'static,
+    ) -> Ran {
+        let mut scheduler = Scheduler::new();
+        let actors = scheduler.actors("players").threads(0);
+        let actors = actors.mailbox(Mailbox::unbounded()).build()?;
+        ACTORS.now().get_or_init(|| actors);
+        let mut running = scheduler.start()?;
+        running.tick_once()?;
+        pollster::block_on(work());
+        running.finish()?;
+        Ok(())
+    }
+
     fn spawn<P: Player>(player: P) -> Self::Address<P> {
         spawn(Seat(player))
     }
@@ -132,6 +147,10 @@ impl Runtime for Ours {
     async fn ask<P: Player>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {
         let answer = address.ask(|reply| Mail::Ask(message, reply)).ok()?;
         answer.await.ok()
+    }
+
+    async fn ask_alone<P: Player>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {
+        Self::ask_and_wait::<P>(address, message)
     }
 
     fn ask_and_wait<P: Player>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {

@@ -1,6 +1,5 @@
 //! Runs the actors of a group on the thread that runs the scheduler, or of a simulated run.
 
-use horus_shm::clock::Clock;
 use horus_shm::internals::heap::Ran;
 
 use crate::actor::group::ActorGroup;
@@ -17,15 +16,16 @@ const ACTIVATIONS_MAX: u32 = 65_536;
 const TURNS_NS_MAX: u64 = 1_000_000;
 
 /// Runs the actors that have mail or are due, in the order in which they got it, until there is
-/// none, or for about a millisecond of `clock`.
+/// none, or for about a millisecond from `begin_ns` by the clock of `worker`.
 ///
 /// # Errors
 ///
 /// The error of an actor whose policy stops the scheduler.
-pub(crate) fn run_turns(group: &ActorGroup, clock: &Clock) -> NodeResult {
-    // WHY: it has no worker of its own, and a simulated time would never end the wait.
-    let mut worker = WorkerContext::without_linger(clock);
-    let begin_ns = worker.clock.now_ns();
+pub(crate) fn run_turns(
+    group: &ActorGroup,
+    worker: &mut WorkerContext,
+    begin_ns: u64,
+) -> NodeResult {
     let mut now_ns = begin_ns;
     group.set_simulated_time(now_ns);
     for _ in 0..ACTIVATIONS_MAX {
@@ -40,7 +40,7 @@ pub(crate) fn run_turns(group: &ActorGroup, clock: &Clock) -> NodeResult {
         worker.begin(now_ns);
         group.words(0).begin_turn(task.id(), now_ns);
         let marked = local::mark_handler();
-        let ran = task.run(group, &mut worker, MESSAGES_MAX);
+        let ran = task.run(group, worker, MESSAGES_MAX);
         drop(marked);
         group.words(0).end_turn();
         match ran {

@@ -1,13 +1,11 @@
 //! Runs a group of actors, on threads that each take the actors that have mail.
 
-use std::cell::{Cell, RefCell};
 use std::io;
-use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use horus_shm::clock::{Clock, Source};
+use horus_shm::clock::Clock;
 use horus_shm::internals::heap::{Parked, Ran, Worker};
 
 use crate::actor::Idle;
@@ -16,15 +14,12 @@ use crate::actor::local;
 use crate::actor::worker_context::WorkerContext;
 use crate::actor::worker_words::WorkerWords;
 use crate::log::set_real_time_thread;
-use crate::scheduler::api::context::Context;
 use crate::scheduler::api::metrics::Health;
-use crate::scheduler::api::node::{Node, NodeError, NodeResult};
 use crate::scheduler::api::report::Reason;
 use crate::scheduler::run::commands::{Listener, Mode, WantedState};
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::Runner;
 
-use super::actor_turns;
 use super::real_time::pin_and_prioritise;
 use super::thread::{join, spawn};
 
@@ -56,93 +51,6 @@ const BURST_NS: u64 = 5_000_000;
 /// Number of looks between two times that a searching thread yields.
 const LOOKS_PER_YIELD: u32 = 20;
 
-/// A group of actors as a node of the scheduler, which ends its actors. Its tick runs them, if the
-/// group has no threads, or in a simulated run.
-#[derive(Debug)]
-pub(crate) struct GroupNode {
-    group: Arc<ActorGroup>,
-    /// The error of an actor that ran while the thread waited for an answer.
-    error: Arc<Mutex<Option<NodeError>>>,
-}
-
-impl GroupNode {
-    pub(crate) fn new(group: &Arc<ActorGroup>) -> Self {
-        Self {
-            group: Arc::clone(group),
-            error: Arc::default(),
-        }
-    }
-
-    fn take_error(&self) -> Option<NodeError> {
-        self.error
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
-    }
-
-    /// Lets this thread run the actors also while it waits for an answer.
-    fn add_turns(&self, clock: &Clock) {
-        local::add_turns(&self.group, || {
-            let (group, clock) = (Arc::downgrade(&self.group), RefCell::new(clock.clone()));
-            let resync_ns = Cell::new(0);
-            let failed = Arc::clone(&self.error);
-            Rc::new(move || {
-                let Some(group) = group.upgrade() else {
-                    return false;
-                };
-                let mut now_ns = clock.borrow().now_ns();
-                if now_ns >= resync_ns.get() {
-                    now_ns = clock.borrow_mut().resync();
-                    resync_ns.set(now_ns.saturating_add(PUBLISH_PERIOD_NS));
-                }
-                let is_due = || group.timers.next_ns() <= now_ns;
-                if group.is_paused() || (group.waiting.is_empty() && !is_due()) {
-                    return false;
-                }
-                if let Err(error) = actor_turns::run_turns(&group, &clock.borrow()) {
-                    *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                }
-                true
-            })
-        });
-    }
-}
-
-impl Node for GroupNode {
-    fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
-        if self.group.threads() == 0 && context.clock.source() != Source::Simulated {
-            self.add_turns(context.clock);
-        }
-        if let Some(error) = self.take_error() {
-            return Err(error);
-        }
-        let Some(surround) = self.group.surround() else {
-            return actor_turns::run_turns(&self.group, context.clock);
-        };
-        let mut result = Ok(());
-        surround(&mut || result = actor_turns::run_turns(&self.group, context.clock));
-        result
-    }
-
-    fn shutdown(&mut self) -> NodeResult {
-        local::remove_turns(&self.group);
-        self.group.end();
-        self.group.publish_counts();
-        Ok(())
-    }
-
-    fn enter_safe_state(&mut self) {
-        self.group.safety.set_failing(true);
-        if self.group.safety.is_engaged() && self.group.threads() == 0 {
-            actor_turns::make_safe(&self.group);
-        }
-    }
-
-    fn is_safe_state(&self) -> bool {
-        self.group.safety.report().missing.is_empty()
-    }
-}
-
 impl Listener for Arc<ActorGroup> {
     fn apply(&self, wanted: &WantedState) {
         let WantedState {
@@ -162,13 +70,6 @@ impl Listener for Arc<ActorGroup> {
 
     fn wake(&self) {
         self.queues().wake_all();
-    }
-}
-
-impl Drop for GroupNode {
-    fn drop(&mut self) {
-        // WHY again: without a run, nobody has shut the node down.
-        self.group.end();
     }
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod async_io;
 pub(crate) mod best_effort;
 pub(crate) mod compute;
 pub(crate) mod event;
+pub(crate) mod group_node;
 pub(crate) mod real_time;
 pub(crate) mod shared;
 pub(crate) mod simulated;

@@ -1,0 +1,161 @@
+//! A group of actors as a node of the scheduler.
+
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+
+use horus_shm::clock::{Clock, Source};
+
+use crate::actor::group::ActorGroup;
+use crate::actor::local;
+use crate::actor::worker_context::WorkerContext;
+use crate::scheduler::api::context::Context;
+use crate::scheduler::api::node::{Node, NodeError, NodeResult};
+
+use super::actor_turns;
+
+/// The time between two comparisons of the clock with the kernel's.
+const RESYNC_PERIOD_NS: u64 = 20_000_000;
+
+/// The right to run the actors of a group without threads, and what their runs need.
+///
+/// One thread has it at a time: the one that ticks the node, or that waits for an answer.
+#[derive(Debug, Default)]
+struct Turns {
+    /// The thread that ticked the node last, by [`local::thread_number`]; 0 if none may run actors
+    /// while it waits.
+    thread: usize,
+    /// The state that the handlers use which run while the thread waits.
+    worker: Option<WorkerContext>,
+    resync_ns: u64,
+    /// The error of an actor that ran while the thread waited.
+    error: Option<NodeError>,
+}
+
+impl Turns {
+    /// Runs the actors for a thread that waits. Returns true if there was something to do.
+    fn run(&mut self, group: &ActorGroup) -> bool {
+        let Some(worker) = &mut self.worker else {
+            return false;
+        };
+        if group.is_paused() {
+            return false;
+        }
+        let mut now_ns = worker.clock.now_ns();
+        if now_ns >= self.resync_ns {
+            now_ns = worker.clock.resync();
+            self.resync_ns = now_ns.saturating_add(RESYNC_PERIOD_NS);
+        }
+        if !group.has_turns(now_ns) {
+            return false;
+        }
+        if let Err(error) = actor_turns::run_turns(group, worker, now_ns) {
+            self.error = Some(error);
+        }
+        true
+    }
+}
+
+/// Returns `None` if another thread has the lock.
+fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+/// A group of actors as a node of the scheduler, which ends its actors. Its tick runs them, if the
+/// group has no threads, or in a simulated run.
+#[derive(Debug)]
+pub(crate) struct GroupNode {
+    group: Arc<ActorGroup>,
+    turns: Arc<Mutex<Turns>>,
+}
+
+impl GroupNode {
+    pub(crate) fn new(group: &Arc<ActorGroup>) -> Self {
+        Self {
+            group: Arc::clone(group),
+            turns: Arc::default(),
+        }
+    }
+
+    /// Lets this thread run the actors also while it waits for an answer, and no other thread.
+    fn add_turns(&self, turns: &mut Turns, clock: &Clock) {
+        let thread = local::thread_number();
+        if turns.thread != thread {
+            turns.thread = thread;
+            turns.worker = Some(WorkerContext::without_linger(clock));
+        }
+        local::add_turns(&self.group, || {
+            let (group, turns) = (Arc::clone(&self.group), Arc::clone(&self.turns));
+            Rc::new(move || {
+                let mut turns = try_lock(&turns)?;
+                (turns.thread == thread).then(|| turns.run(&group))
+            })
+        });
+    }
+
+    /// Ends what [`Self::add_turns`] has begun.
+    fn end_turns(&self) {
+        local::remove_turns(&self.group);
+        // WHY not in vain: a thread that has the lock finds no actor when its handler returns.
+        if let Some(mut turns) = try_lock(&self.turns) {
+            *turns = Turns::default();
+        }
+    }
+
+    fn run_turns(&self, clock: &Clock) -> NodeResult {
+        // WHY: it has no worker of its own, and a simulated time would never end the wait.
+        let mut worker = WorkerContext::without_linger(clock);
+        let now_ns = clock.now_ns();
+        actor_turns::run_turns(&self.group, &mut worker, now_ns)
+    }
+}
+
+impl Node for GroupNode {
+    fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
+        let Some(mut turns) = try_lock(&self.turns) else {
+            // WHY: the thread that ticked the node before waits for an answer, and runs the actors.
+            return Ok(());
+        };
+        if self.group.threads() == 0 && context.clock.source() != Source::Simulated {
+            self.add_turns(&mut turns, context.clock);
+        }
+        if let Some(error) = turns.error.take() {
+            return Err(error);
+        }
+        let Some(surround) = self.group.surround() else {
+            return self.run_turns(context.clock);
+        };
+        let mut result = Ok(());
+        surround(&mut || result = self.run_turns(context.clock));
+        result
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.end_turns();
+        self.group.end();
+        self.group.publish_counts();
+        Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.group.safety.set_failing(true);
+        if self.group.safety.is_engaged() && self.group.threads() == 0 {
+            actor_turns::make_safe(&self.group);
+        }
+    }
+
+    fn is_safe_state(&self) -> bool {
+        self.group.safety.report().missing.is_empty()
+    }
+}
+
+impl Drop for GroupNode {
+    fn drop(&mut self) {
+        // WHY again: without a run, nobody has shut the node down.
+        self.end_turns();
+        self.group.end();
+    }
+}
