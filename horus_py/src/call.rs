@@ -43,7 +43,7 @@ pub(crate) fn guard_attached<T: Copy>(
 
 #[cold]
 fn panic_error() -> PyErr {
-    PyRuntimeError::new_err("horus panic_error: report this as a bug")
+    PyRuntimeError::new_err("horus panicked: report this as a bug")
 }
 
 /// Has PyO3 release the Python objects that were dropped while it did not know that the interpreter

@@ -516,3 +516,36 @@ fn a_stamp_that_belongs_to_another_slot_is_not_believed() {
     let lane = Lane::new(u64::MAX, &stamps);
     assert_eq!(take_over(&lane, ME), 9);
 }
+
+/// A number that no publisher can have reached leaves the ledger of the reader as it was.
+#[test]
+fn a_damaged_number_is_no_loss() {
+    let lane = Lane::new(0, &[0; 8]);
+    let mut writer = LaneWriter::new(lane.clone(), 0, false).numbering();
+    let mut reader = LaneReader::new(lane.clone(), 0, 0).numbering(None);
+    for (message, damage) in [
+        (0, None),
+        (1, Some(u64::MAX - 1)),
+        (2, Some(POSITION_MAX + 9)),
+    ] {
+        assert!(lend(&mut writer, message));
+        if let Some(number) = damage {
+            lane.0.numbers[message as usize].store(number, Ordering::Relaxed);
+        }
+        assert!(reader.hold(0, 0).is_ok());
+        unpin(lane.pin(0, 0));
+        assert_eq!((reader.lost(), reader.skipped()), (0, 0), "{damage:?}");
+    }
+}
+
+/// A successor does not start at a cursor that no reader can have reached.
+#[test]
+fn a_damaged_cursor_is_not_resumed() {
+    let lane = Lane::new(0, &[0; 8]);
+    let mut writer = LaneWriter::new(lane.clone(), 0, true).numbering();
+    assert!(lend(&mut writer, 0) && lend(&mut writer, 1));
+    for (position, resumed) in [(1, Some(1)), (2, Some(2)), (3, None), (POSITION_MAX, None)] {
+        lane.cursor(0).store(position + 1, Ordering::Relaxed);
+        assert_eq!(gate::resume(&lane, 0), resumed, "{position}");
+    }
+}
