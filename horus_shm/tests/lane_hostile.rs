@@ -21,9 +21,11 @@ use horus_shm::internals::Blocks as _;
 use horus_shm::internals::layout::{POSITION_MAX, ReaderBlock, SKIP, published};
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{
-    Access, Consumer, Namespace, OnStalled, Producer, RawConsumer, Reading, Segment, sweep,
+    Access, Consumer, Namespace, OnStalled, Producer, RawConsumer, Reading, Request, Segment, sweep,
 };
+use tempfile::TempDir;
 
+use common::Raised;
 use hostile::{rounds, topic};
 use peer::{
     LOOKS, OVERRUN_US, PANICS, Peer, consumer, guard, producer, raw_consumer, raw_producer, recv,
@@ -113,15 +115,6 @@ fn storm_at_once(kind: &Kind, segment: &Arc<Segment>, scribbler: &mut Scribbler,
             }
         });
     });
-}
-
-/// Sets a flag when this is dropped.
-struct Raised<'a>(&'a AtomicBool);
-
-impl Drop for Raised<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Waits for the next step of a watched thread.
@@ -255,15 +248,19 @@ fn expect_all_survive(storm: Storm, storms: u64, rounds: u64) {
     assert!(faults.is_empty(), "{faults}");
 }
 
-/// Makes a segment of many lanes, and a scribbler on it.
-fn wide_ring() -> (tempfile::TempDir, Arc<Segment>, Scribbler) {
+/// Makes a segment, and a scribbler on it.
+fn ring(request: &Request) -> (TempDir, Arc<Segment>, Scribbler) {
     let dir = spawn::shm_dir();
-    let namespace = spawn::namespace(dir.path());
-    let mut request = Kind::fanout().request;
-    (request.lane_limit, request.history) = (Some(16), None);
-    let segment = Segment::create(&namespace, &topic(), &request).unwrap();
+    let segment = Segment::create(&spawn::namespace(dir.path()), &topic(), request).unwrap();
     let scribbler = Scribbler::new(&segment, 1);
     (dir, segment, scribbler)
+}
+
+/// Makes a segment of many lanes, and a scribbler on it.
+fn wide_ring() -> (TempDir, Arc<Segment>, Scribbler) {
+    let mut request = Kind::fanout().request;
+    (request.lane_limit, request.history) = (Some(16), None);
+    ring(&request)
 }
 
 #[test]
@@ -330,11 +327,7 @@ fn gets_through(producer: &mut Producer<u64>, consumer: &mut Consumer<u64>) -> b
 /// The message is lost with its stamp; the messages after it are not.
 #[test]
 fn a_successor_of_a_dead_reader_is_not_stuck_behind_a_damaged_slot() {
-    let kind = Kind::spsc();
-    let dir = spawn::shm_dir();
-    let namespace = spawn::namespace(dir.path());
-    let segment = Segment::create(&namespace, &topic(), &kind.request).unwrap();
-    let scribbler = Scribbler::new(&segment, 1);
+    let (_dir, segment, scribbler) = ring(&Kind::spsc().request);
     let mut producer = producer(&segment, OnStalled::Full).unwrap();
     let dead = consumer(&segment, Reading::Gated).unwrap();
     (0..4).for_each(|message| producer.send(message).unwrap());
@@ -358,12 +351,7 @@ fn a_successor_of_a_dead_reader_is_not_stuck_behind_a_damaged_slot() {
 
 #[test]
 fn a_late_joiner_with_history_is_not_stuck_behind_a_damaged_slot() {
-    let kind = Kind::reliable(OnStalled::Full);
-    let dir = spawn::shm_dir();
-    let name = topic();
-    let namespace = spawn::namespace(dir.path());
-    let segment = Segment::create(&namespace, &name, &kind.request).unwrap();
-    let scribbler = Scribbler::new(&segment, 1);
+    let (_dir, segment, scribbler) = ring(&Kind::reliable(OnStalled::Full).request);
     let mut producer = producer(&segment, OnStalled::Full).unwrap();
     (0..8).for_each(|message| producer.send(message).unwrap());
     let fourth_stamp = (scribbler.slots(0).start + 4 * scribbler.slots.stride() - 8) as usize;
@@ -387,10 +375,7 @@ fn a_message_whose_stamp_is_damaged_is_one_loss_in_the_ledger() {
         (Kind::pinnable(), Reading::KeepLast),
     ] {
         kind.request.history = None;
-        let dir = spawn::shm_dir();
-        let segment = Segment::create(&spawn::namespace(dir.path()), &topic(), &kind.request);
-        let segment = segment.unwrap();
-        let scribbler = Scribbler::new(&segment, 1);
+        let (_dir, segment, scribbler) = ring(&kind.request);
         let mut consumer = consumer(&segment, reading).unwrap();
         let mut producer = producer(&segment, OnStalled::Full).unwrap();
         (0..8).for_each(|message| producer.send(message).unwrap());
@@ -414,10 +399,7 @@ fn a_message_whose_stamp_is_damaged_is_one_loss_in_the_ledger() {
 /// A cursor that is too small holds the writer back, and no later message would advance it.
 #[test]
 fn a_waiting_reader_repairs_its_damaged_cursor() {
-    let kind = Kind::spsc();
-    let dir = spawn::shm_dir();
-    let segment = Segment::create(&spawn::namespace(dir.path()), &topic(), &kind.request).unwrap();
-    let scribbler = Scribbler::new(&segment, 1);
+    let (_dir, segment, scribbler) = ring(&Kind::spsc().request);
     let mut consumer = consumer(&segment, Reading::Gated).unwrap();
     let mut producer = producer(&segment, OnStalled::Full).unwrap();
     for message in 0..8 {
@@ -448,10 +430,7 @@ fn a_wild_head_makes_no_reader_pass_on() {
         (Kind::pod(), Reading::KeepLast),
         (Kind::spsc(), Reading::Gated),
     ] {
-        let dir = spawn::shm_dir();
-        let segment = Segment::create(&spawn::namespace(dir.path()), &topic(), &kind.request);
-        let segment = segment.unwrap();
-        let scribbler = Scribbler::new(&segment, 1);
+        let (_dir, segment, scribbler) = ring(&kind.request);
         let mut consumer = consumer(&segment, reading).unwrap();
         let mut producer = producer(&segment, OnStalled::Full).unwrap();
         for message in 0..3 {
@@ -485,14 +464,7 @@ fn endpoints_survive_scribbles_on_every_shared_word_during_their_calls() {
 /// A receiver of a `u64` gets eight bytes that were written, whatever the length says.
 #[test]
 fn a_message_of_one_size_is_copied_whole_whatever_its_length_says() {
-    let dir = spawn::shm_dir();
-    let segment = Segment::create(
-        &spawn::namespace(dir.path()),
-        &topic(),
-        &Kind::pinnable().request,
-    );
-    let segment = segment.unwrap();
-    let scribbler = Scribbler::new(&segment, 1);
+    let (_dir, segment, scribbler) = ring(&Kind::pinnable().request);
     let mut producer = producer(&segment, OnStalled::Full).unwrap();
     let mut consumers =
         [Reading::KeepLast, Reading::Observer].map(|reading| consumer(&segment, reading).unwrap());
@@ -509,11 +481,9 @@ fn a_message_of_one_size_is_copied_whole_whatever_its_length_says() {
 /// The length of a message of one size is that size, also for a receiver of bytes.
 #[test]
 fn a_message_of_one_size_is_never_shortened() {
-    let dir = spawn::shm_dir();
     let mut request = Kind::pinnable().request;
     request.reader_limit = Some(5);
-    let segment = Segment::create(&spawn::namespace(dir.path()), &topic(), &request).unwrap();
-    let scribbler = Scribbler::new(&segment, 1);
+    let (_dir, segment, scribbler) = ring(&request);
     let mut producer = producer(&segment, OnStalled::Full).unwrap();
     let raw = |reading| RawConsumer::new(Arc::clone(&segment), reading).unwrap();
     let mut observer = raw(Reading::Observer);
