@@ -22,6 +22,14 @@ const FRAME_BYTES: usize = 640 * 480 * 3;
 
 type Frame = [u8; FRAME_BYTES];
 
+/// Returns the options of a ring of four slots, whose messages are lent and borrowed.
+fn pinnable() -> RingOptions {
+    RingOptions {
+        pinnable: Some(true),
+        ..RingOptions::capacity(4)
+    }
+}
+
 fn frames(namespace: &Arc<Namespace>) -> FanoutShm<Frame> {
     FanoutShm::create(namespace, "frames", &RingOptions::default()).unwrap()
 }
@@ -209,11 +217,7 @@ fn small_messages_are_lent_only_where_that_was_asked_for() {
         consumer.borrow(),
         Err(BorrowError::NotPinnable { .. })
     ));
-    let options = RingOptions {
-        pinnable: Some(true),
-        ..RingOptions::capacity(4)
-    };
-    let ring = FanoutShm::<u64>::heap(&options).unwrap();
+    let ring = FanoutShm::<u64>::heap(&pinnable()).unwrap();
     let mut producer = ring.producer().unwrap();
     let mut consumer = ring.consumer().unwrap();
     *producer.loan().unwrap() = 5;
@@ -255,6 +259,15 @@ fn all_readers_together_hold_half_a_lane_at_most() {
     assert!(consumers[1].borrow().unwrap().is_some());
 }
 
+/// Stores the tags of four slots in the pins by which readers 1 to 4 copy.
+fn set_copy_pins(segment: &Segment, tag: impl Fn(u64) -> u64) {
+    for slot in 0..4 {
+        let block = segment.reader_block(1 + slot, Access::Write).unwrap();
+        let copy_pin = block.pins.last().unwrap();
+        copy_pin.store(tag(u64::from(slot)), Ordering::Relaxed);
+    }
+}
+
 /// A copy has no time limit: its reader may be stopped in it.
 #[test]
 fn a_send_finds_a_slot_however_many_readers_copy() {
@@ -266,14 +279,7 @@ fn a_send_finds_a_slot_however_many_readers_copy() {
         .map(|_| consumers[0].borrow().unwrap().unwrap())
         .collect();
     // Acts as if each of the other readers had stopped while it copied from another slot.
-    for slot in 0..4 {
-        let block = ring
-            .segment()
-            .reader_block(1 + slot, Access::Write)
-            .unwrap();
-        let copy_pin = block.pins.last().unwrap();
-        copy_pin.store(u64::from(slot) + 1, std::sync::atomic::Ordering::Relaxed);
-    }
+    set_copy_pins(ring.segment(), |slot| slot + 1);
     for number in 2..100 {
         assert!(producer.send([number; 512]).is_ok(), "refused");
     }
@@ -285,11 +291,7 @@ fn a_send_finds_a_slot_however_many_readers_copy() {
 #[test]
 fn a_loan_is_apart_from_slots_that_are_being_copied() {
     let dir = spawn::shm_dir();
-    let options = RingOptions {
-        pinnable: Some(true),
-        ..RingOptions::capacity(4)
-    };
-    let ring = FanoutShm::<[u64; 512]>::create(&spawn::namespace(dir.path()), "apart", &options);
+    let ring = FanoutShm::<[u64; 512]>::create(&spawn::namespace(dir.path()), "apart", &pinnable());
     let ring = ring.unwrap();
     let mut producer = ring.producer().unwrap();
     let mut consumer = ring.consumer().unwrap();
@@ -306,23 +308,9 @@ fn a_loan_is_apart_from_slots_that_are_being_copied() {
     };
     // Acts as if each of the other readers had stopped while it copied from a slot of its own.
     let pin_all = |is_pinned: bool| {
-        for slot in 0..4 {
-            let block = ring
-                .segment()
-                .reader_block(1 + slot, Access::Write)
-                .unwrap();
-            // The slot of the first extent of lane 0.
-            let tag = if is_pinned {
-                1 << 24 | (u64::from(slot) + 1)
-            } else {
-                0
-            };
-            block
-                .pins
-                .last()
-                .unwrap()
-                .store(tag, std::sync::atomic::Ordering::Relaxed);
-        }
+        // The slot of the first extent of lane 0.
+        let tag = |slot| if is_pinned { 1 << 24 | (slot + 1) } else { 0 };
+        set_copy_pins(ring.segment(), tag);
     };
     for (is_pinned, value) in [(true, 7), (false, 8), (true, 9)] {
         pin_all(is_pinned);
@@ -344,11 +332,7 @@ fn a_loan_is_apart_from_slots_that_are_being_copied() {
 /// The same for an observer, which cannot pin: on the heap, where it reads by loads.
 #[test]
 fn a_loan_is_apart_while_a_heap_segment_is_observed() {
-    let options = RingOptions {
-        pinnable: Some(true),
-        ..RingOptions::capacity(4)
-    };
-    let ring = FanoutShm::<[u64; 512]>::heap(&options).unwrap();
+    let ring = FanoutShm::<[u64; 512]>::heap(&pinnable()).unwrap();
     let mut producer = ring.producer().unwrap();
     let mut consumer = ring.consumer().unwrap();
     let mut slots = Vec::new();
@@ -372,11 +356,7 @@ fn a_loan_is_apart_while_a_heap_segment_is_observed() {
 /// A buffer apart from its slot is not lent again while it is held, and outlives its publisher.
 #[test]
 fn a_loan_apart_from_its_slot_is_kept_while_its_memory_is_held() {
-    let options = RingOptions {
-        pinnable: Some(true),
-        ..RingOptions::capacity(4)
-    };
-    let ring = FanoutShm::<[u64; 512]>::heap(&options).unwrap();
+    let ring = FanoutShm::<[u64; 512]>::heap(&pinnable()).unwrap();
     let _observer = RawConsumer::new(Arc::clone(ring.segment()), Reading::Observer).unwrap();
     let mut producer = RawProducer::new(Arc::clone(ring.segment()), OnStalled::Full).unwrap();
     let first = producer.lend().unwrap();
@@ -399,11 +379,7 @@ fn a_loan_apart_from_its_slot_is_kept_while_its_memory_is_held() {
 #[test]
 fn the_kernel_copies_slots_that_may_be_on_loan_for_an_observer() {
     let dir = spawn::shm_dir();
-    let options = RingOptions {
-        pinnable: Some(true),
-        ..RingOptions::capacity(4)
-    };
-    let ring = FanoutShm::<[u64; 512]>::create(&spawn::namespace(dir.path()), "seen", &options);
+    let ring = FanoutShm::<[u64; 512]>::create(&spawn::namespace(dir.path()), "seen", &pinnable());
     let ring = ring.unwrap();
     let mut producer = ring.producer().unwrap();
     let mut ends = [Reading::KeepLast, Reading::Observer].map(|reading| {
@@ -477,7 +453,7 @@ fn a_reader_that_died_holds_nothing_any_more() {
     producer.send([1; 512]).unwrap();
     assert_eq!(child.listen(), "holding");
     let pinners = || ring.segment().wait_block(horus_shm::Access::Read).unwrap();
-    let is_pinned = || pinners().pinners.load(std::sync::atomic::Ordering::Relaxed) != 0;
+    let is_pinned = || pinners().pinners.load(Ordering::Relaxed) != 0;
     for number in 0..10 {
         producer.send([number; 512]).unwrap();
     }
