@@ -144,6 +144,20 @@ struct Ends<const WORDS: usize> {
     takes: Takes,
 }
 
+impl<const WORDS: usize> Ends<WORDS> {
+    fn new(
+        producers: Vec<Producer<Message<WORDS>>>,
+        consumers: Vec<Consumer<Message<WORDS>>>,
+        takes: Takes,
+    ) -> Self {
+        Self {
+            producers,
+            consumers,
+            takes,
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Takes {
     /// Every message, or it counts as lost.
@@ -219,44 +233,28 @@ fn spsc<const WORDS: usize>(origin: Origin<'_>) -> Ends<WORDS> {
     let ring = make!(SpscShm, origin, RingOptions::capacity(CAPACITY));
     let consumers = vec![ring.consumer().unwrap()];
     let producers = vec![ring.producer().unwrap()];
-    Ends {
-        producers,
-        consumers,
-        takes: Takes::All,
-    }
+    Ends::new(producers, consumers, Takes::All)
 }
 
 fn mpsc<const WORDS: usize>(origin: Origin<'_>) -> Ends<WORDS> {
     let ring = make!(MpscShm, origin, RingOptions::capacity(CAPACITY));
     let consumers = vec![ring.consumer().unwrap()];
     let producers = (0..3).map(|_| ring.producer().unwrap()).collect();
-    Ends {
-        producers,
-        consumers,
-        takes: Takes::All,
-    }
+    Ends::new(producers, consumers, Takes::All)
 }
 
 fn fanout<const WORDS: usize>(origin: Origin<'_>) -> Ends<WORDS> {
     let ring = make!(FanoutShm, origin, RingOptions::capacity(CAPACITY));
     let consumers = (0..3).map(|_| ring.consumer().unwrap()).collect();
     let producers = (0..3).map(|_| ring.producer().unwrap()).collect();
-    Ends {
-        producers,
-        consumers,
-        takes: Takes::Next,
-    }
+    Ends::new(producers, consumers, Takes::Next)
 }
 
 fn pod<const WORDS: usize>(origin: Origin<'_>) -> Ends<WORDS> {
     let ring = make!(PodShm, origin, RingOptions::capacity(4));
     let consumers = (0..3).map(|_| ring.consumer().unwrap()).collect();
     let producers = vec![ring.producer().unwrap()];
-    Ends {
-        producers,
-        consumers,
-        takes: Takes::Latest,
-    }
+    Ends::new(producers, consumers, Takes::Latest)
 }
 
 /// Makes an open topic of the smallest possible lane, so that most reads race with a write.
@@ -264,11 +262,7 @@ fn tight<const WORDS: usize>(origin: Origin<'_>) -> Ends<WORDS> {
     let ring = make!(FanoutShm, origin, RingOptions::capacity(2));
     let consumers = (0..2).map(|_| ring.consumer().unwrap()).collect();
     let producers = (0..2).map(|_| ring.producer().unwrap()).collect();
-    Ends {
-        producers,
-        consumers,
-        takes: Takes::Next,
-    }
+    Ends::new(producers, consumers, Takes::Next)
 }
 
 /// Makes a reliable topic with readers that the writer waits for, and one that it does not wait
@@ -281,11 +275,7 @@ fn reliable<const WORDS: usize>(origin: Origin<'_>) -> Ends<WORDS> {
         .into();
     let producer = || RawProducer::new(Arc::clone(&segment), OnStalled::Full).map(Producer::new);
     let producers = (0..2).map(|_| producer().unwrap()).collect();
-    Ends {
-        producers,
-        consumers,
-        takes: Takes::Next,
-    }
+    Ends::new(producers, consumers, Takes::Next)
 }
 
 fn reliable_topic<const WORDS: usize>(origin: Origin<'_>) -> Arc<Segment> {
