@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex};
 
 use actors::{Control, Queue};
 use horus_shm::internals::heap::{
-    Address, Behaviour, ControlHandle, End, Event, Flow, Mail, Panic, Refusal, Sent, Turn, spawn,
+    Address, Behaviour, ControlHandle, End, Event, Flow, Mail, Panic, Refusal, Sent, Turn,
+    WeakAddress, spawn,
 };
 use proptest::prelude::*;
 
@@ -211,7 +212,7 @@ impl Oracle {
 struct World {
     group: Arc<Queue>,
     control: ControlHandle<Queue>,
-    weak: horus_shm::internals::heap::WeakAddress<u64, Queue>,
+    weak: WeakAddress<u64, Queue>,
     addresses: Vec<Address<u64, Queue>>,
     log: Log,
     oracle: Oracle,
@@ -240,20 +241,14 @@ impl World {
         }
     }
 
-    fn number(&mut self) -> u64 {
-        self.next += 1;
-        self.next
-    }
-
     fn step(&mut self, step: &Step) {
-        let number = self.number();
+        self.next += 1;
+        let number = self.next;
         match step {
             Step::Send => self.send(number),
             Step::SendAll(count) => self.send_all(number, u64::from(*count)),
             Step::Note => {
-                let sent = self.control.send(Control::Note(number as u32));
-                assert_eq!(sent.is_err(), self.oracle.has_ended);
-                self.expect(Item::Note(number as u32));
+                self.send_control(Control::Note(number as u32), Item::Note(number as u32))
             }
             Step::Swap => {
                 let sent = self.control.send_counted(Control::Swap(number as u32));
@@ -267,11 +262,7 @@ impl World {
                     assert_eq!(sent, Err(Refusal::Full(swap)));
                 }
             }
-            Step::Stop => {
-                let sent = self.control.send(Control::Stop);
-                assert_eq!(sent.is_err(), self.oracle.has_ended);
-                self.expect(Item::Stop);
-            }
+            Step::Stop => self.send_control(Control::Stop, Item::Stop),
             Step::Run(max) => self.run(u32::from(*max)),
             Step::AddAddress => self.addresses.extend(self.addresses.last().cloned()),
             Step::DropAddress => drop(self.addresses.pop()),
@@ -290,6 +281,13 @@ impl World {
             }
         }
         assert_eq!(*self.log.lock().unwrap(), self.oracle.log);
+    }
+
+    /// Sends what needs no room.
+    fn send_control(&mut self, control: Control, item: Item) {
+        let sent = self.control.send(control);
+        assert_eq!(sent.is_err(), self.oracle.has_ended);
+        self.expect(item);
     }
 
     fn expect(&mut self, item: Item) {
@@ -419,8 +417,7 @@ struct Filler {
     capacity: u16,
     /// Messages that it put there, or was sent.
     pending: usize,
-    handled: usize,
-    least_accepted: Arc<Mutex<Vec<(usize, usize)>>>,
+    accepted: Arc<Mutex<Vec<usize>>>,
 }
 
 impl Behaviour<Queue> for Filler {
@@ -436,11 +433,9 @@ impl Behaviour<Queue> for Filler {
             self.pending += (0..room)
                 .take_while(|_| address.send(false).is_ok())
                 .count();
-            let mut seen = self.least_accepted.lock().unwrap();
-            seen.push((self.pending, usize::from(self.capacity)));
+            self.accepted.lock().unwrap().push(self.pending);
         }
         self.pending -= 1;
-        self.handled += 1;
         Flow::Continue
     }
 
@@ -498,16 +493,14 @@ fn a_handler_finds_its_mailbox_filled_up_to_an_eighth() {
             let filler = Filler {
                 capacity,
                 pending: usize::from(before) + 1,
-                handled: 0,
-                least_accepted: Arc::clone(&seen),
+                accepted: Arc::clone(&seen),
             };
             let address = spawn(Arc::clone(&group), filler, Mail::Bounded(capacity));
             for message in (0..before).map(|_| false).chain([true]) {
                 assert_eq!(address.send(message), Ok(Sent::Added));
             }
             group.run_all();
-            let seen = seen.lock().unwrap();
-            let (pending, capacity) = seen[0];
+            let (pending, capacity) = (seen.lock().unwrap()[0], usize::from(capacity));
             let least = capacity - (capacity / 8).max(1) + 1;
             assert!(
                 (least..=capacity).contains(&pending),
