@@ -4,6 +4,8 @@
 use horus_testing as _;
 
 mod executors;
+#[path = "scheduler_watchdog/misses.rs"]
+mod misses;
 mod noise;
 mod private;
 
@@ -17,9 +19,7 @@ use std::time::Duration;
 use executors::{EXECUTORS, Executor, LONG, Recorded, ticks, until};
 use horus_core::message::NodeEvent;
 use horus_core::prelude::*;
-use horus_core::scheduler::{
-    Context, FailurePolicy, Hertz, Miss, Node, NodeResult, Reason, Report, RunError,
-};
+use horus_core::scheduler::{Context, FailurePolicy, Hertz, Node, NodeResult, Reason, RunError};
 use noise::{result, rounds};
 use private::Private;
 
@@ -268,46 +268,6 @@ fn two_nodes_in_a_deadlock_end_the_run_and_every_node_is_made_safe_once() {
     assert!(report.node("careful").unwrap().metrics.ticks > 10);
 }
 
-#[test]
-fn a_tick_of_twice_its_budget_is_a_miss_on_any_executor() {
-    let budget = Duration::from_millis(4);
-    for executor in EXECUTORS {
-        let private = Private::new();
-        let recorded = Recorded::default();
-        let mut scheduler = recorded.scheduler(&private);
-        let mut publisher = private.publisher::<CmdVel>("cmd_vel", Qos::new());
-        let mut commands = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
-        let node = executor
-            .runs(scheduler.node("slow"), 100, &commands)
-            .budget(budget);
-        let tick = move |context: &mut Context<'_>| {
-            let _ = commands.recv();
-            thread::sleep(budget * 2);
-            assert_eq!(context.budget_left(), Duration::ZERO);
-            if context.tick() == 3 {
-                context.stop();
-            }
-        };
-        node.watchdog(LONG).build(tick).unwrap();
-        (0..4).for_each(|_| publisher.send(CmdVel::default()).unwrap());
-        let report = scheduler.run().unwrap();
-        assert_eq!(report.reason, Reason::Asked);
-        assert_eq!(
-            report.nodes[0].metrics.misses, 4,
-            "{executor:?}: {report:?}"
-        );
-        let missed = recorded.of("slow", NodeEvent::MISSED);
-        // The event contains the time by which the budget was exceeded.
-        let over_ns = budget.as_nanos() as u64;
-        assert!(!missed.is_empty(), "{executor:?}");
-        assert!(
-            missed.iter().all(|event| event.value_ns >= over_ns),
-            "{executor:?}: {missed:?}"
-        );
-        assert_eq!(recorded.count("slow", NodeEvent::STUCK), 0, "{executor:?}");
-    }
-}
-
 /// Returns the element at `share` of the sorted list.
 fn quantile(sorted: &[u64], share: f64) -> u64 {
     sorted[((sorted.len() - 1) as f64 * share).round() as usize]
@@ -429,208 +389,6 @@ fn faults_are_found_within_two_periods_and_delay_no_other_node() {
         assert!(
             median <= allowed_ns,
             "{name}: late {text}; otherwise {control}"
-        );
-    }
-}
-
-/// Runs a node that passes these of three checkpoints in its third tick, until the event comes.
-fn stray(passed: &'static [u64]) -> (Report, Vec<NodeEvent>) {
-    let private = Private::new();
-    let recorded = Recorded::default();
-    let mut scheduler = recorded.scheduler(&private);
-    let handle = scheduler.handle();
-    let heard = recorded.clone();
-    let tick = move |context: &mut Context<'_>| {
-        let is_third = context.tick() == 2;
-        let passed = if is_third { passed } else { &[1, 2, 3] };
-        passed
-            .iter()
-            .for_each(|checkpoint| context.checkpoint(*checkpoint));
-        if context.tick() > 5 && heard.count("astray", NodeEvent::CHECKPOINT) > 0 {
-            handle.stop();
-        }
-    };
-    let node = scheduler.node("astray").rate(100.hz()).checkpoints(3);
-    node.watchdog(LONG).build(tick).unwrap();
-    (
-        scheduler.run_for(LONG).unwrap(),
-        recorded.of("astray", NodeEvent::CHECKPOINT),
-    )
-}
-
-#[test]
-fn a_tick_that_misses_a_checkpoint_is_a_miss_with_its_position() {
-    for (passed, text) in [
-        (&[1, 3][..], "checkpoint 3 after 1: 2 was skipped"),
-        (&[1, 1, 2, 3], "checkpoint 1 after 1: it was passed before"),
-        (
-            &[1, 2],
-            "the tick ended after checkpoint 2 of 3: 3 was not reached",
-        ),
-        (
-            &[],
-            "the tick ended after checkpoint 0 of 3: 1 was not reached",
-        ),
-    ] {
-        let (report, events) = stray(passed);
-        assert_eq!(report.reason, Reason::Asked, "{text}");
-        let texts: Vec<_> = events.iter().map(|event| event.text.as_str()).collect();
-        assert_eq!((texts, events[0].tick), (vec![text], 3));
-        assert!(report.nodes[0].metrics.misses >= 1);
-    }
-}
-
-#[test]
-fn a_tick_that_comes_too_early_is_a_miss() {
-    let private = Private::new();
-    let recorded = Recorded::default();
-    let mut scheduler = recorded.scheduler(&private);
-    let mut publisher = private.publisher::<CmdVel>("cmd_vel", Qos::new());
-    let mut commands = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
-    let node = scheduler
-        .node("driver")
-        .on(&commands)
-        .not_before(Duration::from_secs(10));
-    let tick = move |context: &mut Context<'_>| {
-        let _ = commands.recv();
-        if context.tick() == 1 {
-            context.stop();
-        }
-    };
-    node.build(tick).unwrap();
-    (0..2).for_each(|_| publisher.send(CmdVel::default()).unwrap());
-    let report = scheduler.run().unwrap();
-    assert_eq!(
-        (
-            report.nodes[0].metrics.ticks,
-            report.nodes[0].metrics.misses
-        ),
-        (2, 1)
-    );
-    let early = recorded.of("driver", NodeEvent::CHECKPOINT);
-    assert_eq!(early.len(), 1);
-    assert!(
-        early[0].text.as_str().contains("wanted at least 10s"),
-        "{early:?}"
-    );
-}
-
-/// A node that is late in its first eight ticks, and counts the entries into its safe state.
-struct Improving {
-    entered: Arc<AtomicU64>,
-    due: Arc<Mutex<Vec<(u64, u64)>>>,
-}
-
-impl Node for Improving {
-    fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
-        self.due
-            .lock()
-            .unwrap()
-            .push((context.scheduled_ns(), context.started_ns()));
-        if context.tick() < 8 {
-            thread::sleep(Duration::from_millis(25));
-        }
-        Ok(())
-    }
-
-    fn enter_safe_state(&mut self) {
-        self.entered.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-#[test]
-fn a_late_node_is_halved_isolated_in_one_safe_state_and_comes_back() {
-    let private = Private::new();
-    let recorded = Recorded::default();
-    let mut scheduler = recorded.scheduler(&private);
-    let entered = Arc::<AtomicU64>::default();
-    let due = Arc::<Mutex<Vec<_>>>::default();
-    let node = Improving {
-        entered: Arc::clone(&entered),
-        due: Arc::clone(&due),
-    };
-    let builder = scheduler
-        .node("improving")
-        .rate(50.hz())
-        .on_miss(Miss::Graduated);
-    builder.watchdog(LONG).build(node).unwrap();
-    let handle = scheduler.handle();
-    let heard = recorded.clone();
-    let test = thread::spawn(move || {
-        let has_left = || heard.count("improving", NodeEvent::SAFE_STATE_LEFT) > 0;
-        until("it has left its safe state", has_left);
-        let before = ticks(&handle, "improving");
-        until("it ticks on", || ticks(&handle, "improving") > before + 15);
-        handle.stop();
-    });
-    let report = scheduler.run().unwrap();
-    test.join().unwrap();
-    assert_eq!(report.reason, Reason::Asked, "{report:?}");
-    let events = ["SAFE_STATE_ENTERED", "SAFE_STATE_LEFT"];
-    let [in_it, out] = [NodeEvent::SAFE_STATE_ENTERED, NodeEvent::SAFE_STATE_LEFT]
-        .map(|kind| recorded.count("improving", kind));
-    assert_eq!(entered.load(Ordering::Relaxed), in_it);
-    // On a machine without free CPU time it may be late again.
-    assert!(
-        in_it == out || in_it == out + 1,
-        "{events:?}: {in_it} {out}"
-    );
-    let due = due.lock().unwrap();
-    let gap = |index: usize| due[index].0 - due[index - 1].0;
-    // From the fourth miss on it runs at every second due time, of those that it does not miss
-    // itself.
-    assert!(gap(5) >= 60 * MS && gap(5) % (20 * MS) == 0, "{due:?}");
-    assert!(gap(8) >= 1000 * MS, "not isolated for a second: {due:?}");
-    let (text, _) = summary((1..due.len()).map(gap).collect());
-    result(
-        "scheduler_watchdog/graduated",
-        format!("{in_it} safe states; from due to due {text}"),
-    );
-}
-
-/// A node that is always late, and counts the entries into its safe state.
-struct Late(Arc<AtomicU64>);
-
-impl Node for Late {
-    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
-        thread::sleep(Duration::from_millis(12));
-        Ok(())
-    }
-
-    fn enter_safe_state(&mut self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-#[test]
-fn a_node_in_its_safe_state_does_not_enter_it_again_at_the_end() {
-    for policy in [Miss::SafeMode, Miss::Warn] {
-        let private = Private::new();
-        let recorded = Recorded::default();
-        let mut scheduler = recorded.scheduler(&private);
-        let entered = Arc::<AtomicU64>::default();
-        let node = scheduler
-            .node("late")
-            .rate(100.hz())
-            .on_miss(policy)
-            .watchdog(LONG);
-        node.build(Late(Arc::clone(&entered))).unwrap();
-        let handle = scheduler.handle();
-        let bad = move |_: &mut Context<'_>| -> NodeResult {
-            if ticks(&handle, "late") > 4 {
-                Err("on purpose".into())
-            } else {
-                Ok(())
-            }
-        };
-        scheduler.node("bad").build(bad).unwrap();
-        let report = scheduler.run().or_else(RunError::into_report).unwrap();
-        assert!(report.reason.is_failure());
-        assert_eq!(entered.load(Ordering::Relaxed), 1, "{policy:?}");
-        assert_eq!(
-            recorded.count("late", NodeEvent::SAFE_STATE_ENTERED),
-            1,
-            "{policy:?}"
         );
     }
 }
