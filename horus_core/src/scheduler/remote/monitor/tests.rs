@@ -1,5 +1,7 @@
 //! Schedulers that other processes see, command and outlive.
 
+mod commands;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -12,8 +14,7 @@ use super::*;
 use crate::message::DiagnosticStatus;
 use crate::namespace::{NamespaceConfig, NamespaceName};
 use crate::scheduler::{
-    Class, EMERGENCY_STOP_TOPIC, GraphNode, Hertz, RemoteError, RemoteScheduler, SchedulerInfo,
-    black_box, emergency_stop, forget, scheduler_graph, schedulers,
+    Class, GraphNode, Hertz, SchedulerInfo, black_box, forget, scheduler_graph, schedulers,
 };
 use crate::topic::{Qos, Topic};
 
@@ -494,105 +495,6 @@ fn reading_a_black_box_takes_no_slot_and_is_in_order_of_time() {
         matches!(nobody.as_open_error(), Some(OpenError::NotFound { .. })),
         "{nobody}"
     );
-}
-
-#[test]
-fn commands_arrive_and_are_refused_when_no_scheduler_runs() {
-    let home = Home::new();
-    let nobody = RemoteScheduler::open(&home.namespace, "robot").unwrap_err();
-    let wanted = "no scheduler 'robot' runs in this namespace; there are: none";
-    assert_eq!(nobody.to_string(), wanted);
-    let mut child = home.child("obeys");
-    assert_eq!(child.listen(), "robot");
-    let mut remote = RemoteScheduler::open(&home.namespace, "robot").unwrap();
-    remote.pause("arm").unwrap();
-    assert_eq!(child.listen(), "pause arm");
-    remote.resume("").unwrap();
-    assert_eq!(child.listen(), "resume all nodes");
-    remote.set_rate("arm", 0.5.hz()).unwrap();
-    assert_eq!(child.listen(), "run arm at 0.5 Hz");
-    assert!(matches!(
-        remote.set_rate("arm", 0.hz()),
-        Err(RemoteError::Rate(_))
-    ));
-    assert!(matches!(
-        remote.pause(&"x".repeat(65)),
-        Err(RemoteError::NodeName(_))
-    ));
-    remote.stop_node("arm").unwrap();
-    assert_eq!(child.listen(), "stop arm");
-    remote.stop().unwrap();
-    assert_eq!(child.listen(), "stop the scheduler");
-    child.finish();
-    assert!(matches!(
-        remote.pause("arm"),
-        Err(RemoteError::NotRunning { .. })
-    ));
-    let events = home.black_box("robot");
-    let heard = events.iter().map(|event| event.text.as_str());
-    assert!(heard.eq([
-        "pause arm",
-        "resume all nodes",
-        "run arm at 0.5 Hz",
-        "stop arm",
-        "stop the scheduler"
-    ]));
-}
-
-#[test]
-fn a_command_to_an_unknown_node_is_refused() {
-    let home = Home::new();
-    let mut child = home.child("shows");
-    assert_eq!(
-        (child.listen(), child.listen()),
-        ("robot".into(), "shown".into())
-    );
-    let mut remote = RemoteScheduler::open(&home.namespace, "robot").unwrap();
-    let error = remote.pause("leg").unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "scheduler 'robot' has no node 'leg'; there are: eye, arm"
-    );
-    remote.pause("arm").unwrap();
-    assert_eq!(remote.info().unwrap(), home.only());
-    child.finish();
-}
-
-#[test]
-fn an_emergency_stop_before_the_start_counts_until_it_is_released() {
-    let home = Home::new();
-    emergency_stop(&home.namespace)
-        .unwrap()
-        .send(EmergencyStop::engage("button", ""))
-        .unwrap();
-    let mut monitor = home.open("robot", 1, 1);
-    assert!(monitor.emergency_stop().latest().unwrap().is_engaged());
-    let mut button = emergency_stop(&home.namespace).unwrap();
-    button.send(EmergencyStop::release("button", "")).unwrap();
-    assert!(!monitor.emergency_stop().latest().unwrap().is_engaged());
-    assert!(
-        !home
-            .open("other", 1, 1)
-            .emergency_stop()
-            .latest()
-            .unwrap()
-            .is_engaged()
-    );
-}
-
-#[test]
-fn an_emergency_stop_topic_of_another_process_is_used_as_it_is() {
-    let home = Home::new();
-    let topic = Topic::<EmergencyStop>::builder(EMERGENCY_STOP_TOPIC).namespace(&home.namespace);
-    let mut theirs = topic.publisher().unwrap();
-    let mut monitor = home.open("robot", 1, 1);
-    theirs.send(EmergencyStop::engage("button", "")).unwrap();
-    assert!(monitor.emergency_stop().recv().unwrap().is_engaged());
-    emergency_stop(&home.namespace)
-        .unwrap()
-        .send(EmergencyStop::release("button", ""))
-        .unwrap();
-    assert!(!monitor.emergency_stop().recv().unwrap().is_engaged());
 }
 
 #[test]
