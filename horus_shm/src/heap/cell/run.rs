@@ -198,8 +198,11 @@ pub(super) unsafe fn run<B: Behaviour<G>, G: Group>(
     let mut turn = Turn::<B::Message, G>::new(cell, group, worker, max);
     let mut is_ending = false;
     loop {
+        let left = turn.left;
         // SAFETY: the contract.
         let stop = unsafe { batch_or_failure::<B, G>(&mut turn) };
+        // WHY: a handler may have given the actor's address away, by which a message has come.
+        is_ending &= turn.left == left;
         match stop {
             Stop::Empty => {}
             Stop::More => {
