@@ -147,9 +147,9 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     }
 }
 
-/// Returns the events in the black box.
+/// Returns the events in the black box of the scheduler `name`.
 ///
-/// WHY it is opened anew for each look: if it stayed open, the scheduler could not be forgotten.
+/// WHY the black box is opened anew at each call: while it is open, `horus scheduler forget` fails.
 fn read(namespace: &Arc<Namespace>, name: &str) -> Result<Vec<NodeEvent>, Failure> {
     black_box(namespace, name).map_err(|error| {
         let failure = Failure::of_topic(&error);
@@ -167,7 +167,8 @@ pub(crate) struct EventNews {
 }
 
 impl EventNews {
-    /// Returns the new ones of the events that are in the black box now.
+    /// Returns those of `events` that the previous call did not get. `events` are all events that
+    /// are in the black box now.
     pub(crate) fn take(&mut self, mut events: Vec<NodeEvent>) -> Vec<NodeEvent> {
         let key = |event: &NodeEvent| {
             let NodeEvent {

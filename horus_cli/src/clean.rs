@@ -12,7 +12,7 @@ use crate::context::{Context, path_of};
 use crate::failure::Failure;
 use crate::output::format::visible;
 
-/// The directory of the topics' files in that of a namespace.
+/// Name of the directory with the topics' files, inside the directory of a namespace.
 const TOPICS: &str = "topics";
 
 /// Remove the topics that killed processes left behind
@@ -29,9 +29,9 @@ pub(crate) struct Arguments {
 #[derive(Debug, Default, Serialize)]
 struct Report {
     removed: Vec<String>,
-    /// Topics that a process uses.
+    /// Topics that were not removed because a process uses them.
     attended: Vec<String>,
-    /// Topics that are kept after exit.
+    /// Topics that were not removed because they are to be kept after exit.
     kept: Vec<String>,
     /// Names of files that are no topics of this version.
     foreign: Vec<String>,
@@ -69,8 +69,8 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     )
 }
 
-/// Returns the names of the topics that have files in a namespace, without opening it. The names of
-/// lane files begin with a dot.
+/// Returns the names of the topics that have files in a namespace, without opening it. Leaves out
+/// lane files, whose names begin with a dot.
 pub(crate) fn names(config: &NamespaceConfig) -> BTreeSet<String> {
     let entries = fs::read_dir(path_of(config).join(TOPICS))
         .into_iter()

@@ -11,10 +11,10 @@ use crate::cli::Cli;
 use crate::context::{Context, path_of};
 use crate::failure::Failure;
 
-/// Completes names of topics and nodes in bash, on top of the generated function.
+/// Shell code that adds names of topics and nodes to the generated completions for bash.
 const BASH: &str = include_str!("completion/live.bash");
 
-/// The same for zsh and fish.
+/// Shell code that does the same for zsh and fish.
 const ZSH: &str = include_str!("completion/live.zsh");
 const FISH: &str = include_str!("completion/live.fish");
 
@@ -61,7 +61,8 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     context.out.bytes(script.as_bytes())
 }
 
-/// Makes the arguments for topics and nodes of a script for zsh complete live names.
+/// Changes a generated script for zsh: it completes the names of live topics and nodes where a
+/// command has an argument for them.
 fn live_zsh(script: &str) -> String {
     let lines = script.lines().map(|line| {
         for (argument, function) in [("topic", "_horus_topics"), ("node", "_horus_nodes")] {
@@ -79,7 +80,8 @@ fn live_zsh(script: &str) -> String {
     format!("{first}\n{ZSH}{rest}")
 }
 
-/// Prints names, one on each line. Never fails, because a shell would show that in its prompt.
+/// Prints names, one on each line. Prints none if they cannot be read: a shell would show an error
+/// in its prompt.
 pub(crate) fn print_names(arguments: &Names, context: &mut Context) -> Result<(), Failure> {
     let names = match arguments.kind {
         Kind::Types => STANDARD

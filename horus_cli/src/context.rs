@@ -1,4 +1,4 @@
-//! The surroundings of a command: its options, its namespace, its output, and its end.
+//! The context of a command: its options, its namespace, its output, and the signals that end it.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -17,11 +17,11 @@ use crate::failure::{Failure, chain};
 use crate::output::{Output, nearest};
 use crate::stop::{Deadline, StopSignal};
 
-/// The surroundings of a command.
+/// The context in which a command runs.
 #[derive(Debug)]
 pub(crate) struct Context {
     options: GlobalOptions,
-    /// The command's answers, for stdout.
+    /// The output of the command, on stdout.
     pub(crate) out: Output,
     /// The signals that end the command.
     pub(crate) stop: StopSignal,
@@ -90,7 +90,8 @@ impl Context {
         self.config_or(None)
     }
 
-    /// Like [`Self::config`]. `name` is preferred to the environment, but not to the options.
+    /// Like [`Self::config`], but `name` takes precedence over the environment. The options take
+    /// precedence over both.
     pub(crate) fn config_or(&self, name: Option<&str>) -> Result<NamespaceConfig, Failure> {
         let mut config = NamespaceConfig::from_env().map_err(|error| of_namespace(&error))?;
         let name = match self.options.namespace.as_deref().or(name) {
@@ -116,7 +117,7 @@ impl Context {
         Namespace::open(&config).map_err(|error| of_namespace(&error))
     }
 
-    /// Opens the namespace if it exists. A command that only looks creates none.
+    /// Opens the namespace if it exists. For commands that only read, which must not create one.
     pub(crate) fn existing_namespace(&self) -> Result<Option<Arc<Namespace>>, Failure> {
         let config = self.config()?;
         let path = path_of(&config);
@@ -155,8 +156,8 @@ impl Context {
             .map_err(|error| self.topic_failure(namespace, name, &error))
     }
 
-    /// Converts an error of opening the topic `name`. If there is no such topic, the failure names
-    /// those with similar names.
+    /// Converts an error of opening the topic `name`. If there is no such topic, the failure
+    /// suggests topics with similar names.
     pub(crate) fn topic_failure(
         &self,
         namespace: &Arc<Namespace>,

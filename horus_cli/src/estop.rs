@@ -15,7 +15,7 @@ use crate::failure::{Failure, chain};
 use crate::output::Tone;
 use crate::output::format::{date_time, visible};
 
-/// The source of stops that this command sends.
+/// The `source` field of the messages that this command sends.
 const SOURCE: &str = "horus estop";
 
 /// The commands of `horus estop`.

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::nearest;
 
-/// Programs of this repository that are built apart, and the package of each.
+/// Words for which this repository has a program that is built separately, and its package.
 const KNOWN: [(&str, &str); 2] = [("foxglove", "horus_foxglove"), ("bridge", "horus_bridge")];
 
 /// Replaces this process by the program for `words`. Returns only if that fails.
@@ -53,7 +53,7 @@ fn find(program: &OsStr) -> Option<PathBuf> {
     })
 }
 
-/// Explains that there is no such command.
+/// Returns the failure that there is no command `word`.
 fn unknown(word: &str) -> Failure {
     if let Some((_, package)) = KNOWN.iter().find(|(known, _)| *known == word) {
         return Failure::usage(format_args!(

@@ -8,26 +8,26 @@ use std::process::ExitCode;
 use horus_core::OpenError;
 use horus_core::TopicError;
 
-/// The answer of a check is no.
+/// Exit code: the answer of a check is no.
 const NO: u8 = 1;
-/// The arguments are wrong.
+/// Exit code: the arguments are wrong.
 const USAGE: u8 = 2;
-/// There is no such topic, node, scheduler, namespace or file.
+/// Exit code: there is no such topic, node, scheduler, namespace or file.
 const NOT_FOUND: u8 = 3;
-/// A topic, node or scheduler refused the request.
+/// Exit code: a topic, node or scheduler refused the request.
 const REFUSED: u8 = 4;
-/// The system refused: rights, space, a broken file.
+/// Exit code: the system refused (rights, space, a broken file).
 const SYSTEM: u8 = 5;
-/// The time of `--timeout` is over.
+/// Exit code: the time of `--timeout` is over.
 const TIMEOUT: u8 = 124;
-/// A signal came before the answer.
+/// Exit code: a signal came before the answer.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// The end of a command that does not exit with 0, or exits without its last words.
+/// The end of a command that fails, or that has to end early: an exit code and a message.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
-    /// The text for stderr; `None` if everything was said.
+    /// The text for stderr; `None` if there is nothing more to print.
     message: Option<String>,
 }
 
@@ -65,7 +65,7 @@ impl Failure {
         Self::with(SYSTEM, message)
     }
 
-    /// The time of `--timeout` is over before `what`.
+    /// The time of `--timeout` is over; `what` says what has not happened by then.
     pub(crate) fn timeout(what: impl Display) -> Self {
         Self::with(TIMEOUT, format_args!("timeout: {what}"))
     }
@@ -78,7 +78,8 @@ impl Failure {
         }
     }
 
-    /// Prints the message of clap, which is the help text or an error in the arguments.
+    /// Prints the message of clap: the help text, or an error in the arguments. The result has only
+    /// an exit code.
     pub(crate) fn of_arguments(error: &clap::Error) -> Self {
         // WHY the error is ignored: the reader of the help text has closed the pipe.
         let _ = error.print();
@@ -88,7 +89,7 @@ impl Failure {
         }
     }
 
-    /// Returns the exit code of an error of opening or removing a topic.
+    /// Converts an error of opening or removing a topic.
     pub(crate) fn of_topic(error: &TopicError) -> Self {
         let Some(cause) = error.as_open_error() else {
             return Self::refused(chain(error));
@@ -96,12 +97,12 @@ impl Failure {
         Self::with(code_of(cause), chain(error))
     }
 
-    /// Returns the exit code of an error of the topics' directory.
+    /// Converts an error of the topics' directory, or the cause of a topic's error.
     pub(crate) fn of_open(error: &OpenError) -> Self {
         Self::with(code_of(error), chain(error))
     }
 
-    /// Appends what the user can do.
+    /// Appends `advice`, a sentence without a full stop, to the message.
     pub(crate) fn with_advice(mut self, advice: &str) -> Self {
         self.message = self.message.map(|message| format!("{message}. {advice}"));
         self
@@ -148,7 +149,8 @@ fn code_of(error: &OpenError) -> u8 {
     }
 }
 
-/// Returns the texts of an error and of its causes that the texts before do not contain.
+/// Returns the text of an error, followed by the texts of its causes. Leaves out a text that is
+/// already contained in those before it.
 pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -163,8 +165,8 @@ pub(crate) fn chain(error: &dyn Error) -> String {
 }
 
 impl From<io::Error> for Failure {
-    /// Converts an error of writing to stdout. If the reader has gone, the command ends without a
-    /// word and with exit code 0.
+    /// Converts an error of writing to stdout. If the reader has closed the pipe, the command ends
+    /// silently, with exit code 0.
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self {

@@ -16,10 +16,10 @@ use crate::output::format::{count, date_time, visible};
 
 /// Time between two looks for new lines.
 const PERIOD: Duration = Duration::from_millis(50);
-/// The most looks for the lines that are there at the start: otherwise that would not end while
-/// lines arrive as fast as they are read.
+/// Maximum number of polls for the lines that are there at the start. Without a limit, the polls
+/// would not end while lines arrive as fast as they are read.
 const LOOKS_MAX: usize = 16;
-/// The time after which a line that is just being written is there, or lost.
+/// Time between two polls while a line is missing that is just being written.
 const SETTLING: Duration = Duration::from_millis(5);
 
 /// Show what the processes have logged, also after they have died
@@ -84,7 +84,7 @@ struct Line<'a> {
     cut_bytes: u32,
 }
 
-/// The lines that the arguments select.
+/// The conditions by which the arguments select lines.
 struct Selection<'a> {
     arguments: &'a Arguments,
     oldest_ns: u64,
@@ -223,8 +223,8 @@ fn print(record: &LogRecord, context: &mut Context) -> Result<(), Failure> {
         .line(format_args!("{} {said}", date_time(line.timestamp_ns)))
 }
 
-/// Returns the source and the text. Each line of the text after the first is marked, so that no
-/// text can look like a line of the log.
+/// Returns the source and the text of a log line. Marks each further line of a text with several
+/// lines, so that it cannot look like a log line.
 fn said(source: &str, text: &str, cut_bytes: u32) -> String {
     let parts: Vec<_> = text
         .trim_end_matches('\n')

@@ -1,6 +1,6 @@
 //! Samples: the topics, nodes, programs and events of a namespace at one moment.
 //!
-//! All that `top` and `monitor` know of the system is read here.
+//! This module reads all that `top` and `monitor` show of the system.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -24,8 +24,9 @@ use crate::topic::list::{Details, Settings};
 use crate::topic::meter::{Counters, Meter, Reading, per_second};
 use crate::topic::select::is_internal;
 
-/// Time between two looks into the black boxes, of which each costs up to some milliseconds, and at
-/// the graphs of the schedulers, which change only when one starts.
+/// Time between two reads of the black boxes and of the graphs of the schedulers. WHY so long: a
+/// read of a black box takes up to some milliseconds, and a graph changes only when a scheduler
+/// starts.
 const EVENTS_PERIOD: Duration = Duration::from_secs(1);
 
 /// The largest number of events in a sample.
@@ -42,11 +43,11 @@ pub(crate) struct Sample {
     pub(crate) nodes: Vec<Node>,
     /// The programs of each `horus launch`.
     pub(crate) programs: Vec<Program>,
-    /// The events since the last sample; in the first sample, the last ones.
+    /// The events since the last sample; in the first sample, the last events of each black box.
     pub(crate) events: Vec<SchedulerEvent>,
 }
 
-/// A topic at one moment. Its rates are those of the time before.
+/// A topic at one moment. Its rates are means over the time `window_ns` before that moment.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Topic {
     #[serde(rename = "topic")]
@@ -58,9 +59,9 @@ pub(crate) struct Topic {
     pub(crate) window_ns: u64,
     pub(crate) refused_per_second: f64,
     pub(crate) lost_per_second: f64,
-    /// `None` if each message has its own length.
+    /// Bytes of messages sent per second; `None` if each message has its own length.
     pub(crate) bytes_per_second: Option<f64>,
-    /// The latency of the slowest subscriber.
+    /// The latency of the subscriber with the largest p99; `None` without timed messages.
     pub(crate) latency: Option<Percentiles>,
     /// The processes that publish.
     pub(crate) publisher_pids: Vec<u32>,
@@ -109,7 +110,7 @@ pub(crate) struct SchedulerEvent {
 #[derive(Debug)]
 pub(crate) struct Sampler {
     shows_internal: bool,
-    /// The time for which rates are measured, at least.
+    /// The minimum time over which rates are measured.
     window: Duration,
     namespace: Option<Arc<Namespace>>,
     topics: BTreeMap<String, Option<WatchedTopic>>,
@@ -122,7 +123,7 @@ pub(crate) struct Sampler {
 #[derive(Debug)]
 struct WatchedTopic {
     meter: Meter,
-    /// The readings of the last window, oldest first.
+    /// The readings that together cover the last window, oldest first.
     readings: VecDeque<Reading>,
 }
 
@@ -144,7 +145,7 @@ impl Sampler {
         self.namespace.as_ref()
     }
 
-    /// Reads the present state. If the namespace does not exist, it is empty.
+    /// Reads the present state. The sample is empty if the namespace does not exist.
     pub(crate) fn sample(&mut self, context: &Context) -> Result<Sample, Failure> {
         let config = context.config()?;
         let mut sample = Sample {
@@ -268,7 +269,7 @@ impl WatchedTopic {
         })
     }
 
-    /// Returns the messages of the last window.
+    /// Counts the messages since the last call, and returns the counts of the last window.
     fn read(&mut self, window: Duration, cache: &mut LivenessCache) -> Reading {
         self.readings.push_back(self.meter.read_with(cache));
         let mut took: Duration = self.readings.iter().map(|reading| reading.took).sum();

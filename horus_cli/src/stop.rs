@@ -1,4 +1,4 @@
-//! Stops: Ctrl-C and SIGTERM, and the time of `--timeout`.
+//! The reasons why a command stops early: Ctrl-C and SIGTERM, and the time limit of `--timeout`.
 
 use std::io;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ const PERIOD: Duration = Duration::from_millis(10);
 
 /// The signals that end a command.
 ///
-/// A command that answers once ends at the first signal, with exit code 130. A stream finishes its
-/// output at the first signal, and ends at once at the second.
+/// A command that gives one answer ends at the first signal, with exit code 130. A command that
+/// prints a stream finishes its output at the first signal, and ends at once at the second.
 #[derive(Debug)]
 pub(crate) struct StopSignal {
     came: Arc<AtomicBool>,
@@ -26,7 +26,8 @@ pub(crate) struct StopSignal {
 }
 
 impl StopSignal {
-    /// Installs the handlers. The first signal ends the process, until [`Self::begin_stream`].
+    /// Installs the signal handlers. The first signal ends the process, unless
+    /// [`Self::begin_stream`] was called before.
     pub(crate) fn install() -> io::Result<Self> {
         let came = Arc::new(AtomicBool::new(false));
         let is_final = Arc::new(AtomicBool::new(true));
@@ -40,7 +41,7 @@ impl StopSignal {
         Ok(Self { came, is_final })
     }
 
-    /// Makes the next signal only end the stream, so that it can print its summary.
+    /// Makes the next signal only set a flag, so that the stream can end with its summary.
     pub(crate) fn begin_stream(&self) {
         // Relaxed: the flag stands alone.
         self.is_final.store(false, Ordering::Relaxed);

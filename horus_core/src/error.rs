@@ -37,7 +37,7 @@ pub enum Error {
     /// A wait for publishers or subscribers ended without them.
     #[error(transparent)]
     EndpointWait(#[from] EndpointWaitError),
-    /// The endpoints of a topic are not known.
+    /// The endpoints of a topic cannot be determined.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
     /// A wait set cannot hold one more topic.
@@ -55,7 +55,7 @@ pub enum Error {
     /// The name of a topic or namespace is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// A text is longer than the field of a message.
+    /// A text is longer than its field in a message.
     #[error(transparent)]
     Text(#[from] TextTooLong),
     /// The settings of a node are invalid or contradict each other.

@@ -55,9 +55,9 @@ pub fn topics(namespace: &Namespace) -> Result<Vec<String>, OpenError> {
     Ok(names)
 }
 
-/// Returns the live processes of a namespace, this one included: all that have opened it, also
-/// those that only look, or have no topic yet. The ids of publishers and subscribers name the same
-/// processes.
+/// Returns all live processes that have opened a namespace, including this one and those that only
+/// inspect it or have no topic yet. Each has the same `owner_id` in the lists of publishers and
+/// subscribers.
 ///
 /// Makes one system call for each process. A process that dies meanwhile may be included.
 ///
@@ -161,7 +161,8 @@ impl Inspector {
             .unwrap_or(0)
     }
 
-    /// Returns true if the history of a publisher stays after it has left, and the topic with it.
+    /// Returns true if a publisher offers a history that stays after the publisher has left. The
+    /// topic then stays, too.
     #[must_use]
     pub fn persists(&self) -> bool {
         self.segment
@@ -226,7 +227,7 @@ impl Inspector {
         capacities.max().unwrap_or(0)
     }
 
-    /// Returns [`Reliability::Reliable`] if a publisher offers that.
+    /// Returns [`Reliability::Reliable`] if any publisher offers that, and best effort otherwise.
     #[must_use]
     pub fn reliability(&self) -> Reliability {
         let offers = self.segment.offers();
@@ -238,8 +239,9 @@ impl Inspector {
         }
     }
 
-    /// Returns what each publisher offers, by the index of its lane: its slots, its reliability and
-    /// its history. Of a publisher that has left, its last offer. Makes some system calls for each.
+    /// Returns the offer of each publisher with the index of its lane: its slots, its reliability
+    /// and its history. For a lane without a publisher, returns its last offer. Makes some system
+    /// calls for each lane.
     #[must_use]
     pub fn offers(&self) -> Vec<(u32, Offer)> {
         self.segment.offers()
@@ -264,22 +266,23 @@ impl Inspector {
         self.segment.reader_counters()
     }
 
-    /// Like [`Self::publishers`], but does not ask the system again about the processes in `cache`.
+    /// Like [`Self::publishers`], but does not ask the system again whether the processes in
+    /// `cache` live.
     #[must_use]
     pub fn publishers_with(&self, cache: &mut LivenessCache) -> Vec<LaneCounters> {
         self.segment.lane_counters_with(cache)
     }
 
-    /// Like [`Self::subscribers`], but does not ask the system again about the processes in
-    /// `cache`.
+    /// Like [`Self::subscribers`], but does not ask the system again whether the processes in
+    /// `cache` live.
     #[must_use]
     pub fn subscribers_with(&self, cache: &mut LivenessCache) -> Vec<ReaderCounters> {
         self.segment.reader_counters_with(cache)
     }
 
     /// Returns the live publishers and subscribers that do not match, pair by pair, each with the
-    /// reason why no message passes. Observers are not included, nor are subscribers that just
-    /// join. Makes some system calls for each publisher.
+    /// reason why no message passes. Observers are not included, nor are subscribers that are just
+    /// joining. Makes some system calls for each publisher.
     #[must_use]
     pub fn unmatched_pairs(&self) -> Vec<UnmatchedPair> {
         self.segment.unmatched_pairs()

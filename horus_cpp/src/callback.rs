@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
-/// The state of one thread.
+/// The state that the library keeps for one thread.
 struct ThreadState {
     /// The scheduler whose callback the thread is in, or 0.
     scheduler: Cell<u64>,
@@ -21,7 +21,7 @@ unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
 }
 
-/// `PTHREAD_CANCEL_DISABLE`.
+/// The value of `PTHREAD_CANCEL_DISABLE` of `<pthread.h>`.
 const CANCEL_DISABLE: c_int = 1;
 
 /// A guard that marks the calling thread as inside a callback of a scheduler.
@@ -46,8 +46,8 @@ impl InCallback {
         })
     }
 
-    /// Disables cancellation of this thread for good. Only threads of the library get here with
-    /// cancellation enabled.
+    /// Disables cancellation of this thread for good. Only threads that the library started enter a
+    /// callback with cancellation enabled.
     #[cold]
     fn disable_cancellation(state: &ThreadState) {
         // SAFETY: the call changes only a flag of this thread, and the second pointer may be null.
@@ -71,8 +71,8 @@ pub(crate) fn is_in_callback(scheduler: u64) -> bool {
 }
 
 /// A guard that delays a `pthread_cancel` of the calling thread until the guard is dropped. WHY: a
-/// cancellation unwinds the stack, would pass through the frames of the scheduler, and could not be
-/// caught.
+/// cancellation unwinds the stack, also through frames of the scheduler, and no Rust code can catch
+/// it.
 pub(crate) struct DelayedCancel {
     before: Option<c_int>,
     // WHY cached: as in `InCallback`.

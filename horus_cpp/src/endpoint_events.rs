@@ -1,4 +1,4 @@
-//! Events of the other endpoints of a topic, for C.
+//! Events of the other endpoints of a topic, which join, leave or die, for C.
 
 use std::ffi::c_char;
 
@@ -16,7 +16,7 @@ use crate::subscriber::{HorusSubscriber, SUBSCRIBERS};
 pub const HORUS_PUBLISHER: i32 = 1;
 /// The endpoint subscribes.
 pub const HORUS_SUBSCRIBER: i32 = 2;
-/// The endpoint was opened, or was there before the first look.
+/// The endpoint was opened, or was open already at the first look at the topic.
 pub const HORUS_JOINED: i32 = 1;
 /// The endpoint was closed.
 pub const HORUS_LEFT: i32 = 2;
@@ -24,9 +24,9 @@ pub const HORUS_LEFT: i32 = 2;
 pub const HORUS_DIED: i32 = 3;
 /// The two endpoints match.
 pub const HORUS_MATCHES: i32 = 0;
-/// The two endpoints have different messages.
+/// No message passes: the message types of the two endpoints do not match.
 pub const HORUS_OTHER_TYPE: i32 = 1;
-/// The subscriber requests reliable, and the publisher offers best effort.
+/// No message passes: the subscriber requests reliable, and the publisher offers best effort.
 pub const HORUS_OTHER_QOS: i32 = 2;
 
 /// The C struct `horus_endpoint_events_t`: see `horus.h`.

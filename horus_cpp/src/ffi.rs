@@ -16,20 +16,20 @@ pub(crate) const NAME_BYTES_MAX: usize = 4096;
 /// Maximum length of a schema text, in bytes.
 pub(crate) const TEXT_BYTES_MAX: usize = 64 * 1024;
 
-/// Maximum time between two checks whether another thread closes the handle.
+/// Maximum time between two checks of a blocking call whether another thread closes the handle.
 const CLOSE_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Runs the body of a C function, and converts an error or a panic to a status. Delays a
-/// `pthread_cancel` until its end.
+/// Runs `call`, the body of a C function, and converts an error or a panic to a status. Delays a
+/// `pthread_cancel` of this thread until the body has ended.
 #[inline(always)]
 pub(crate) fn guard(call: impl FnOnce() -> StatusResult) -> i32 {
     let _delayed_cancel = DelayedCancel::begin();
     guard_cancellable(call)
 }
 
-/// Like [`guard`], but without a delay of `pthread_cancel`: for calls that make no system call, or
-/// disable cancellation themselves where they make one. WHY: disabling it costs as much as some of
-/// these calls.
+/// Does the same as [`guard`], but does not delay a `pthread_cancel`. For calls that make no system
+/// call, or that disable cancellation themselves where they make one. WHY: disabling it costs as
+/// much as some of these calls.
 #[inline(always)]
 pub(crate) fn guard_cancellable(call: impl FnOnce() -> StatusResult) -> i32 {
     // WHY converted to a status inside: a result of `catch_unwind` passes through memory, and a
@@ -102,8 +102,8 @@ pub(crate) unsafe fn write_if_not_null<T>(place: *mut T, value: T) {
     }
 }
 
-/// A C struct that begins with its size as its caller was compiled: newer versions of the library
-/// may add members at the end.
+/// A C struct whose first member is its size in bytes at the time the caller was compiled. So newer
+/// versions of the library may add members at the end.
 ///
 /// # Safety
 ///
@@ -112,7 +112,7 @@ pub(crate) unsafe trait SizedStruct: Copy {
     /// Size of the first version of the struct, in bytes.
     const BYTES_MIN: usize;
 
-    /// Reads the members that the caller knows; the others are 0. Returns `None` if `from` is null.
+    /// Reads the members that the caller's struct has; the others are 0. `None` if `from` is null.
     ///
     /// # Safety
     ///
@@ -136,7 +136,7 @@ pub(crate) unsafe trait SizedStruct: Copy {
         Ok(Some(known))
     }
 
-    /// Writes those members of `value` that the caller knows, except the first one.
+    /// Writes those members of `value` that the caller's struct has, except the first one.
     ///
     /// # Safety
     ///
@@ -275,8 +275,8 @@ fn invalid_buffer(name: &str, data: *const c_void, bytes: usize) -> Failure {
     }
 }
 
-/// Repeats `attempt` with short timeouts until it returns a status other than `over`, the whole
-/// timeout ends, or another thread closes the handle. A negative timeout never ends.
+/// Repeats `attempt` with short timeouts until it returns a status other than `over`, `timeout_ns`
+/// has passed, or another thread closes the handle. A negative timeout is infinite.
 pub(crate) fn wait_in_slices<T: Send>(
     timeout_ns: i64,
     over: i32,

@@ -5,11 +5,12 @@
 //! |  kind   |   generation   |         index          |
 //! ```
 //!
-//! A number is looked up in a table whose entries are never freed. So any number is either that of
-//! an open value or an error, also if it is null, stale, forged or of another kind. A call stores
-//! the handle that it uses in a word of its thread, and loads the entry afterwards ([`hazard`]). To
-//! close a handle, a thread marks the entry, makes a barrier on all threads by the kernel, and
-//! waits for those words. So a call never uses a dropped value, and pays for that with a store.
+//! A call looks a handle up in a table whose entries are never freed. So any number may be passed:
+//! a null, stale or forged handle, or one of another kind, is an error. A call stores the handle
+//! that it uses in a hazard word of its thread, and then loads the entry ([`hazard`]). To close a
+//! handle, a thread marks the entry and makes the kernel execute a barrier on all threads. Then it
+//! waits until no hazard word holds the handle. So a call never uses a dropped value, and pays only
+//! for the store.
 
 mod hazard;
 #[cfg(test)]
@@ -67,7 +68,7 @@ pub(crate) enum HandleError {
     /// There are too many handles of a kind.
     #[error("{HANDLES_MAX} handles of this kind are open: close some")]
     TooMany,
-    /// The kernel refused a barrier, so the users of the value are unknown: the value stays.
+    /// The kernel refused a barrier. Calls may still use the value, so it is leaked.
     #[error("the kernel refused a memory barrier: the handle is closed, its value leaks")]
     NoBarrier,
 }
@@ -77,13 +78,13 @@ pub(crate) enum HandleError {
 // WHY in this order: a call loads the first words, and then the value.
 #[repr(C)]
 struct Entry<T> {
-    /// The handle while it is open, otherwise 0.
+    /// The handle while the entry is open, otherwise 0.
     state: AtomicU64,
-    /// Number of generations used so far.
+    /// Number of values that the entry has had. It is the generation in the handle of the last one.
     generation: AtomicU64,
-    /// The link in the list of free entries: the next one's index plus one, or 0.
+    /// The link in the list of free entries: the index of the next free entry plus 1, or 0.
     next: AtomicU64,
-    /// The number of the thread that is in a call, in checked builds.
+    /// The number of the thread whose call uses the value, or 0. Only set in checked builds.
     user: AtomicU64,
     value: UnsafeCell<Option<T>>,
 }
@@ -100,7 +101,7 @@ impl<T> Entry<T> {
     }
 }
 
-/// True in builds that detect a second thread in a call.
+/// True in checked builds, which detect that two threads use one handle at the same time.
 const IS_CHECKED: bool = cfg!(any(debug_assertions, feature = "checked"));
 
 /// Values of one kind, each used by one call at a time, and their handles. Meant for a `static`.
@@ -127,8 +128,8 @@ impl<T: Send> Slab<T> {
         self.table.put(value)
     }
 
-    /// Returns a guard of the value of `handle`, for the length of a call. Never blocks; two stores
-    /// and a few loads, none of them of shared lines.
+    /// Returns a guard of the value of `handle`, for the length of a call. Never blocks. Costs two
+    /// stores and a few loads, none of them of cache lines that other threads write.
     ///
     /// # Errors
     ///
@@ -161,24 +162,24 @@ impl<T: Send> Slab<T> {
         Ok(guard)
     }
 
-    /// Closes `handle` and returns its value. Waits for calls that use it now; later ones get an
-    /// error. Takes some microseconds, and as long as such calls.
+    /// Closes `handle` and returns its value. Waits for calls that use it now; later calls get an
+    /// error. Takes some microseconds in addition to that wait.
     ///
     /// # Errors
     ///
-    /// [`HandleError`]; if two threads close it, one gets [`HandleError::Stale`].
+    /// [`HandleError`]. If two threads close `handle`, one of them gets [`HandleError::Stale`].
     pub(crate) fn close(&self, handle: u64) -> Result<T, HandleError> {
         close(&self.table, handle)
     }
 
-    /// Returns the reason why `handle` is not one of this slab.
+    /// Returns the reason why `handle` is not an open handle of this slab.
     #[cold]
     fn refuse(&self, handle: u64) -> HandleError {
         self.table.refuse(handle)
     }
 }
 
-/// Takes the value of `handle` out of `table`, after the last call that uses it.
+/// Closes `handle`, waits for the calls that use it, and takes its value out of `table`.
 fn close<T: Send>(table: &Table<T>, handle: u64) -> Result<T, HandleError> {
     let entry = table.entry(handle).ok_or_else(|| table.refuse(handle))?;
     if hazard::Record::mine().uses(handle) {
@@ -200,7 +201,7 @@ pub(crate) struct Guard<'a, T> {
 }
 
 impl<T> Guard<'_, T> {
-    /// Stores the thread that is in a call; returns false if there is one already.
+    /// Stores this thread as the user of the value; returns false if another thread uses it.
     fn claim(&self, record: &hazard::Record) -> bool {
         self.entry.user.compare_exchange_relaxed(0, record.number())
     }
@@ -252,7 +253,8 @@ impl<T> fmt::Debug for Guard<'_, T> {
     }
 }
 
-/// Values that are only stored and taken out again, never used in between. Meant for a `static`.
+/// Values of one kind that are only stored and taken out again, and their handles. No call uses
+/// such a value in between. Meant for a `static`.
 #[derive(Debug)]
 pub(crate) struct Vault<T: 'static> {
     table: Table<T>,
@@ -276,11 +278,11 @@ impl<T: Send> Vault<T> {
         self.table.put(value)
     }
 
-    /// Takes out the value of `handle`, which is closed by that. Never blocks.
+    /// Closes `handle` and returns its value. Never blocks.
     ///
     /// # Errors
     ///
-    /// [`HandleError`]; if two threads take it, one gets [`HandleError::Stale`].
+    /// [`HandleError`]. If two threads take the value, one of them gets [`HandleError::Stale`].
     pub(crate) fn take(&self, handle: u64) -> Result<T, HandleError> {
         let entry = self
             .table
@@ -343,7 +345,7 @@ mod tests {
         }
     }
 
-    /// The word of a call that ended is independent of those of calls that go on.
+    /// Checks that a call can end before an older call of its thread, whose hazard word stays set.
     #[test]
     fn a_handle_has_one_guard_in_any_order_of_returns() {
         static SLAB: Slab<u8> = Slab::new(9);
@@ -371,7 +373,7 @@ mod tests {
         assert!(handles.iter().all(|&handle| SLAB.close(handle).is_ok()));
     }
 
-    /// A guard that is never dropped belongs to its thread for ever: no other thread gets the word.
+    /// Checks that no other thread gets the hazard words of a thread that left a guard undropped.
     #[test]
     fn a_thread_that_ends_within_a_call_keeps_its_words() {
         // WHY a kind of its own: other tests would wait for this call to end.
@@ -410,7 +412,7 @@ mod tests {
         }
     }
 
-    /// Sets a flag when it is dropped.
+    /// A value that sets the flag in it when it is dropped.
     struct Noted(Arc<AtomicU64>);
 
     impl Drop for Noted {

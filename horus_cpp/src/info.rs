@@ -21,8 +21,8 @@ unsafe impl SizedStruct for HorusTopicInfo {
     const BYTES_MIN: usize = 32;
 }
 
-/// Returns the [`HorusTopicInfo`] of a publisher or subscriber, which have the same methods; an
-/// error in a forked child.
+/// Evaluates to the [`HorusTopicInfo`] of a publisher or subscriber, or to an error in a forked
+/// child. It is a macro because both have methods with the same names.
 macro_rules! topic_info {
     ($end:expr, $received_bytes:expr) => {
         match $end.is_forked() {

@@ -13,9 +13,9 @@ use crate::qos::{HORUS_BEST_EFFORT, HORUS_RELIABLE};
 use crate::report::copy_text;
 use crate::status::{Failure, HORUS_EMPTY, HORUS_OK, HORUS_TRUNCATED};
 
-/// Size of the buffer for a message's name, with the 0 at its end.
+/// Size of the buffer for the name of a message type in bytes, including the 0 at its end.
 const TYPE_BYTES: usize = 128;
-/// Size of the buffer for a process's name, with the 0 at its end.
+/// Size of the buffer for the name of a process in bytes, including the 0 at its end.
 pub(crate) const PROCESS_BYTES: usize = 64;
 
 /// The C struct `horus_topic_counters_t`: see `horus.h`.

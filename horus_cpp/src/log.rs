@@ -9,15 +9,15 @@ use crate::ffi::{self, NAME_BYTES_MAX, TEXT_BYTES_MAX, guard, invalid_argument, 
 use crate::namespace::{HorusNamespace, resolve_namespace};
 use crate::status::{Failure, HORUS_E_STATE, HORUS_OK};
 
-/// The level of errors.
+/// The level of lines about something that failed.
 pub const HORUS_LOG_ERROR: u32 = LogLineHeader::ERROR as u32;
-/// The level of warnings.
+/// The level of lines about something that is wrong while the program goes on.
 pub const HORUS_LOG_WARN: u32 = LogLineHeader::WARN as u32;
-/// The level for users.
+/// The level of lines that a user wants to know.
 pub const HORUS_LOG_INFO: u32 = LogLineHeader::INFO as u32;
-/// The level for developers.
+/// The level of lines that a developer wants to know.
 pub const HORUS_LOG_DEBUG: u32 = LogLineHeader::DEBUG as u32;
-/// The level of each step.
+/// The level of lines about each step of the program.
 pub const HORUS_LOG_TRACE: u32 = LogLineHeader::TRACE as u32;
 
 /// The C function `horus_log_open`: see `log.h`.

@@ -81,8 +81,8 @@ pub unsafe extern "C" fn horus_namespace_open_group(
     })
 }
 
-/// Returns the configuration of the arguments. The environment replaces a missing name, and a
-/// missing directory together with its group.
+/// Returns the configuration for opening a namespace. The environment replaces a missing name. It
+/// also replaces a missing directory, and then a missing group, too.
 fn configure(
     directory: Option<&str>,
     name: Option<NamespaceName>,

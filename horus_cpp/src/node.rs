@@ -23,21 +23,21 @@ pub const HORUS_MISS_WARN: i32 = 1;
 pub const HORUS_MISS_SKIP: i32 = 2;
 /// After a missed deadline, the node enters its safe state.
 pub const HORUS_MISS_SAFE_MODE: i32 = 3;
-/// Repeated misses of deadlines escalate in steps, up to the end of the run.
+/// Repeated misses escalate: a warning, then half the rate, isolation, the end of the run.
 pub const HORUS_MISS_GRADUATED: i32 = 4;
 /// After a missed deadline, the scheduler stops.
 pub const HORUS_MISS_STOP: i32 = 5;
 
 /// After a failure, the scheduler stops, with every node in its safe state: the default.
 pub const HORUS_FAILURE_FATAL: i32 = 1;
-/// The node is shut down and initialised again.
+/// After a failure, the node is shut down and initialised again.
 pub const HORUS_FAILURE_RESTART: i32 = 2;
 /// The failed tick is skipped; after too many failures in a row, the node backs off.
 pub const HORUS_FAILURE_SKIP: i32 = 3;
 /// A failure is only counted and reported.
 pub const HORUS_FAILURE_IGNORE: i32 = 4;
 
-/// Maximum number of topics, and of wake subscribers, of one node.
+/// Maximum length of each array in the options of a node: `wake`, `reads` and `writes`.
 const LIST_LENGTH_MAX: usize = 128;
 
 type ContextCallback = unsafe extern "C" fn(*mut c_void, *mut HorusContext) -> i32;
@@ -303,7 +303,7 @@ pub(crate) struct CNode {
 // SAFETY: its `user` is `Send`, and the other members are functions and a text.
 unsafe impl Send for CNode {}
 
-/// Passes the ownership of a node's `user` to the library once the node was added.
+/// The right to take the ownership of a node's `user` from the caller, once the node was added.
 pub(crate) struct UserDataOwnership(Arc<UserData>);
 
 impl UserDataOwnership {
@@ -313,7 +313,7 @@ impl UserDataOwnership {
     }
 }
 
-/// The node's callback for a tick that does not return.
+/// The callback that brings a node into its safe state while its tick hangs.
 pub(crate) type SafeStateCallback = Box<dyn FnMut() + Send>;
 
 impl CNode {
@@ -396,7 +396,7 @@ impl CNode {
     }
 }
 
-/// Returns the error text of a callback that has returned `code`, which is not 0.
+/// Takes the error text that a callback has set, or makes one from `code`, its nonzero result.
 fn take_error_text(code: i32, error_text: &mut String) -> String {
     if error_text.is_empty() {
         return format!("the callback returned {code}");

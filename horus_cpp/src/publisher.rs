@@ -22,7 +22,7 @@ pub struct HorusPublisher {
     pub id: u64,
 }
 
-/// A publisher.
+/// The value behind a publisher's handle.
 #[derive(Debug)]
 pub(crate) struct Publisher {
     pub(crate) end: DynamicPublisher,
@@ -49,7 +49,8 @@ impl Publisher {
 
 pub(crate) static PUBLISHERS: Slab<Publisher> = Slab::new(2);
 
-/// Converts the result of a send to a status. A full topic is an outcome, not an error.
+/// Converts the result of a send to a status. A full topic gives the status `HORUS_FULL`, not an
+/// error.
 #[inline(always)]
 fn send_status(sent: Result<(), SendError<()>>) -> StatusResult {
     match sent {
@@ -68,8 +69,8 @@ fn with_topic_name(
     call(&mut publisher).map_err(|failure| failure.in_topic(publisher.end.name()))
 }
 
-/// Returns `HORUS_FULL` for a send that timed out, with a text that names the process of the
-/// slowest reader.
+/// Returns a failure with the status `HORUS_FULL` for a send that timed out. Its text names the
+/// process of the slowest reader.
 #[cold]
 fn send_timed_out(end: &DynamicPublisher) -> Failure {
     let reader = end.slowest_reader().and_then(|reader| reader.process);

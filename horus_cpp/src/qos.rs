@@ -7,7 +7,7 @@ use horus_core::topic::{OnStalled, Qos, Reliability, WakeEdge};
 use crate::ffi::{SizedStruct, invalid_argument};
 use crate::status::Failure;
 
-/// A setting that is left to its default.
+/// The setting keeps its default.
 pub const HORUS_UNSET: i32 = 0;
 /// The setting is off.
 pub const HORUS_NO: i32 = 1;
@@ -24,15 +24,15 @@ pub const HORUS_WAKE_FENCE: i32 = 2;
 /// Value of the member `history` for no history. WHY: 0 means that it is not set.
 pub const HORUS_HISTORY_NONE: u32 = u32::MAX;
 
-/// The preset without settings: the topic's own, or the defaults.
+/// The preset in which each setting has its default.
 pub const HORUS_QOS_DEFAULT: i32 = 0;
-/// For fresh data, where old data does not matter.
+/// The preset for sensor data: only fresh data matters.
 pub const HORUS_QOS_SENSOR_DATA: i32 = 1;
-/// For messages that must not be lost.
+/// The preset for messages that must not be lost.
 pub const HORUS_QOS_RELIABLE: i32 = 2;
-/// For commands to actuators.
+/// The preset for commands to actuators.
 pub const HORUS_QOS_COMMAND: i32 = 3;
-/// For late joiners: the last message is kept.
+/// The preset for late joiners: the last message is kept for subscribers that are opened later.
 pub const HORUS_QOS_LATCHED: i32 = 4;
 
 /// The C struct `horus_qos_t`: see `horus.h`.
@@ -117,7 +117,7 @@ impl HorusQos {
     }
 }
 
-/// Converts a setting with two values; `None` if it is not set. The second value counts as true.
+/// Converts a setting: returns false for its value 1, true for 2, `None` for [`HORUS_UNSET`].
 fn flag(name: &str, value: i32) -> Result<Option<bool>, Failure> {
     match value {
         HORUS_UNSET => Ok(None),

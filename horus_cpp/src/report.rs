@@ -9,27 +9,27 @@ use crate::ffi::SizedStruct;
 
 /// The program asked for a stop.
 pub const HORUS_REASON_ASKED: i32 = 1;
-/// The time that the run was given is over.
+/// The duration that was given for the run has passed.
 pub const HORUS_REASON_OVER: i32 = 2;
 /// The process got a termination signal.
 pub const HORUS_REASON_SIGNAL: i32 = 3;
-/// A node failed, or missed a deadline so that its policy ended the run.
+/// A node failed or missed a deadline, and its policy ended the run.
 pub const HORUS_REASON_NODE: i32 = 4;
 
 /// The node ticks.
 pub const HORUS_HEALTH_ACTIVE: i32 = 1;
-/// The node was paused.
+/// The node was paused, and does not tick until it is resumed.
 pub const HORUS_HEALTH_PAUSED: i32 = 2;
-/// The node has failed, and backs off.
+/// The node has failed, and does not tick until its pause ends.
 pub const HORUS_HEALTH_RESTING: i32 = 3;
 /// The node is in its safe state.
 pub const HORUS_HEALTH_SAFE: i32 = 4;
 /// The node is shut down.
 pub const HORUS_HEALTH_STOPPED: i32 = 5;
 
-/// Size of the buffer for a name, with the 0 at its end.
+/// Size of the buffer for a name in bytes, including the 0 at its end.
 const NAME_BYTES: usize = 72;
-/// Size of the buffer for an error text, with the 0 at its end.
+/// Size of the buffer for an error text in bytes, including the 0 at its end.
 const ERROR_BYTES: usize = 512;
 
 /// The C struct `horus_report_t`: see `scheduler.h`.

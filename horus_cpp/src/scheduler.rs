@@ -52,7 +52,8 @@ unsafe impl SizedStruct for HorusSchedulerOptions {
     const BYTES_MIN: usize = 56;
 }
 
-/// Runs a call that needs exclusive access to the state, and is not allowed in a node's callback.
+/// Runs `call` with exclusive access to the state of the scheduler. Returns `HORUS_E_BUSY` if
+/// another call has that access, and in callbacks of this scheduler.
 fn with_state(
     scheduler: HorusScheduler,
     call: impl FnOnce(&SchedulerEntry, &mut State) -> StatusResult,
@@ -105,6 +106,8 @@ pub unsafe extern "C" fn horus_scheduler_open(
 }
 
 impl HorusSchedulerOptions {
+    /// Applies these options to `scheduler`.
+    ///
     /// # Safety
     ///
     /// The members are as `scheduler.h` requires for `horus_scheduler_open`.
@@ -323,8 +326,8 @@ pub extern "C" fn horus_scheduler_stop(scheduler: HorusScheduler) -> i32 {
     })
 }
 
-/// Runs a command for the node of this name. Needs no exclusive access: any thread may call it, and
-/// callbacks, too.
+/// Runs the command `act` for the node with the name `node`. Needs no exclusive access: any thread
+/// may call it, also in callbacks.
 ///
 /// # Safety
 ///

@@ -1,5 +1,5 @@
-//! The status that a C function returns: 0, a positive outcome or a negative error. Keeps the text
-//! of each thread's last error.
+//! The statuses that C functions return: 0, a positive outcome or a negative error. Also keeps the
+//! text of each thread's last error.
 
 use std::cell::Cell;
 use std::ffi::c_char;
@@ -21,7 +21,7 @@ macro_rules! statuses {
         /// All statuses with their names. Numbers are never reused.
         pub const STATUSES: &[(&str, i32)] = &[$((stringify!($name), $value)),*];
 
-        /// `horus_status_name`.
+        /// The C function `horus_status_name`: see `horus.h`.
         #[unsafe(no_mangle)]
         pub extern "C" fn horus_status_name(status: i32) -> *const c_char {
             let name = match status {
@@ -41,14 +41,14 @@ statuses! {
     /// A reliable subscriber is the lane's whole capacity behind: no message can be
     /// sent until it reads.
     HORUS_FULL = 2;
-    /// The timeout ended.
+    /// The timeout expired.
     HORUS_TIMEOUT = 3;
     /// The message was longer than the buffer, and was truncated.
     HORUS_TRUNCATED = 4;
     /// The scheduler is stopping, or has stopped.
     HORUS_STOPPED = 5;
 
-    /// A defect of this library.
+    /// This library panicked, which is a defect of the library.
     HORUS_E_PANIC = -1;
     /// The handle is 0, closed, or of another type.
     HORUS_E_HANDLE = -2;
@@ -56,7 +56,7 @@ statuses! {
     HORUS_E_NULL = -3;
     /// An argument is out of its range.
     HORUS_E_ARGUMENT = -4;
-    /// The handle is in use.
+    /// The object that is to be used, closed or removed is in use.
     HORUS_E_BUSY = -5;
     /// Too many handles, endpoints, entries or borrowed messages.
     HORUS_E_LIMIT = -6;
@@ -64,26 +64,26 @@ statuses! {
     HORUS_E_NAME = -7;
     /// The topic does not exist yet.
     HORUS_E_NOT_FOUND = -8;
-    /// The publishers send another message; or the topic was created with another one, and the
-    /// endpoint is strict.
+    /// All live publishers send another message type. Or the topic was created with another type,
+    /// and the endpoint has `strict` in its quality of service.
     HORUS_E_TYPE = -9;
     /// No live publisher offers the reliability that the subscriber requests.
     HORUS_E_QOS = -10;
     /// The text is not a valid schema.
     HORUS_E_SCHEMA = -11;
-    /// Messages of the topic have another length.
+    /// The message has a length that cannot be sent here.
     HORUS_E_MESSAGE = -12;
     /// The handle was inherited through `fork`.
     HORUS_E_FORKED = -13;
     /// The topic's memory is lost: its file was truncated, or its descriptors were closed.
     HORUS_E_REGION_LOST = -14;
-    /// The publisher is not pinnable: its messages are copied.
+    /// The publisher is not pinnable: its messages cannot be loaned or borrowed, only copied.
     HORUS_E_NOT_PINNABLE = -15;
-    /// A slot is lent and must not be, or none is lent.
+    /// A slot is on loan but must not be for this call, or no slot is on loan but one has to be.
     HORUS_E_LOAN = -16;
     /// There is no space left for the topic, or for longer messages.
     HORUS_E_NO_SPACE = -17;
-    /// The operating system refused.
+    /// A system call failed.
     HORUS_E_SYSTEM = -18;
     /// The file is not a topic, or is damaged, or has another layout version.
     HORUS_E_DAMAGED = -19;
@@ -99,12 +99,12 @@ statuses! {
     HORUS_E_NAMESPACE_REMOVED = -24;
 }
 
-/// Error numbers of `errno`. WHY here: this crate does not use libc.
+/// Values of `errno` on Linux. WHY here: this crate does not use libc.
 const ENOMEM: i32 = 12;
 const ENFILE: i32 = 23;
 const EMFILE: i32 = 24;
 
-/// An error: a status with its text.
+/// An error to return to C: a status, and the text for [`horus_last_error_message`].
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) status: i32,
@@ -156,7 +156,7 @@ impl Failure {
     }
 }
 
-/// Size of a thread's buffer for the last error text, with the 0 at its end.
+/// Size of a thread's buffer for the last error text in bytes, including the 0 at its end.
 const ERROR_BYTES_MAX: usize = 1024;
 
 thread_local! {
@@ -291,7 +291,7 @@ fn namespace_status(error: &NamespaceError) -> i32 {
     }
 }
 
-/// Returns the status for the resource that the system ran out of, or `HORUS_E_SYSTEM`.
+/// Returns the status for the exhausted resource of the system; `HORUS_E_SYSTEM` for other errors.
 fn system_status(error: &io::Error) -> i32 {
     match (error.kind(), error.raw_os_error()) {
         (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded, _) => HORUS_E_NO_SPACE,
@@ -309,7 +309,7 @@ const fn mismatch_status(cause: Mismatch) -> i32 {
     }
 }
 
-/// Returns the status for slots that could not be made longer.
+/// Returns the status for the `errno` of a failed attempt to map longer slots or a new topic file.
 fn growth_status(errno: i32) -> i32 {
     match system_status(&io::Error::from_raw_os_error(errno)) {
         // WHY: the file system has space, but this process may not map more.

@@ -47,8 +47,8 @@ fn with_topic_name(
     call(&mut subscriber).map_err(|failure| failure.in_topic(subscriber.name()))
 }
 
-/// Returns the status for "no message": `HORUS_EMPTY`, or an error if the subscriber cannot receive
-/// any.
+/// Returns the status of a call that found no message: `HORUS_EMPTY`, or an error if the subscriber
+/// cannot receive any.
 #[cold]
 fn no_message(subscriber: &DynamicSubscriber) -> StatusResult {
     expect_usable(subscriber)?;
@@ -57,7 +57,7 @@ fn no_message(subscriber: &DynamicSubscriber) -> StatusResult {
 
 /// # Errors
 ///
-/// The subscriber receives nothing, or not everything.
+/// The reason why the subscriber receives nothing, or not everything.
 fn expect_usable(subscriber: &DynamicSubscriber) -> Result<(), Failure> {
     let checked = subscriber.check();
     checked.map_err(|error| with_difference(subscriber, error.into()))
@@ -73,8 +73,8 @@ fn with_difference(subscriber: &DynamicSubscriber, mut failure: Failure) -> Fail
     failure
 }
 
-/// Returns true if every message that can come now fits into `room` bytes. Returns an error if none
-/// does.
+/// Returns true if every message that the publishers can send at present fits into `room` bytes.
+/// Returns an error if all messages have one length, which is larger.
 #[inline(always)]
 fn fits_all(subscriber: &DynamicSubscriber, room: usize) -> Result<bool, Failure> {
     let fits_all = room >= subscriber.max_message_bytes();

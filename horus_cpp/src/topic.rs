@@ -9,9 +9,9 @@ use crate::namespace::{HorusNamespace, resolve_namespace};
 use crate::qos::HorusQos;
 use crate::status::Failure;
 
-/// The type of the topic, which must exist.
+/// The message type with which the topic was created. The topic must exist.
 pub const HORUS_TYPE_ADOPT: i32 = 0;
-/// Plain bytes.
+/// Messages are any number of bytes, which the library does not interpret.
 pub const HORUS_TYPE_BYTES: i32 = 1;
 /// The type that `schema` describes.
 pub const HORUS_TYPE_SCHEMA: i32 = 2;
@@ -105,11 +105,11 @@ unsafe fn apply_options(
     Ok(builder.namespace(&unsafe { resolve_namespace(options.name_space) }?))
 }
 
-/// Returns the bytes of the fields at `defaults`; `None` if that is null.
+/// Returns the bytes of the fields at `defaults`; `None` if it is null, or the type has no fields.
 ///
 /// # Safety
 ///
-/// `defaults` is null or readable for the fields of that type, which do not change meanwhile.
+/// `defaults` is null or readable for the fields of `message_type`, which do not change meanwhile.
 unsafe fn default_message<'a>(message_type: &DynamicType, defaults: *const u8) -> Option<&'a [u8]> {
     match message_type.schema() {
         DynamicSchema::Plain { schema, .. } if !defaults.is_null() => {

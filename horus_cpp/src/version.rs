@@ -2,8 +2,8 @@
 
 use std::ffi::c_char;
 
-/// The version of the ABI. It grows when programs that were compiled with an older header must be
-/// compiled again.
+/// The version of the ABI. It increases when programs that were compiled with an older header must
+/// be compiled again.
 pub const HORUS_ABI_VERSION: u32 = 0;
 
 /// The C function `horus_abi_version`: see `horus.h`.

@@ -12,9 +12,9 @@ use crate::subscriber::{HorusSubscriber, SUBSCRIBERS};
 
 /// The subscriber has messages.
 pub const HORUS_READY_MESSAGE: i32 = 1;
-/// No message was published for the subscriber's allowed time.
+/// No message was published for the time that was given when the subscriber was added.
 pub const HORUS_READY_DEADLINE_MISSED: i32 = 2;
-/// The timer fired.
+/// The timer expired.
 pub const HORUS_READY_TIMER: i32 = 3;
 /// The subscriber was closed.
 pub const HORUS_READY_CLOSED: i32 = 4;
@@ -61,7 +61,7 @@ impl HorusReady {
     }
 }
 
-/// A wait set, and the ready entries that did not fit the array of the last call.
+/// A wait set, and the ready entries that did not fit into the caller's array at the last wait.
 #[derive(Debug, Default)]
 struct WaitSetState {
     set: WaitSet,

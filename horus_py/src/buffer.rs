@@ -20,6 +20,8 @@ impl Drop for BufferView {
 }
 
 impl BufferView {
+    /// Returns the buffer of an object.
+    ///
     /// # Errors
     ///
     /// `TypeError` if the object has no buffer; otherwise the exception that the object raises.
@@ -101,8 +103,8 @@ impl BufferView {
     }
 }
 
-/// Returns the type that a format of `struct` or numpy names, for elements of `size` bytes; `None`
-/// for formats other than single numbers in the machine's byte order.
+/// Returns the type of elements of `size` bytes whose format, as in `struct` or numpy, is `format`;
+/// `None` unless they are single numbers in the machine's byte order.
 pub(crate) fn dtype_from_format(format: &[u8], size: isize) -> Option<DType> {
     let (letter, is_swapped) = match format {
         [letter] => (letter, false),
@@ -135,7 +137,7 @@ pub(crate) fn dtype_from_format(format: &[u8], size: isize) -> Option<DType> {
     })
 }
 
-/// Returns the letter of a type in `struct` and `memoryview`.
+/// Returns the letter that stands for a type in the formats of `struct` and `memoryview`.
 pub(crate) const fn struct_letter_of(dtype: DType) -> &'static str {
     match dtype {
         DType::I8 => "b",

@@ -8,8 +8,8 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
-/// Runs `call` for a function that Python called. Raises its error, and a panic as a
-/// `RuntimeError`; returns `failed` in both cases.
+/// Runs `call`, the body of a function that Python called. If it returns an error or panics, sets
+/// that as the Python exception (a panic as a `RuntimeError`) and returns `failed`.
 ///
 /// For functions that are called often: it skips PyO3's guard, so PyO3 does not know that the
 /// interpreter is attached and defers the release of every Python object that is dropped meanwhile.
@@ -46,15 +46,16 @@ fn panic_error() -> PyErr {
     PyRuntimeError::new_err("horus panicked: report this as a bug")
 }
 
-/// Has PyO3 release the Python objects that were dropped while it did not know that the interpreter
-/// is attached.
+/// Makes PyO3 release the Python objects that were dropped while PyO3 did not know that the
+/// interpreter was attached.
 #[cold]
 pub(crate) fn release_deferred() {
     // WHY not `attach`: as above. Objects that are not released here are lost with the process.
     let _ = Python::try_attach(|_| ());
 }
 
-/// The arguments of a call, as Python passes them: the positional ones, then the named ones.
+/// The arguments of a call, as Python passes them: an array with the positional arguments and then
+/// the keyword arguments, and the names of the latter.
 pub(crate) struct Arguments<'py> {
     first: *const *mut ffi::PyObject,
     positional: usize,
@@ -123,7 +124,8 @@ impl<'py> Arguments<'py> {
         Ok(None)
     }
 
-    /// Refuses unexpected arguments: more than `max`, or names that are not among `known`.
+    /// Refuses unexpected arguments of the function `call`: more than `max` positional ones, or
+    /// names that are not among `known`. `known` must be the names of the last arguments.
     #[inline]
     pub(crate) fn expect(&self, call: &str, max: usize, known: &[&str]) -> PyResult<()> {
         if self.positional <= max && self.names.is_null() {

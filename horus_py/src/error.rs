@@ -134,8 +134,8 @@ pub(crate) fn from_send_error(error: &SendError<()>) -> PyErr {
     }
 }
 
-/// Makes the exception of a message for which no slot became free in time. It names the process
-/// whose subscriber is slowest.
+/// Makes the exception for a message that was not sent, because no slot became free in time. The
+/// exception names the process whose subscriber is slowest.
 #[cold]
 pub(crate) fn full_error(end: &DynamicPublisher) -> PyErr {
     let topic = end.label();
@@ -179,8 +179,8 @@ pub(crate) fn from_borrow_error(error: &BorrowError) -> PyErr {
     }
 }
 
-/// Converts the error of a subscriber that receives nothing, or not everything. If its publishers
-/// send another message, adds the first difference.
+/// Converts the error of a subscriber that cannot receive from all of its publishers. If they send
+/// another message type, adds the first difference of the types.
 #[cold]
 pub(crate) fn from_recv_error(end: &DynamicSubscriber, error: RecvError) -> PyErr {
     let text = match end.schema_difference() {

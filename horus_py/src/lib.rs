@@ -1,8 +1,8 @@
 //! The native part of the Python package `horus`, imported as `horus._horus`.
 //!
 //! It has no logic: it converts the arguments, calls one function of `horus_core`, and converts the
-//! result. Its rooms, each importing only those before it: `wait` and `message`, `msgpack`,
-//! `topic`, `scheduler`, `actor`. The files beside them import no room.
+//! result. Its rooms (directories), each importing only those before it: `wait` and `message`,
+//! `msgpack`, `topic`, `scheduler`, `actor`. The files beside them import no room.
 
 mod actor;
 mod buffer;

@@ -82,7 +82,7 @@ fn log_line(py: Python<'_>, level: u8, node: &str, target: &str, source: (&str, 
     py.detach(|| log::write_bytes(&entry, text));
 }
 
-/// Returns the level of this number, or the nearest.
+/// Returns the level of this number; for a number without a level, the nearest level.
 fn level_of(level: u8) -> Level {
     match level {
         0 | LogLineHeader::ERROR => Level::Error,

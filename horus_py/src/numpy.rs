@@ -48,7 +48,7 @@ type NewFromDescrFn = unsafe extern "C" fn(
 
 type SetBaseFn = unsafe extern "C" fn(*mut ffi::PyObject, *mut ffi::PyObject) -> c_int;
 
-/// The imported module, and the functions of its C API that are used here.
+/// The imported module `numpy`, and the functions of its C API that are used here.
 #[derive(Debug)]
 pub(crate) struct Numpy {
     pub(crate) module: Py<PyModule>,
@@ -71,7 +71,7 @@ pub(crate) struct ArrayMemory<'a> {
     pub(crate) data: *mut u8,
     /// Number of elements along each dimension; at most [`DIMENSIONS_MAX`] dimensions.
     pub(crate) shape: &'a [isize],
-    /// Distance between neighbours along each dimension, in bytes.
+    /// Distance between two successive elements along each dimension, in bytes.
     pub(crate) strides: &'a [isize],
     pub(crate) is_writeable: bool,
 }

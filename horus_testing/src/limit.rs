@@ -19,8 +19,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// The environment variable that sets the limit in seconds; 0 disables it.
 const SECONDS_VARIABLE: &str = "HORUS_TEST_SECONDS";
 
-/// The environment variable that is set only for the reporting process: the id of the process to
-/// report on.
+/// The environment variable that is set only for the reporting process. Its value is the id of the
+/// process to report on.
 const REPORT_VARIABLE: &str = "HORUS_TEST_REPORT_PROCESS";
 
 /// The default limit in seconds. The slowest test binary takes about a tenth of it on two CPUs.
@@ -32,7 +32,7 @@ const TORTURE_SECONDS: u64 = 6 * 3600;
 /// The exit status of a process that exceeded its limit, the same as with the command `timeout`.
 const TIMEOUT_EXIT_STATUS: i32 = 124;
 
-/// The longest name of a thread in bytes: the kernel truncates longer ones.
+/// Maximum length of the name of a thread in bytes: the kernel truncates longer names.
 const THREAD_NAME_BYTES_MAX: usize = 15;
 
 /// The largest number of tests that are listed for one thread.
@@ -202,8 +202,8 @@ fn thread_names(tasks: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Returns the tests that a thread called `name` may be running, as a text; more than one if their
-/// names begin with the same 15 bytes, `None` if there is none.
+/// Returns the names of the tests that a thread called `name` may be running, as a text; `None` if
+/// there is none. There is more than one if their names begin with the same 15 bytes.
 fn matching_tests(name: &str, tests: &[String]) -> Option<String> {
     let cut = |test: &String| test.as_bytes()[..test.len().min(THREAD_NAME_BYTES_MAX)].to_vec();
     let alike: Vec<_> = tests

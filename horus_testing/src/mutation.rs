@@ -61,8 +61,8 @@ impl fmt::Display for Mutant {
     }
 }
 
-/// Returns the ordering to use for `label` in the running model: `sound`, or a weaker one if the
-/// present mutant weakens it.
+/// Returns the ordering to use for `label` in the running model: `sound`, or `Relaxed` if the
+/// present mutant weakens it. Without a mutant, records the line of the caller as a [`Site`].
 #[track_caller]
 pub fn ordering(label: &'static str, sound: Ordering) -> Ordering {
     let caller = Location::caller();
@@ -131,7 +131,7 @@ impl Model {
         }
     }
 
-    /// Returns the result without a mutant. The model is run for it only once.
+    /// Returns the result of the model without a mutant. Runs the model only once for this.
     fn sound(&self) -> &Run {
         self.sound.get_or_init(|| self.run(None))
     }
@@ -242,7 +242,8 @@ pub fn all_are_killed(
     assert!(survivors.is_empty(), "no model needs {survivors:?}");
 }
 
-/// Lists `models` with the modules of their functions, and makes a test of each without a mutant.
+/// Defines the static `MODELS` from the names of modules and of their functions, each of which is a
+/// model. Also defines a test for each model, which runs it without a mutant.
 #[macro_export]
 macro_rules! models {
     ($($noun:path: $($name:ident),* ;)*) => {
@@ -251,7 +252,7 @@ macro_rules! models {
             $crate::mutation::Model::new(stringify!($name), noun::$name)
         }),*),*];
 
-        /// Runs each model without a mutant.
+        /// Tests that run each model without a mutant.
         mod sound {
             $($(
                 #[test]

@@ -1,4 +1,4 @@
-// Every message of the demo carries a check of its own content, as in src/check.rs.
+// Every message of the demo contains a checksum of its own content, as in src/check.rs.
 #pragma once
 
 #include <array>
@@ -7,8 +7,8 @@
 
 namespace check {
 
-/// FNV-1a over 8-byte words, of everything except the check: the two lowest bytes of the last
-/// number.
+/// Returns the checksum: FNV-1a over 8-byte words of everything except the checksum itself, which
+/// is in the two lowest bytes of the last number.
 template <class Last, class Message>
 std::array<unsigned char, 2> of(const Message &message) {
     static_assert(sizeof message % 8 == 0);
@@ -24,7 +24,7 @@ std::array<unsigned char, 2> of(const Message &message) {
     return {static_cast<unsigned char>(hash >> 48), static_cast<unsigned char>(hash >> 56)};
 }
 
-/// Returns the message with its check filled in.
+/// Returns the message with its checksum filled in.
 template <class Last, class Message>
 Message sign(Message message) {
     const auto check = of<Last>(message);
@@ -33,7 +33,7 @@ Message sign(Message message) {
     return message;
 }
 
-/// Returns true if the message matches its check.
+/// Returns true if the message matches its checksum.
 template <class Last, class Message>
 bool is_whole(const Message &message) {
     const auto check = of<Last>(message);

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A sensor that is silent for longer makes the robot blind.
+/// Maximum silence of a sensor. The robot counts as blind if one is silent for longer.
 constexpr auto silence_max = 100ms;
 
 /// A subscription to one topic, with its ledger.
@@ -23,7 +23,7 @@ class Ear {
   public:
     explicit Ear(const char *topic) : topic_(topic), subscriber_(topic) {}
 
-    /// Passes every message since the last turn to `look`, or only the newest, as configured.
+    /// Passes every message since the last call to `look`, or only the newest if `latest_only`.
     template <class Look>
     void hear(std::chrono::nanoseconds now, bool latest_only, Look look) {
         Message message;
@@ -67,7 +67,7 @@ class Senses : public horus::Node {
         hear(context.started());
         state_.is_blind = imu_.is_silent(context.started()) || scan_.is_silent(context.started());
     }
-    /// Receives the messages sent after the last turn.
+    /// Receives the messages sent after the last tick, and reports the ledgers.
     void shutdown() override {
         hear({});
         const bool imu_adds_up = imu_.report();

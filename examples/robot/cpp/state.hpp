@@ -10,13 +10,13 @@
 
 /// The robot's knowledge of itself and of its surroundings.
 struct State {
-    /// Mean of the samples since the last turn, rad/s.
+    /// Mean yaw rate of the samples since the last tick, in rad/s.
     std::optional<double> yaw_rate;
-    /// Distance of the nearest object, metres.
+    /// Distance of the nearest object, in metres.
     std::optional<float> nearest_m;
-    /// A sensor has been silent for too long.
+    /// True if a sensor has been silent for too long.
     bool is_blind = true;
-    /// The ledgers account for every message.
+    /// True if the ledgers account for every message.
     bool adds_up = true;
 };
 
@@ -29,5 +29,5 @@ inline bool reports_are_json() {
 /// Makes the node that receives the sensors: senses.cpp.
 std::unique_ptr<horus::Node> make_senses(State &state);
 
-/// Makes the node that sends a command in each turn and counts it in `sent`: steering.cpp.
+/// Makes the node that sends a command in each tick and counts it in `sent`: steering.cpp.
 std::unique_ptr<horus::Node> make_steering(const State &state, std::uint64_t &sent);

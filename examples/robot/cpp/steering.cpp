@@ -1,4 +1,4 @@
-// The node that sends a command in each of its turns.
+// The node that sends a command in each of its ticks.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -11,7 +11,7 @@
 
 namespace {
 
-/// Full speed if the nearest object is at least this far; proportionally slower if it is nearer.
+/// Distance in metres to the nearest object for full speed. If it is nearer, the robot is slower.
 constexpr float free_m = 2;
 constexpr float speed_max_m_s = 1;
 /// Counter-steering, in rad/s for each rad/s that the robot turns.
@@ -21,7 +21,7 @@ class Steering : public horus::Node {
   public:
     Steering(const State &state, std::uint64_t &sent) : state_(state), sent_(sent) {}
 
-    /// Reports the position of its lane in the topic, where a dead predecessor may have stopped.
+    /// Reports the last sequence number of its lane: not 0 if a killed publisher has used the lane.
     void init(horus::Context &) override {
         std::printf("{\"Ready\":{\"sequence\":%llu}}\n",
                     static_cast<unsigned long long>(commands_.info().sequence));

@@ -10,7 +10,8 @@ const CHECK_BYTES: usize = 2;
 /// The checksum costs that number some precision. If the parts of a message come from two sends,
 /// the checksum at its end does not match its beginning.
 pub(crate) trait Checked: Message {
-    /// Offset of the checksum: of the lowest bytes of the last number, on a little-endian machine.
+    /// Offset of the checksum in bytes. The two lowest bytes of the last number are at this offset
+    /// on a little-endian machine.
     const CHECK_OFFSET: usize;
 
     /// Returns the time at which the message was made.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::{Checked, is_whole};
 
-/// The counts that a subscriber keeps itself.
+/// The counts that this program keeps for one of its subscribers.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
     received: u64,
@@ -20,7 +20,7 @@ impl Tally {
         self.torn += u64::from(!is_whole(message));
     }
 
-    /// Combines the tally with the topic's counts of undelivered messages.
+    /// Combines the tally with `stats`, the topic's counts of sent and undelivered messages.
     pub(crate) fn ledger(&self, reader: &str, topic: &str, stats: &Stats) -> Ledger {
         Ledger {
             reader: reader.into(),

@@ -18,7 +18,8 @@ use crate::{Result, controller, imu, laser};
 /// The time between two polls of the topics. It causes most of the measured latencies.
 const LOOK_PERIOD: Duration = Duration::from_micros(100);
 const REPORT_PERIOD: Duration = Duration::from_secs(1);
-/// Maximum change of the clock that the time service may cause during a demo.
+/// Maximum change of CLOCK_REALTIME that the time service may cause during a demo. If it is larger,
+/// the monitor reports that the latencies are not valid.
 const CLOCK_MOVED_MAX: Duration = Duration::from_millis(5);
 
 pub(crate) fn run(spin: bool) -> Result<()> {

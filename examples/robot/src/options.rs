@@ -22,7 +22,7 @@ Each runs until SIGINT or SIGTERM.";
 /// Allowed duration of the demo, in seconds. A shorter run would end before the nodes have started.
 const SECONDS: std::ops::RangeInclusive<f64> = 1.0..=86_400.0;
 
-/// One of the programs.
+/// One of the programs of the robot, which a process runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Imu,

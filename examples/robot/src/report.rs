@@ -19,8 +19,8 @@ static HAS_FAILED: AtomicBool = AtomicBool::new(false);
 pub(crate) enum Report {
     /// Text for the user.
     Text(String),
-    /// The monitor received from a new IMU process. The times are of CLOCK_REALTIME: when the old
-    /// process made its last message, and when the new one made its first.
+    /// The monitor received a message of a new IMU process. The times, of CLOCK_REALTIME, are those
+    /// of the last message of the old process and of the first message of the new one.
     Restarted { last_ns: u64, first_ns: u64 },
     /// The final report of a publisher: the number of messages that it sent.
     Published { topic: String, sent: u64 },

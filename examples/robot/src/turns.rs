@@ -10,8 +10,8 @@ use crate::report::Report;
 /// Maximum duration of a tick. A real tick is much shorter; only a busy machine makes one long.
 const TICK_MAX: Duration = Duration::from_secs(1);
 
-/// Runs a node at rate `rate` until SIGTERM or SIGINT, then reports the number of messages sent on
-/// `topic`.
+/// Runs the node that `build` makes, at rate `rate`, until SIGTERM or SIGINT. Then reports its
+/// number of ticks as the number of messages sent on `topic`.
 pub(crate) fn take(
     name: &str,
     topic: &str,

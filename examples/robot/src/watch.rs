@@ -49,8 +49,8 @@ impl<M: Checked> Watch<M> {
         Ok(())
     }
 
-    /// Formats a line under [`Self::HEADER`] for the `seconds` since the last one; `sent`,
-    /// `received` and `lost` count from the start.
+    /// Formats a line under [`Self::HEADER`] for the `seconds` since the last line. The columns
+    /// `sent`, `received` and `lost` count from the start.
     pub(crate) fn row(&mut self, seconds: f64) -> String {
         let rate_hz = self.recent_ns.len() as f64 / seconds;
         let latency = Latency::of(&self.recent_ns).as_ref().map(Latency::columns);

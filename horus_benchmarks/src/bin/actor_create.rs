@@ -1,4 +1,4 @@
-//! Creates actors: how long each takes, and its memory while it is idle.
+//! Creates actors, and measures the time and the memory for each idle actor.
 
 use horus_benchmarks::scenario::actors::{self, Workload};
 

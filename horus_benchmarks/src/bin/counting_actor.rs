@@ -1,4 +1,4 @@
-//! Sends messages to an actor, one by one and 64 at once, and asks for their number.
+//! Sends messages to an actor that counts them, one by one and 64 at once; then asks for the count.
 
 use horus_benchmarks::scenario::actors::{self, Workload};
 

@@ -1,5 +1,5 @@
-//! Measures how much the time of one message differs from that of another: runs of pinned threads
-//! and processes.
+//! Measures how much the times of messages differ from each other, within a run and between runs of
+//! pinned threads and processes.
 
 fn main() -> std::process::ExitCode {
     horus_benchmarks::scenario::determinism::main()

@@ -34,9 +34,10 @@ const WAKEUP: &str = "vs_iceoryx2/wakeup";
 type Candidates = [Carrier; 2];
 
 const ONE_TO_ONE: Candidates = [Carrier::TopicDefault, Carrier::Iceoryx2];
-/// Within a process, iceoryx2 has a service that needs no names in the file system.
+/// The candidates within a process. The `local` service of iceoryx2 needs no names in the file
+/// system.
 const IN_PROCESS: Candidates = [Carrier::TopicDefault, Carrier::Iceoryx2Local];
-/// Large messages: both with loans.
+/// The candidates for large messages: both write each message into a loan.
 const LOANS: Candidates = [Carrier::TopicLoan, Carrier::Iceoryx2Loan];
 const BOTH_WAYS: Candidates = [Carrier::TopicDuplex, Carrier::Iceoryx2Duplex];
 const STREAM: Candidates = [Carrier::TopicReliable, Carrier::Iceoryx2Stream];

@@ -1,4 +1,4 @@
-//! Wakes a blocked receiver in another process: how long that takes, and what it costs the sender.
+//! Wakes a blocked receiver in another process, and times the wake-up and the sender's call.
 
 fn main() -> std::process::ExitCode {
     horus_benchmarks::scenario::wakeup::main()

@@ -28,7 +28,8 @@ pub struct Bracket<S> {
     pub after_ns: f64,
     /// The measured round.
     pub subject: S,
-    /// False if the floor changed during the round; the round is then not part of any ratio.
+    /// True if the round is part of the figures and ratios: because the floor was steady around it,
+    /// or because too few rounds had a steady floor.
     pub counts: bool,
 }
 
@@ -60,7 +61,7 @@ pub struct Bracketed<S> {
     pub unsteady: u32,
 }
 
-/// One state that the machine was in, recognised by the time of its floor.
+/// A state of the machine, such as near or distant cores: rounds with similar times of the floor.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct State {
@@ -71,7 +72,7 @@ pub struct State {
 }
 
 impl<S> Bracketed<S> {
-    /// Returns the rounds that count, which figures and ratios are made of.
+    /// Returns the rounds from which figures and ratios are computed.
     pub fn rounds_that_count(&self) -> impl Iterator<Item = &Bracket<S>> {
         self.all.iter().filter(|bracket| bracket.counts)
     }
@@ -85,8 +86,8 @@ impl<S> Bracketed<S> {
         Some([least, stats::median(&mut floors), largest])
     }
 
-    /// Returns each round that counts as a pair: its floor, and its own median according to
-    /// `p50_ns`.
+    /// Returns a pair for each round that counts: its floor and its own median, which `p50_ns`
+    /// returns.
     pub fn pairs(&self, p50_ns: impl Fn(&S) -> f64) -> Alternation {
         let mut pairs = Alternation::default();
         for bracket in self.rounds_that_count() {
@@ -132,7 +133,7 @@ impl<S> Bracketed<S> {
         .collect()
     }
 
-    /// Lets further rounds count, those with the steadiest floor first, until `rounds` of them do.
+    /// Lets more rounds count, those with the steadiest floor first, until `rounds` rounds count.
     fn count_steadiest(&mut self, rounds: u32) {
         let counting = self.rounds_that_count().count();
         let mut others: Vec<_> = self

@@ -34,8 +34,8 @@ pub trait Endpoint<P> {
         self.recv(message)
     }
 
-    /// Receives all available messages and passes each to `each`; returns false if there are none.
-    /// For streams. A single message is received into `message`.
+    /// Receives all available messages, for streams, and passes each to `each`; returns false if
+    /// there are none. An endpoint may use `message` as a buffer. By default, receives one message.
     #[inline(always)]
     fn drain(
         &mut self,
@@ -49,8 +49,8 @@ pub trait Endpoint<P> {
         Ok(true)
     }
 
-    /// Verifies the copies of message `seq` that `recv` has stored, for endpoints that receive a
-    /// message more than once. Called outside the timed intervals.
+    /// Verifies the further copies of message `seq` that the endpoint itself has stored, for
+    /// endpoints that receive a message more than once. Called outside the timed intervals.
     #[inline(always)]
     fn verify_copies(&mut self, _seq: u64) -> Result<(), Corrupt> {
         Ok(())

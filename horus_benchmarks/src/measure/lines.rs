@@ -12,7 +12,7 @@ const LINE_BYTES: usize = 128;
 
 const LINES: usize = 2;
 
-/// The words of one cache line; two hardware lines long, because CPUs fetch lines in pairs.
+/// The words of one line; it is two hardware cache lines long, because CPUs fetch lines in pairs.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub struct Line {
@@ -30,8 +30,8 @@ pub struct SharedLines {
 }
 
 impl SharedLines {
-    /// Makes and maps an anonymous file (memfd) filled with zeroes. The kernel removes it after its
-    /// last user.
+    /// Makes and maps an anonymous file (memfd) filled with zeroes. The kernel removes it when the
+    /// last process has closed it.
     pub fn create() -> io::Result<SharedLines> {
         // SAFETY: the name is a constant, terminated string.
         let fd = unsafe { libc::memfd_create(c"horus-bench".as_ptr(), libc::MFD_CLOEXEC) };

@@ -16,7 +16,7 @@ const LOAD_MAX: f64 = 0.5;
 /// Percentage of CPU time taken by the hypervisor above which a report warns.
 const STEAL_PERCENT_MAX: f64 = 1.0;
 
-/// The text for what the system does not tell.
+/// The text for a property of the machine that the system does not report.
 const UNKNOWN: &str = "unknown";
 
 /// The machine, the build, and the state that both were in.
@@ -45,12 +45,12 @@ pub struct Machine {
     /// The extra code generation flags that this binary was built with.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub rustflags: String,
-    /// The settings of copies and pauses.
+    /// The settings with which our library copies messages and pauses in loops, as a text.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub tuning: String,
     /// `release` or `debug`.
     pub profile: String,
-    /// The source of ticks.
+    /// The source of the ticks that time intervals are measured in.
     pub timer: TickSource,
     /// Ticks per second, as measured by the calibration.
     pub timer_hz: f64,
@@ -70,7 +70,7 @@ pub struct Machine {
     /// ran something else; absent if the kernel does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal_percent: Option<f64>,
-    /// The circumstances that make the numbers worse than they could be.
+    /// A sentence for each circumstance that makes the numbers worse than they could be.
     pub warnings: Vec<String>,
 }
 
@@ -143,7 +143,8 @@ impl Machine {
     }
 }
 
-/// Returns the settings of this process, which are chosen by the first look at the machine.
+/// Returns [`Machine::tuning`] of this process. The library chooses these settings when it first
+/// reads the properties of the machine.
 fn tuning() -> String {
     horus_core::machine();
     Tuning::current().to_string()
@@ -152,7 +153,7 @@ fn tuning() -> String {
 /// CPU times that the kernel has counted since it started, in its ticks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTimes {
-    /// All time, in whatever state.
+    /// Time of the CPUs in all states.
     pub all: u64,
     /// Time in which the CPU had something to run but the hypervisor did not let it run.
     pub steal: u64,

@@ -2,14 +2,14 @@
 
 use std::fs;
 
-/// Returns the resident memory without the pages of files, in bytes; 0 if the kernel does not tell.
+/// Returns the resident memory except the pages of files, in bytes; 0 if the kernel does not tell.
 ///
-/// WHY without: the code of the program that runs for the first time is read meanwhile.
+/// WHY except: the kernel maps pages of the program's file when code runs for the first time.
 pub fn resident_bytes() -> u64 {
     status_bytes("RssAnon:")
 }
 
-/// Returns the most resident memory so far, in bytes; 0 if the kernel does not tell.
+/// Returns the maximum of the resident memory so far, in bytes; 0 if the kernel does not tell.
 pub fn peak_bytes() -> u64 {
     status_bytes("VmHWM:")
 }

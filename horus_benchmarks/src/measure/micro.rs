@@ -118,8 +118,8 @@ fn count_up(plan: &MicroPlan, written: &AtomicU64, read: &AtomicU64) -> Micro {
     })
 }
 
-/// Runs the batches of `plan`: `one_batch` gets the number of a batch, and returns its ticks and
-/// whether its effect was right.
+/// Runs the batches of `plan`: `one_batch` gets the number of a batch. It returns the ticks of the
+/// batch, and true if the effect of the batch was right.
 pub(crate) fn run(
     plan: &MicroPlan,
     batch: u64,

@@ -34,7 +34,7 @@ pub struct Samples {
     parts: Vec<Part>,
 }
 
-/// Median and mean of one of the sets that a merged set consists of: of a round, or of a run.
+/// Median and mean of one of the sets of samples that were merged: of one round, or of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Part {
@@ -87,8 +87,8 @@ impl Samples {
         self.sum_of_squares = self.sum_of_squares.saturating_add(other.sum_of_squares);
     }
 
-    /// Returns the median and the mean of each merged set, in the order of merging: one part if
-    /// nothing was merged, none if there are no samples.
+    /// Returns the median and the mean of each set that was merged, in the order of merging: one
+    /// part if nothing was merged, and none if there are no samples.
     pub fn parts(&self) -> Vec<Part> {
         if self.parts.is_empty() && self.count() > 0 {
             return vec![Part {
@@ -138,7 +138,7 @@ impl Samples {
         if count == 0 {
             return 0.0;
         }
-        // WHY in whole numbers: the difference of two large sums is all there is of a small one.
+        // WHY integers: a small deviation is the difference of two large sums, which floats round.
         let square = u128::from(self.sum).saturating_mul(u128::from(self.sum));
         let scaled = count
             .saturating_mul(self.sum_of_squares)
@@ -161,11 +161,11 @@ impl Samples {
             .clamp(self.min(), self.max)
     }
 
-    /// Returns the median, interpolated within steps of `step` units: the median of grouped data. 0
-    /// if there are no samples.
+    /// Returns the median, interpolated within steps of `step` units: the median of grouped data.
+    /// Returns 0 if there are no samples.
     ///
-    /// WHY: even if the timer's steps are larger than the differences of interest, the number of
-    /// samples on either side of a step tells the differences.
+    /// WHY: the timer's steps may be larger than the differences of interest. The number of samples
+    /// on either side of a step still shows such differences.
     pub fn median_within(&self, step: u64) -> f64 {
         let middle = self.quantile(0.5);
         let half = step.max(1) as f64 / 2.0;
@@ -343,7 +343,7 @@ pub struct Ratio {
     pub high: f64,
 }
 
-/// Rounds of a subject, each paired with a round of the floor next to it.
+/// Medians of rounds of a subject, each paired with the median of a floor round next to it.
 ///
 /// A noisy machine slows both rounds of a pair, so the ratio is reliable where the times are not.
 #[derive(Debug, Clone, Default)]

@@ -1,5 +1,5 @@
-//! CPU time that a hypervisor takes (steal time) while something is measured. If it took next to
-//! nothing, the machine was as idle as one without a hypervisor.
+//! CPU time that a hypervisor takes (steal time) while something is measured. Windows of time in
+//! which it took almost nothing are as good as on a machine without a hypervisor.
 
 use std::error::Error;
 use std::ops::Range;
@@ -11,11 +11,12 @@ use horus_shm::clock::Clock;
 
 use crate::measure::machine::CpuTimes;
 
-/// The length of a window. WHY not shorter: the kernel counts steal time in hundredths of a second.
+/// Length of a window, for which the steal time is determined. WHY not shorter: the kernel counts
+/// steal time in hundredths of a second.
 pub const WINDOW: Duration = Duration::from_secs(5);
 
-/// Maximum steal time in a quiet window, in hundredths of a second. WHY so little: the hypervisor
-/// takes many short intervals, each of which can delay a thread.
+/// Maximum steal time of a quiet window, in hundredths of a second. WHY so little: the hypervisor
+/// takes it in many short intervals, each of which can delay a thread.
 pub const QUIET_TICKS_MAX: u64 = 1;
 
 /// A reading of the CPU's steal time since the system started.
@@ -29,7 +30,7 @@ struct Reading {
 /// Reads the steal time at the end of every window, on a thread of its own.
 #[derive(Debug)]
 pub struct StealWatch {
-    /// Dropped to end the thread.
+    /// The sending end of a channel: dropping it ends the thread.
     stop: Sender<()>,
     thread: JoinHandle<Vec<Reading>>,
 }
@@ -57,7 +58,7 @@ impl StealWatch {
         Ok(Self { stop, thread })
     }
 
-    /// Stops, and returns all complete windows.
+    /// Stops the thread, and returns all complete windows.
     pub fn stop(self) -> Result<Windows, Box<dyn Error>> {
         drop(self.stop);
         let readings = self
@@ -68,7 +69,7 @@ impl StealWatch {
     }
 }
 
-/// Consecutive windows.
+/// The quiet ones among consecutive windows of length [`WINDOW`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Windows {
     /// The quiet windows, in which the hypervisor took at most [`QUIET_TICKS_MAX`] hundredths of a

@@ -154,7 +154,8 @@ fn drops<P, E: Endpoint<P>>(_end: &E) -> bool {
     E::DROPS
 }
 
-/// Sends the last message again until the receiver has confirmed it, on endpoints that may drop it.
+/// Sends the last message of a stream again until the receiver has confirmed it, if the endpoint
+/// may drop messages ([`Endpoint::DROPS`]).
 fn conclude<P: Copy>(end: &mut impl Endpoint<P>, last: &P) {
     let mut answer = *last;
     let mut attempts = if drops::<P, _>(end) { ATTEMPTS_MAX } else { 0 };
@@ -171,7 +172,7 @@ fn drop_leftovers<P>(end: &mut impl Endpoint<P>, into: &mut P) {
     while drops::<P, _>(end) && end.recv(into) {}
 }
 
-/// Accounts for the messages of a stream: received, or lost.
+/// Counts each message of a stream as either received or lost.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     /// Sequence number of the next message, for each producer.
@@ -179,7 +180,7 @@ pub(crate) struct Ledger {
     first_seq: u64,
     last_seq: u64,
     messages: u64,
-    /// Number of producers minus 1: a bit mask.
+    /// Number of producers minus 1: the mask that yields the producer from a sequence number.
     others: u64,
     pub(crate) received: u64,
     pub(crate) lost: u64,
@@ -202,7 +203,7 @@ impl Ledger {
         }
     }
 
-    /// Verifies a message and books it, and the gap before it as lost.
+    /// Verifies a message and counts it as received, and the messages in the gap before it as lost.
     #[inline(always)]
     pub(crate) fn enter(&mut self, message: &impl Payload) -> Result<(), Corrupt> {
         let seq = message.seq();

@@ -163,8 +163,8 @@ impl TscClock {
     }
 }
 
-/// Finds the step of the counter: times work of slowly growing length, and returns the step in
-/// which the results grow.
+/// Returns the step in which the counter advances: times work whose length grows slowly, and finds
+/// the step in which the measured times grow.
 fn measure_resolution(source: TickSource) -> u64 {
     let mut seen = BTreeMap::new();
     for delay in 0..RESOLUTION_DELAYS {
@@ -296,8 +296,8 @@ pub fn clock_ns(clock: libc::clockid_t) -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Reads clock and counter at the same moment: of several attempts, that with the shortest gap
-/// between them.
+/// Reads the clock and the counter at the same moment. Of several attempts, returns the readings
+/// with the shortest gap between them.
 fn clock_and_counter(source: TickSource) -> (u64, Ticks) {
     let mut best = (u64::MAX, 0, Ticks(0));
     for _ in 0..PAIRING_ATTEMPTS {

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 /// Time without progress after which the other end counts as stuck.
 pub const STALL_LIMIT: Duration = Duration::from_secs(10);
 
-/// Number of polls between two checks of time and the other end. It takes some microseconds to
-/// reach this number, which a wait that succeeds rarely does.
+/// Number of polls of a wait in one inner loop. It takes some microseconds; most waits succeed
+/// before its end. If both ends share a CPU, the loop polls only once and then yields the CPU.
 const SPINS_PER_LOOK: u32 = 4096;
 
-/// Number of such checks between two checks whether the other end lives, which may cost a system
-/// call.
+/// Number of these loops between two checks of the time and of the other end, which may cost a
+/// system call.
 const LOOKS_PER_QUESTION: u32 = 256;
 
 /// The reason why a wait ended without a result.
@@ -122,7 +122,7 @@ impl Watch {
     }
 }
 
-/// The state of one wait that has become long.
+/// The state of one wait, used when it takes longer than one loop of [`SPINS_PER_LOOK`] polls.
 struct Wait {
     looks: u32,
     since: Option<Instant>,

@@ -61,7 +61,7 @@ impl RoundPlan {
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum WorkloadError {
-    /// The other end is gone or silent; a message lost in a ping-pong has this result too.
+    /// The other end is gone or silent. Also the result of a message that is lost in a ping-pong.
     #[error(transparent)]
     Wait(#[from] WaitError),
     #[error(transparent)]
@@ -176,7 +176,7 @@ impl Echo {
 /// `plan.messages()` times.
 ///
 /// Messages are composed and verified outside the timed interval. Spins; each wait is bounded. WHY
-/// no loop is inlined: the surrounding code must not influence the use of registers.
+/// not inlined: the caller's code must not influence the use of registers in the loop.
 #[inline(never)]
 pub fn near_end<P: Payload>(
     end: &mut impl Endpoint<P>,
@@ -251,7 +251,7 @@ pub fn far_end<P: Payload>(
             message.restamp(source.start().0);
         }
         watch.spin_until(|| end.send(&message).then_some(()))?;
-        // WHY: only now, while the echo is on its way.
+        // WHY here: the echo is on its way, so this does not delay it.
         end.verify_copies(plan.first_seq + number)?;
         echo.echoed += 1;
     }

@@ -26,11 +26,12 @@ figures! {
     /// Number of due times that were met or skipped, minus the number expected according to the
     /// kernel's clock.
     drift_ticks: f64,
-    /// Percentage of the time in which no thread could have begun within 20 microseconds.
+    /// Percentage of the time in which a thread that became due would have begun more than 20
+    /// microseconds late.
     stalled_percent: f64,
     /// Time of an operation in a process whose memory is new, in nanoseconds: median of the rounds.
     first_ns: f64,
-    /// Memory that came with each actor, in bytes: median of the rounds.
+    /// Additional memory for each actor, in bytes: median of the rounds.
     bytes_each: f64,
     /// Largest resident memory of the process, in MiB: median of the rounds.
     peak_mib: f64,
@@ -60,10 +61,10 @@ figures! {
     scaling_percent: f64,
     /// In a row `vs_<peer>/…`: our median time in nanoseconds, or our messages per second.
     ours: f64,
-    /// In such a row: the peer's median time in nanoseconds, or its messages per second.
+    /// In a row `vs_<peer>/…`: the peer's median time in nanoseconds, or its messages per second.
     theirs: f64,
-    /// The peer's time divided by ours, or our rate divided by the peer's: median over adjacent
-    /// rounds. Above 1, ours is better.
+    /// In a row `vs_<peer>/…`: the peer's time divided by ours, or our rate divided by the peer's.
+    /// The median over adjacent rounds. Above 1, ours is better.
     ratio: f64,
     /// The bootstrap 95 % interval of `ratio`.
     ratio_ci: [f64; 2],

@@ -35,7 +35,7 @@ enum Goal {
     P99NsMax(f64),
     /// Maximum processor time, in percent of one processor.
     CpuPercentMax(f64),
-    /// Maximum number of due times too many or too few.
+    /// Maximum number of due times that were too many or too few.
     DriftMax(f64),
     /// Maximum ratio to another row of the same run.
     TimesRowMax(&'static str, f64),
@@ -45,7 +45,8 @@ enum Goal {
 /// and the 95 % interval.
 pub const RATIOS: &str = "ratio_to";
 
-/// In that group, the memory of the runtime of actors that needs the least, except ours.
+/// Key in the group [`RATIOS`] for the memory of our actors divided by that of the best peer: of
+/// the runtime of actors that needs the least memory, except ours.
 pub const BEST_PEER: &str = "memory of the best peer";
 
 const GOALS: [(&str, Goal); 58] = [
@@ -118,7 +119,7 @@ const GOALS: [(&str, Goal); 58] = [
     ("blitz/mt/ours", Goal::TimesRowMax(BEST_PEER, 0.7)),
 ];
 
-/// The row with the percentage of time in which a CPU runs no thread at all.
+/// The id of the row with the percentage of time in which a CPU runs no thread at all.
 pub const STALLS: &str = "floor/stalls";
 
 /// Last part of the id of a row that only covers times in which the machine was quiet.
@@ -128,10 +129,10 @@ pub const QUIET: &str = "/quiet";
 /// were then.
 pub const VERDICTS: &str = "goals";
 
-/// The beginning of every verdict on a goal that was met.
+/// The first word of the verdict on a goal that was met.
 const MET: &str = "met";
 
-/// The beginning of every other verdict.
+/// The first word of the verdict on a goal that was not met.
 const MISSED: &str = "missed";
 
 /// The result of comparing a goal with what was measured.
@@ -318,7 +319,8 @@ fn within([ratio, low, high]: [f64; 3], max: f64, what: &str) -> [String; 3] {
     ]
 }
 
-/// Adds to a verdict on a missed percentile the percentage of time in which the CPU ran no thread.
+/// Adds `stalled`, the percentage of time in which the CPU ran no thread, to a verdict on a missed
+/// percentile.
 fn explain(stalled: Option<f64>, [wanted, measured, word]: [String; 3]) -> [String; 3] {
     let word = match stalled {
         Some(percent) if word == MISSED && percent > 1.0 => {

@@ -17,7 +17,8 @@ use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
 use crate::measure::stats::Samples;
 use crate::report::rows::Row;
 
-/// Values in the file are in picoseconds, so that times of two nanoseconds have enough digits.
+/// Number of picoseconds in a nanosecond. Values in the file are in picoseconds, so that times of
+/// two nanoseconds have enough digits.
 const PS_PER_NS: f64 = 1e3;
 
 const SIGNIFICANT_DIGITS: u8 = 3;

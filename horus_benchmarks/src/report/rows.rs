@@ -16,7 +16,7 @@ use crate::measure::workload::Round;
 use crate::report::figures::Figures;
 use crate::report::histograms::{self, Timed};
 
-/// Key of the settings under which the report stores how each row was measured.
+/// Name of the setting that says, for each row, how it was measured.
 const BASIS: &str = "basis";
 
 /// One result. Values that do not apply are absent.

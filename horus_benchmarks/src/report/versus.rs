@@ -24,7 +24,7 @@ impl Measure {
     }
 }
 
-/// The minimum ratio of a row, for ids that begin with the given text; the first match counts.
+/// Prefixes of ids of rows, each with the minimum ratio of such rows; the first match counts.
 const GOALS: [(&str, f64); 44] = [
     ("vs_iceoryx2/same_thread/16B", 20.0),
     ("vs_iceoryx2/cross_thread/16B", 3.5),
@@ -49,7 +49,7 @@ const GOALS: [(&str, f64); 44] = [
     ("vs_std/fanout/", 1.0),
     ("vs_kanal/fanout/", 1.0),
     ("vs_crossbeam/fanout_broadcast/", 1.0),
-    // WHY so strict: it is what a program would write by itself, and does less.
+    // WHY so strict: programs write such rings themselves, and they do less than our topics.
     ("vs_head_tail_ring/topic/", 1.0),
     ("vs_head_tail_ring/topic_reliable/", 1.0),
     ("vs_udp/topic/latency/8B", 10.0),
@@ -105,7 +105,7 @@ pub(crate) fn judge(row: &Row) -> Option<[String; 3]> {
     let found = row.figures.ratio?;
     let interval = row.figures.ratio_ci?;
     let word = goals::word(found >= min, min, interval);
-    // WHY: a goal below one may be met by what is slower than theirs.
+    // WHY: a goal below 1 may be met although ours is slower than theirs.
     let ahead = match interval {
         _ if found < min || min >= 1.0 => "",
         [_, high] if high < 1.0 => "; theirs is ahead",
@@ -121,7 +121,7 @@ pub(crate) fn judge(row: &Row) -> Option<[String; 3]> {
     ])
 }
 
-/// Formats the time or the rate of such a row.
+/// Formats the time or the rate of a row `vs_<peer>/…`, whose id tells which of them it has.
 pub(crate) fn figure(id: &str, figure: f64) -> String {
     match id.contains(Measure::Throughput.id()) {
         true => format!("{:.2}M/s", figure / 1e6),

@@ -36,7 +36,7 @@ pub struct Args {
     pub filter: Option<String>,
     /// The duration for each transport, if not the default.
     pub duration: Option<Duration>,
-    /// The runtimes of actors, if not all.
+    /// The names of the runtimes of actors to measure, if not all.
     pub runtimes: Option<Vec<String>>,
 }
 
@@ -100,8 +100,8 @@ impl Args {
         Ok(Some(args))
     }
 
-    /// Sets the number of rounds and the number of samples in each, unless the command line gives
-    /// them: to `quick` with `--quick`, else to `full`. Returns the number of rounds.
+    /// Sets the number of rounds and of samples in each, unless the command line gives them: to
+    /// those of `quick` with `--quick`, otherwise to those of `full`. Returns the number of rounds.
     pub fn default_to(&mut self, quick: (u32, u64), full: (u32, u64)) -> u32 {
         let (rounds, samples) = if self.quick { quick } else { full };
         self.samples.get_or_insert(samples);
@@ -126,8 +126,9 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// Returns what the command line asks for. Default: 60 rounds of 50 000 timed messages, with
-    /// `--quick` 20 rounds of 20 000. Each round also has warm-up messages, a tenth of that number.
+    /// Returns the effort that the command line asks for. Default: 60 rounds of 50 000 timed
+    /// messages, with `--quick` 20 rounds of 20 000. Each round also has a tenth of that number of
+    /// warm-up messages.
     pub fn new(args: &Args) -> Effort {
         let (rounds, samples) = if args.quick {
             (VERDICT_ROUNDS, 20_000)

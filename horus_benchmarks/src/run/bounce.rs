@@ -38,7 +38,7 @@ pub struct FloorJob {
     pub source: TickSource,
 }
 
-/// Runs a timed loop with an end of the floor that has the job's pauses and message type.
+/// Runs a timed loop with an end of the floor for the job's number of pauses and message type.
 macro_rules! over_lines {
     ($run:ident, $memory:expr, $job:expr, $end:expr, $watch:expr) => {{
         macro_rules! with {
@@ -88,7 +88,8 @@ struct Bounce<'a, const PAUSES: u32> {
     /// both use one line.
     mark: u64,
     one_line: bool,
-    /// The value that the watched word has while there is no new message.
+    /// The value of the watched word while there is no new message: the last one that this end read
+    /// from it or wrote to it.
     quiet: u64,
 }
 

@@ -8,7 +8,7 @@ use std::os::unix::process::{CommandExt, parent_id};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// First argument of a child process; `ROLE CPU SHARE_CPU FD` follow.
+/// First argument of a child process. The arguments after it are `ROLE CPU SHARE_CPU FD`.
 const CHILD_ARGUMENT: &str = "--child";
 
 /// The argument for a child that shares no memory, instead of the number of a file descriptor.
@@ -83,13 +83,13 @@ impl ChildProcess {
         })
     }
 
-    /// Sends one line. Blocks only if the child has 64 KiB left to read.
+    /// Sends one line to the child. Blocks only if the child has not yet read 64 KiB of lines.
     pub fn send_line(&mut self, line: &str) -> Result<(), ChildError> {
         let sent = self.jobs.write_all(format!("{line}\n").as_bytes());
         sent.map_err(|error| self.died_or(ChildError::Pipe(error)))
     }
 
-    /// Waits for one line, for at most `limit`.
+    /// Waits up to `limit` for a line from the child, and returns it.
     pub fn receive_line(&mut self, limit: Duration) -> Result<String, ChildError> {
         // WHY: a line is asked for only after a job, and a job gets one line, so nothing is left
         // in the buffer that `poll` would not see.
@@ -143,7 +143,7 @@ pub struct ChildContext {
 }
 
 impl ChildContext {
-    /// Returns the settings if this process is a child. The first call in every benchmark's `main`.
+    /// Returns the settings if this process is a child. Every benchmark's `main` calls this first.
     pub fn enter() -> Option<ChildContext> {
         let mut args = std::env::args().skip(1);
         if args.next()? != CHILD_ARGUMENT {

@@ -28,14 +28,14 @@ use crate::run::peer::{self, Peer};
 /// The role of a child process that is the floor's far end; [`serve_child`] serves it.
 pub const FLOOR_ROLE: &str = "floor";
 
-/// Number of rounds that are measured with each number of pauses to report the best one; fewer if
-/// the run has fewer.
+/// Number of rounds that are measured with each number of pauses, to report the best number of
+/// pauses; fewer if the run has fewer rounds.
 const CHOICE_ROUNDS: u32 = 25;
 
 /// Number of recent rounds from which the best number of pauses is chosen.
 const ROUNDS_REMEMBERED: usize = 5;
 
-/// Number of messages timed in each round of that choice; fewer if the run's rounds are shorter.
+/// Number of messages timed in each of those rounds ([`CHOICE_ROUNDS`]); fewer in shorter rounds.
 const CHOICE_SAMPLES: u64 = 4_000;
 
 /// The placement of the two ends.
@@ -93,7 +93,7 @@ pub struct Floor {
 
 impl Floor {
     /// Starts the far end, pinned to `cpus.far`, and measures the best number of pauses. With two
-    /// CPUs this takes some 100 ms, and at most the number of rounds in `effort`.
+    /// CPUs this takes some 100 ms. It measures at most as many rounds as `effort` has.
     ///
     /// The caller must be pinned to `cpus.near`, and its `main` must serve [`FLOOR_ROLE`].
     pub fn new(

@@ -12,10 +12,11 @@ use horus_shm::{Namespace, NamespaceConfig, NamespaceError, NamespaceName};
 
 const NAME: &str = "bench";
 
-/// The beginning of the directories' names.
+/// The prefix of the names of private directories.
 pub(crate) const PREFIX: &str = "horus-bench-";
 
-/// The file system in memory. If it does not exist, the temporary directory is used.
+/// The file system in memory, in which private directories are made. If it does not exist, they are
+/// made in the temporary directory.
 const SHARED_MEMORY: &str = "/dev/shm";
 
 /// A private directory for topics, so that a benchmark neither sees nor disturbs a running robot.

@@ -17,7 +17,7 @@ use crate::run::args::{Args, Effort, VERDICT_ROUNDS};
 
 const CALIBRATION: Duration = Duration::from_millis(100);
 
-/// The parts that every benchmark needs while it runs.
+/// The objects that every benchmark needs while it runs.
 #[derive(Debug)]
 pub struct Session {
     /// The command line.
@@ -79,7 +79,8 @@ impl Session {
         })
     }
 
-    /// Stores in the report whether the counters of both CPUs agree at `place`.
+    /// Stores in the report whether the counters of both CPUs agree, under the placement `place`.
+    /// Adds a warning if they do not.
     pub fn note_offset(&mut self, place: &str, offset: &OffsetCheck) {
         self.report
             .set(&format!("tsc_offset/{place}"), json!(offset));

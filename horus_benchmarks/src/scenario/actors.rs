@@ -32,7 +32,7 @@ use workload::{Job, Measured, perform};
 /// Number of rounds, with `--quick` and without.
 const ROUNDS: (u32, u32) = (3, 5);
 
-/// The number of operations with `--quick` is this part of the number without.
+/// Divisor of the number of operations with `--quick`.
 const QUICK_DIVISOR: u64 = 10;
 
 /// The longest time of a round.
@@ -57,11 +57,11 @@ const RUNTIMES: &[(&str, Perform)] = &[
 
 const OURS: &str = "ours";
 
-/// The names of the others.
+/// The names of all runtimes except ours.
 const PEERS: [&str; 4] = ["tokio", "actix", "ractor", "kameo"];
 
 impl Workload {
-    /// Returns the name in ids, the number of operations, and how they are counted.
+    /// Returns the name in ids, the number of operations, and the meaning of one operation.
     const fn describe(self) -> (&'static str, u64, &'static str) {
         match self {
             Self::Create => ("create", 100_000, "an actor, created and initialised"),
@@ -81,7 +81,7 @@ impl Workload {
         }
     }
 
-    /// Returns true if a thread that runs no actors has work to do in it.
+    /// Returns true if a thread that runs no actors also works in this workload, as the sender.
     const fn is_driven_from_outside(self) -> bool {
         matches!(
             self,
@@ -89,7 +89,7 @@ impl Workload {
         )
     }
 
-    /// Returns true if the other runtimes have no such operation.
+    /// Returns true if only our runtime has the operations of this workload.
     const fn is_ours_alone(self) -> bool {
         matches!(self, Self::Counting(2..) | Self::ProducerConsumer(2..))
     }
@@ -194,7 +194,7 @@ impl Benchmark {
         } else {
             &self.cpus[..]
         };
-        // WHY one less: the sender has a CPU of its own, which is our default, too.
+        // WHY minus 1: the sender has a CPU of its own, as by default in our runtime.
         let threads = match (is_single, workload.is_driven_from_outside()) {
             (true, _) => 0,
             (false, true) => cpus.len().saturating_sub(1).max(1),
@@ -243,7 +243,7 @@ impl Benchmark {
         Ok(serde_json::from_str(&child.receive_line(ROUND_MAX)?)?)
     }
 
-    /// Adds rows that compare ours with the best of the others.
+    /// Adds rows that compare our runtime with the best of the other runtimes.
     fn compare(&mut self, id: &str, workload: Workload, operations: u64, all: &[Vec<Measured>]) {
         let figures = |measure, figure: &dyn Fn(&Measured) -> f64| {
             let of = |rounds: &Vec<Measured>| rounds.iter().map(figure).collect::<Vec<_>>();
@@ -313,8 +313,8 @@ fn handled_per_s(measured: &Measured, operations: u64) -> f64 {
     Workload::Blitz.messages(operations) as f64 / measured.messages_ns * 1e9
 }
 
-/// Makes the row of a workload on one runtime. Its times are of one operation: means of the rounds,
-/// or single ones.
+/// Makes the row of a workload on one runtime. Its samples are times of one operation: each is the
+/// mean of a round, or is of a single operation if the operations were timed one by one.
 fn row(id: &str, workload: Workload, operations: u64, rounds: &[Measured]) -> Row {
     let mut samples = Samples::new();
     for measured in rounds {

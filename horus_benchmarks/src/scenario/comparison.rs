@@ -27,7 +27,7 @@ const STREAM_FACTOR: u64 = 500;
 
 const STREAM_MIN: u64 = 500;
 
-/// Number of threads that are busy at the same time: the two ends.
+/// Number of threads that are busy at the same time: one for each end.
 const BUSY_THREADS: usize = 2;
 
 /// Candidates that carry messages of the same size between the same two ends.
@@ -69,7 +69,7 @@ impl Group {
         self.versus.map_or_else(made, str::to_owned)
     }
 
-    /// Returns the indices of all pairs of one of ours and one of the others.
+    /// Returns the indices of all pairs of a carrier of ours and a carrier of another library.
     pub fn pairs(&self) -> Vec<(usize, usize)> {
         let (ours, theirs): (Vec<usize>, Vec<usize>) =
             (0..self.candidates.len()).partition(|&index| self.candidates[index].is_ours());
@@ -164,7 +164,7 @@ impl<'a> Comparison<'a> {
                 .round(Lines::Two, effort.warm_up, effort.samples)?;
             floors.push(floor.p50_ns(&self.session.clock));
             for index in alternating(number, all.len()) {
-                // WHY: two ends lock into a rhythm that stays as long as the memory does.
+                // WHY: the relative timing of two ends stays the same as long as the memory does.
                 let carrier = group.candidates[index];
                 let size = group.size;
                 self.connection.open(Transport { carrier, size })?;
@@ -201,7 +201,7 @@ impl<'a> Comparison<'a> {
         let hz = self.session.clock.hz();
         let rounds = self.session.effort.rounds;
         let mut all = empty::<Streamed>(group);
-        // WHY: the command line limits it for those who only want to see that all works.
+        // WHY a limit: a user who only wants to see that all works sets it on the command line.
         let messages_max = self.session.effort.samples.saturating_mul(STREAM_FACTOR);
         for number in 0..rounds {
             for index in alternating(number, all.len()) {
@@ -233,8 +233,8 @@ impl<'a> Comparison<'a> {
         Ok(())
     }
 
-    /// Adds a row for each pair of one of ours and one of the others. Its messages are the messages
-    /// of both.
+    /// Adds a row for each pair of a carrier of ours and a carrier of another library. The row
+    /// counts the messages of both carriers.
     fn compare<M>(&mut self, group: &Group, measure: Measure, all: &[Measured<M>]) {
         for (one, other) in group.pairs() {
             let [ours, theirs] = [one, other].map(|index| group.candidates[index]);

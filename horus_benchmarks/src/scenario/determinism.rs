@@ -220,7 +220,7 @@ impl Unit {
         }
     }
 
-    /// Returns the unit of round trips in ticks, half of which are one way.
+    /// Returns the unit for samples that are ticks of round trips: one way is half of a round trip.
     fn round_trip(clock: &TscClock) -> Unit {
         Unit {
             ns: clock.ns_per_tick() / 2.0,

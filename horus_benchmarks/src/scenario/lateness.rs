@@ -62,7 +62,7 @@ const STALLS_TIME: (Duration, Duration) = (Duration::from_secs(20), Duration::fr
 /// Priority of the measured threads under SCHED_FIFO.
 const PRIORITY: u8 = 80;
 
-/// Group of the settings with the thread settings that the kernel refused.
+/// Group of the report's settings that holds the thread settings which the kernel refused.
 const REFUSED: &str = "refused";
 
 /// The longest tick before the scheduler calls its node stuck.
@@ -251,7 +251,7 @@ impl Lateness {
         let there_were = (wall_ns - later_ns) * f64::from(plan.hz) / 1e9;
         let figures = Figures {
             cpu_percent: Some(cpu_ns / wall_ns * 100.0),
-            // WHY one less: of so many due times the last is one less periods after the first.
+            // WHY minus 1: between `sent` due times there are `sent - 1` periods.
             drift_ticks: Some(row.sent.saturating_sub(1) as f64 - there_were),
             ..Figures::default()
         };
@@ -353,7 +353,7 @@ fn of_node(plan: &LatenessPlan, namespace: &Arc<Namespace>) -> Result<Lateness, 
     let (told, ends) = mpsc::channel();
     let mut scheduler = Scheduler::new();
     scheduler.namespace(namespace);
-    // The row says it all.
+    // The events are not needed: the row has all results.
     scheduler.on_event(|_| {});
     let builder = scheduler.node("punctual").rate(plan.rate());
     // WHY so patient: on a machine that stands still now and then, that is to be measured.
@@ -389,7 +389,7 @@ fn of_node(plan: &LatenessPlan, namespace: &Arc<Namespace>) -> Result<Lateness, 
     };
     let seen = (lateness.begun.len() as u64, lateness.skipped(plan));
     let told = (node.metrics.ticks, node.metrics.skipped_ticks);
-    // The scheduler may have passed over more once the node had seen enough.
+    // The scheduler may have skipped more due times after the last tick that the node recorded.
     if seen.0 != told.0 || seen.1 > told.1 {
         return Err(format!("{seen:?} ticks and passed over, the scheduler says {told:?}").into());
     }
@@ -434,7 +434,7 @@ fn sleep_at(plan: &LatenessPlan) -> Lateness {
             ends[0] = Stamp::now();
         }
         if begun.len() as u64 + skipped >= plan.ticks {
-            // WHY before going on: what is passed over after the last tick is not between the two.
+            // WHY before `advance`: due times skipped after the last tick are not between `ends`.
             ends[1] = Stamp::now();
             break;
         }

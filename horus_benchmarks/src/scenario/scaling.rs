@@ -124,8 +124,8 @@ fn streams(
     (0..rounds).map(|_| workers.stream(messages)).collect()
 }
 
-/// Returns the row of a crowd. The rates of later crowds are compared with the first one's, which
-/// is stored in `base`.
+/// Returns the row of a crowd. `base` stores the rate of the first crowd, with which the rates of
+/// later crowds are compared.
 fn row(id: &str, crowd: Crowd, streams: &[Streamed], hz: f64, base: &mut Option<f64>) -> Row {
     let rates = streams.iter().map(|stream| stream.messages_per_s(hz));
     let rate = stats::median(&mut rates.collect::<Vec<f64>>());
@@ -193,7 +193,7 @@ struct Plan {
     source: TickSource,
 }
 
-/// A publisher or subscriber. It answers a job with what it received, if it received anything.
+/// A publisher or subscriber. A subscriber answers a job with the result of its stream.
 type Member = Peer<Job, Option<Streamed>>;
 
 /// The publishers and subscribers of a crowd. Each sleeps between jobs.
@@ -238,7 +238,8 @@ impl Workers {
         let consumers = (crowd.producers..crowd.members())
             .map(&member)
             .collect::<Result<_, _>>()?;
-        // WHY from the time on: all share a namespace, and no topic is to be taken for another.
+        // WHY numbers that begin with the time: all crowds share a namespace, and each stream needs
+        // a topic of its own.
         Ok(Workers {
             producers,
             consumers,

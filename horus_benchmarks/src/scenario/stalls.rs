@@ -53,7 +53,7 @@ impl Stalls {
         };
         let mut samples = self.samples.clone();
         if samples.count() == 0 {
-            // The machine of one's dreams: its longest pause is none.
+            // There was no stall: the longest time between two readings stands for it.
             samples.record(self.longest_ns);
         }
         Row {

@@ -36,8 +36,8 @@ const EXTRA_ROUNDS: u32 = 4;
 /// [`FULL_STREAM_MESSAGE_BYTES_MAX`] bytes.
 const STREAM_FACTOR: u64 = 500;
 
-/// Maximum size of a message of which a stream has the full number, in bytes. Of messages of up to
-/// n times this size, it has 1/n of that number.
+/// Maximum size in bytes of messages of which a stream has the full number. A stream of messages of
+/// up to n times this size has 1/n of that number.
 const FULL_STREAM_MESSAGE_BYTES_MAX: u64 = 100;
 
 /// Approximate maximum duration of a stream, with `--quick` and without, on a machine with other
@@ -252,8 +252,8 @@ impl Ends<'_> {
             clock,
             || floor.round(Lines::Two, effort.warm_up, effort.samples),
             || {
-                // WHY: two ends lock into a rhythm that stays as long as the rings do; one pair of
-                // rings for the whole row would make its ratio a matter of chance.
+                // WHY: the relative timing of two ends stays the same as long as the rings do. One
+                // pair of rings for the whole row would make its ratio a matter of chance.
                 connection.open(transport)?;
                 Ok(connection
                     .round(Timing::RoundTrip, effort.warm_up, effort.samples)?

@@ -94,8 +94,8 @@ struct Swapped {
     elapsed_ticks: u64,
 }
 
-/// The node, with its state. Two types, so that a swap changes the type and moves the state from
-/// one to the other.
+/// The node, with its state. `KIND` makes it two types, so that a swap changes the type and moves
+/// the state from one type to the other.
 struct Handler<const KIND: bool>(Handling);
 
 struct Handling {

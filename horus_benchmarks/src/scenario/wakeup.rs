@@ -62,7 +62,7 @@ fn run(mut args: Args) -> Outcome {
     Ok(session.finish()?)
 }
 
-/// Measures sends on a topic whose reader has slept before and is awake now.
+/// Adds the row for sends on a topic whose reader has slept before and is awake during the sends.
 fn nobody_asleep(
     session: &mut Session,
     private: &PrivateNamespace,

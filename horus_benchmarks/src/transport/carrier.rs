@@ -3,19 +3,20 @@
 //! ```text
 //!              near                                       far
 //! spsc_shm     1 producer  ── there (gated) ──▶           1 consumer     and the same back
-//! mpsc_shm     2 producers ── there (gated) ──▶           1 consumer     in turn
-//! spmc_shm     1 producer  ── there (open) ──▶            2 consumers    both, then the echo
+//! mpsc_shm     2 producers ── there (gated) ──▶           1 consumer     they send in turn
+//! spmc_shm     1 producer  ── there (open) ──▶            2 consumers    both get each message
 //! fanout_shm   1 producer  ── there (open) ──▶            1 consumer
-//! …_2p2s       2 producers ── there (open) ──▶            2 consumers    in turn; both
+//! …_2p2s       2 producers ── there (open) ──▶            2 consumers    in turn; both get each
 //! pod_shm      1 producer  ── there (latest value) ──▶    1 consumer     `latest`
 //! topic        1 publisher ── there (open) ──▶            1 subscriber
 //! spsc … fanout    the same between threads, through channels of the process
-//! …_duplex     1 producer, 1 consumer ◀── one ring ──▶ 1 producer, 1 consumer    all get all
+//! …_duplex     1 producer, 1 consumer ◀── one ring ──▶ 1 producer, 1 consumer    both get all
 //! ```
 //!
-//! All endpoints of a side are used by one thread, so that two CPUs are enough. A round trip uses
-//! two carriers of the same kind, one for each direction, so half of it is one way of that kind. On
-//! a duplex carrier one ring serves both directions.
+//! A gated lane has a consumer that its producer waits for; an open lane is overwritten when it is
+//! full. All endpoints of a side are used by one thread, so that two CPUs are enough. A round trip
+//! uses two carriers of the same kind, one for each direction, so half of it is one way. On a
+//! duplex carrier one ring serves both directions.
 
 use horus_core::message::{CmdVel, Imu, JointCommand, LaserScan};
 use serde::{Deserialize, Serialize};
@@ -70,8 +71,8 @@ pub enum Carrier {
     Pipe,
     MessageQueue,
     Iceoryx2,
-    /// An iceoryx2 service as compared with our loans. WHY another variant: each comparison
-    /// measures both candidates anew, so it has rows of its own.
+    /// The same iceoryx2 service, for the comparison with our loans. WHY another variant: each
+    /// comparison measures both candidates anew, so it has rows of its own.
     Iceoryx2Loan,
     /// The iceoryx2 service for use within a process.
     Iceoryx2Local,
@@ -386,8 +387,8 @@ impl Carrier {
         }
     }
 
-    /// Returns true if the carrier neither overwrites nor drops unread messages, so that a lost
-    /// message is an error.
+    /// Returns true if the carrier neither overwrites nor drops unread messages. A lost message is
+    /// then an error.
     pub const fn is_lossless(self) -> bool {
         use Carrier as C;
         matches!(
@@ -405,8 +406,8 @@ impl Carrier {
         )
     }
 
-    /// Returns true if one ring serves both directions. Such a carrier runs exchanges instead of
-    /// streams.
+    /// Returns true if one ring serves both directions. The benchmarks measure such a carrier by
+    /// exchanges, in which both sides send at the same time, instead of streams.
     pub const fn is_duplex(self) -> bool {
         use Carrier::{FanoutShmDuplex, Iceoryx2Duplex, TopicDuplex};
         matches!(self, FanoutShmDuplex | TopicDuplex | Iceoryx2Duplex)

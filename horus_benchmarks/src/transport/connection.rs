@@ -182,8 +182,8 @@ impl Connection {
         }
     }
 
-    /// Runs a task on each side at the same time. If the near side only failed because it waited in
-    /// vain, the error of the far side is returned, which has the reason.
+    /// Runs a task on each side at the same time. If the near side failed because it waited in
+    /// vain, returns the error of the far side, which has the reason.
     fn run(&mut self, near: Task, far: Task) -> Result<(Done, Done), ConnectionError> {
         let source = self.source;
         let watch = self.peer.watch();

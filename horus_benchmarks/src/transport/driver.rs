@@ -33,10 +33,10 @@ pub enum Task {
     Send(StreamPlan),
     /// Runs [`stream::stream_receive`]; the losses are compared with the endpoint's own count.
     Receive(StreamPlan),
-    /// Runs an exchange over a shared ring as the side that sends first; the losses are compared
-    /// with the endpoint's own count.
+    /// Runs an exchange over a shared ring, in which both sides send, as the side that sends first.
+    /// The losses are compared with the endpoint's own count.
     ExchangeFirst(StreamPlan),
-    /// Runs an exchange over a shared ring as the other side.
+    /// Runs an exchange over a shared ring as the side that sends second.
     ExchangeSecond(StreamPlan),
 }
 
@@ -76,7 +76,7 @@ pub trait Driver {
     }
 }
 
-/// The type of the messages, without a message.
+/// A marker for the type `P` of the messages in a struct that stores no message.
 type MessageType<P> = PhantomData<fn(P)>;
 
 /// Drives one side of a connection.

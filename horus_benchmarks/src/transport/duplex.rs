@@ -52,7 +52,7 @@ pub(super) struct Others<R, P> {
     mark: Mark,
     /// The last message that this side sent, once it has arrived here.
     own: Option<P>,
-    /// A message of the other side that arrived while this end was waiting for `own`.
+    /// A message of the other side that arrived while this end waited for `own` to arrive.
     next: Option<P>,
 }
 
@@ -110,8 +110,8 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for Others<R, P> {
     }
 }
 
-/// Returns one side of a ring. It marks the messages that it sends, and receives them apart from
-/// the other side's.
+/// Returns the two ends of one side of a ring. The sending end marks its messages, by which the
+/// receiving end tells them from those of the other side.
 pub(super) fn side<P: Payload, T, R>(out: T, back: R, first: bool) -> (Marked<T>, Others<R, P>) {
     let mark = Mark(u64::from(!first));
     (

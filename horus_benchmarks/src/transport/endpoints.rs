@@ -182,7 +182,7 @@ pub(crate) fn cloned<T: Clone, R>((tx, rx): (T, R)) -> (InTurn<T>, R) {
 #[derive(Debug)]
 pub(super) struct Both<R, P> {
     ends: [R; 2],
-    /// The message that the first endpoint received.
+    /// The last message that the first endpoint received, which `verify_copies` verifies.
     copy: P,
     first_has_it: bool,
 }

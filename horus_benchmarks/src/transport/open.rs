@@ -71,7 +71,7 @@ impl Transport {
     }
 }
 
-/// Opens both directions as rings of type `$ring`.
+/// Opens or creates a ring of type `$ring` for each of the two directions.
 macro_rules! rings {
     ($ring:ident, $options:expr, $place:expr) => {{
         let [out, back] = $place.directions().map(|direction| match direction.create {
@@ -82,7 +82,7 @@ macro_rules! rings {
     }};
 }
 
-/// Opens a ring that has the minimum number of endpoints of its kind.
+/// Opens a ring with one endpoint on each side, or with two producers if it is an MPSC ring.
 fn open_ring<P: Packet>(transport: Transport, place: &ConnectionSide<'_>) -> Opened {
     let options = RingOptions::capacity(transport.size.capacity());
     Ok(match transport.carrier {

@@ -49,7 +49,7 @@ macro_rules! packets {
         $(horus_core::message! {
             #[doc = concat!("As large as ", $like, ".")]
             pub struct $name {
-                /// See [`Payload`].
+                /// The words of the message, as [`Payload`] describes them.
                 pub words: [u64; $words],
             }
         })+

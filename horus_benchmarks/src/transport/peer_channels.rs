@@ -11,7 +11,7 @@ use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::Corrupt;
 use crate::transport::channels::{CHANNEL_CAPACITY, Word, full};
 
-/// Implements [`Endpoint`] for a sender, given the call and the check that it succeeded.
+/// Implements [`Endpoint`] for a sender, given an expression that sends and is true on success.
 macro_rules! sender {
     ($end:ty, |$tx:ident, $message:ident| $sent:expr) => {
         impl<P: Word> Endpoint<P> for $end {

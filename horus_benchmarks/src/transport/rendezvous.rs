@@ -52,7 +52,7 @@ pub(crate) type Opened = Result<Box<dyn Driver>, ConnectionError>;
 
 type FarDriver = Option<Box<dyn Driver + Send>>;
 
-/// The meeting point of two sides. Clones share it.
+/// The meeting point of two sides. Clones are the same meeting point.
 #[derive(Clone)]
 pub struct Rendezvous {
     namespace: Arc<Namespace>,
@@ -114,11 +114,12 @@ impl Rendezvous {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Creates the carriers of both directions.
+    /// The near side, which creates the carriers of both directions.
     Near,
-    /// Opens the carriers that the near side created.
+    /// The far side, which opens the carriers that the near side created.
     Far,
-    /// Creates one ring and opens it a second time: both directions are this ring.
+    /// Both ends in one thread. It creates one ring and opens it a second time, so that both
+    /// directions are this ring.
     Loop,
 }
 

@@ -46,12 +46,12 @@ trait Waker {
     fn send(&mut self, message: Packet16) -> Result<(), AnyError>;
 }
 
-/// Blocks until there is a message; fails after the maximum wait.
+/// A receiver that blocks until there is a message; fails after the time `STALL_LIMIT`.
 trait Sleeper {
     fn sleep(&mut self) -> Result<Packet16, AnyError>;
 }
 
-/// Sleeps during rounds, in any thread.
+/// The far side of a mechanism, in whatever thread it sleeps.
 trait SleepingSide {
     /// Sleeps until each message of a round; returns the ticks from each send until the sleep
     /// ended.

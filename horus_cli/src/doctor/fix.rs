@@ -20,11 +20,12 @@ use crate::output::format::visible;
 pub(super) enum Fix {
     /// Removes a file that is no topic, unless a process has it open.
     RemoveTopic(String),
-    /// Closes a directory of the user to others.
+    /// Sets the mode of a directory of the user to 0700, so that others cannot use it.
     CloseDirectory(PathBuf),
 }
 
-/// Takes the steps of the findings, and notes the results. A step that fails changes nothing.
+/// Takes the steps of the findings, and stores each result in its finding. If a step fails, its
+/// finding stays as it is.
 pub(super) fn apply(findings: &mut [Finding], context: &Context) {
     for finding in findings {
         let Some(fix) = finding.fix.take() else {
@@ -61,8 +62,8 @@ impl Fix {
     }
 }
 
-/// Returns the topics that killed processes left, and that were removed since `before`, because the
-/// namespace was opened.
+/// Returns a finding about the topics that killed processes left: opening the namespace has removed
+/// them. `before` are the topics that had files before it was opened.
 pub(super) fn removed(
     before: &BTreeSet<String>,
     context: &Context,

@@ -17,7 +17,7 @@ pub(super) fn check() -> Vec<Finding> {
     checks.into_iter().flatten().collect()
 }
 
-/// Returns the soft limit of this process, as the kernel names it.
+/// Returns a soft limit of this process. `name` is its name in `/proc/self/limits`.
 fn limit(name: &str) -> Option<String> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
@@ -31,7 +31,7 @@ fn read(path: &str) -> Option<String> {
 
 fn locked_memory() -> Option<Finding> {
     const CHECK: &str = "locked memory";
-    /// Less does not hold the memory of a real-time program, in bytes.
+    /// Fewer bytes than this are too few for the locked memory of a real-time program.
     const LOW: u64 = 64 << 20;
     let found = limit("Max locked memory")?;
     if found.parse::<u64>().is_ok_and(|bytes| bytes < LOW) {
@@ -63,7 +63,7 @@ fn priority() -> Option<Finding> {
 
 fn open_files() -> Option<Finding> {
     const CHECK: &str = "open files";
-    /// Fewer are too few for a program with some hundred topics.
+    /// Fewer open files than this are too few for a program with some hundred topics.
     const LOW: u64 = 1024;
     let found = limit("Max open files")?;
     if found.parse::<u64>().is_ok_and(|files| files < LOW) {

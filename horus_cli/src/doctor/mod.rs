@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     fix: bool,
 }
 
-/// The weight of a finding.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Verdict {
@@ -82,7 +82,7 @@ impl Finding {
         }
     }
 
-    /// Returns true if it keeps programs from working, and was not fixed.
+    /// Returns true if the finding is a fault that was not fixed.
     fn is_fault(&self) -> bool {
         self.verdict == Verdict::Fault && self.fixed.is_none()
     }

@@ -17,10 +17,10 @@ use crate::namespace::list::Row;
 use crate::namespace::names;
 use crate::output::format::bytes;
 
-/// Free space that is too little for a robot with cameras, in bytes.
+/// Less free space than this, in bytes, is too little for a robot with cameras.
 const FREE_LOW: u64 = 64 << 20;
 
-/// The variables that select a namespace.
+/// The environment variables that select a namespace.
 const VARIABLES: [&str; 3] = ["HORUS_SHM_DIR", "HORUS_NAMESPACE", "HORUS_SHM_GROUP"];
 
 /// Checks the directory without opening a namespace in it.
@@ -47,7 +47,7 @@ fn settings(config: &NamespaceConfig) -> Finding {
     Finding::ok("namespace", format!("{} ({set})", path.display()))
 }
 
-/// Checks the file system with the command `df`, which asks the kernel.
+/// Checks the free space of the file system of `dir`, which the command `df` reports.
 fn space(dir: &Path) -> Option<Finding> {
     const CHECK: &str = "memory for topics";
     let existing = dir.ancestors().find(|path| path.is_dir())?;

@@ -1,4 +1,5 @@
-//! Checks of what the machine can promise to real-time nodes: runs one on each CPU for a while.
+//! Checks of the machine for real-time nodes: runs such a node on each CPU for a while, and
+//! measures how late its ticks start.
 
 use std::fs;
 use std::thread;
@@ -19,10 +20,10 @@ const PRIORITY: u8 = 80;
 /// The rate of the nodes, in hertz.
 const RATE_HZ: u32 = 1000;
 
-/// A delay that control loops at such a rate can bear.
+/// The largest lateness of a tick that a control loop at [`RATE_HZ`] tolerates.
 const LATE_MAX: Duration = Duration::from_micros(100);
 
-/// Measures for `time`.
+/// Runs the nodes for `time`, and returns the findings.
 pub(super) fn check(time: Duration, context: &Context) -> Result<Vec<Finding>, Failure> {
     let seconds = time.as_secs_f64();
     context.note(format_args!("measuring for {seconds} s on all CPUs"));
@@ -88,7 +89,8 @@ fn measure(time: Duration, context: &Context) -> Result<Report, Failure> {
     report.map_err(|error| Failure::system(chain(&error)))
 }
 
-/// Returns the settings that the system refused to all nodes alike.
+/// Returns a finding about the real-time settings that the system refused. It refuses the same ones
+/// for all nodes, so the first node stands for all.
 fn refused(report: &Report) -> Option<Finding> {
     const CHECK: &str = "real-time settings";
     let refused = report.nodes.first()?.refused.join("; ");
@@ -103,7 +105,7 @@ fn refused(report: &Report) -> Option<Finding> {
     Some(Finding::note(CHECK, refused, advice))
 }
 
-/// Returns how late the ticks of a node began.
+/// Returns a finding about the lateness of a node's ticks.
 fn lateness(node: &NodeReport) -> Finding {
     const CHECK: &str = "wake-up latency";
     let metrics = &node.metrics;

@@ -32,7 +32,8 @@ pub(super) fn check(context: &Context) -> Result<Vec<Finding>, Failure> {
     Ok(findings)
 }
 
-/// Lists the live processes of the namespace. `users` are the owner ids of those with a topic.
+/// Lists the live processes of the namespace. `users` are the owner ids of the processes that use
+/// a topic.
 fn processes(namespace: &Namespace, users: &BTreeSet<u64>) -> Result<Finding, Failure> {
     let own = namespace.registry().me().to_bits();
     let all = introspect::processes(namespace).map_err(|error| Failure::of_open(&error))?;

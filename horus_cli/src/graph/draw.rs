@@ -1,7 +1,7 @@
 //! Graphs in the languages of Graphviz and Mermaid.
 //!
-//! A process is a box with the nodes in it that have topics. A publisher or subscriber that is
-//! known by its process alone is drawn as a vertex of its own there.
+//! A process is a box that contains its nodes that have topics. If it is unknown to which node of a
+//! process a publisher or subscriber belongs, it belongs to an extra vertex in that box.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
@@ -10,11 +10,11 @@ use std::iter::Sum;
 use super::model::Graph;
 use crate::output::format::{count, rate, visible};
 
-/// The end of an edge that is no topic.
+/// One end of an edge: a node or a process. The other end of the edge is a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Vertex {
     Node(usize),
-    /// A process of this id, or what is in it besides nodes.
+    /// A process, by its id: stands for its publishers and subscribers whose node is not known.
     Process(u32),
 }
 
@@ -27,7 +27,7 @@ impl fmt::Display for Vertex {
     }
 }
 
-/// An edge between a vertex and the topic of an index.
+/// An edge between a vertex and a topic, which is given by its index, with the edge's label.
 #[derive(Debug)]
 enum Edge {
     Writes(Vertex, usize, String),
@@ -136,7 +136,7 @@ impl Graph {
         edges
     }
 
-    /// Returns the vertices of each process.
+    /// Returns the id of each process, with the vertices of its edges.
     fn vertices(&self, edges: &[Edge]) -> Vec<(u32, Vec<Vertex>)> {
         let ends = edges.iter().map(|edge| match edge {
             Edge::Writes(vertex, ..) | Edge::Reads(_, vertex, _) => *vertex,
@@ -167,19 +167,21 @@ impl Graph {
     }
 }
 
-/// Returns what the publishers or subscribers of each process have.
+/// Groups the values of publishers or subscribers, such as their rates, by the process id.
 fn by_process<T>(ends: impl Iterator<Item = (u32, T)>) -> BTreeMap<u32, Vec<T>> {
     let mut processes = BTreeMap::<u32, Vec<T>>::new();
     ends.for_each(|(pid, end)| processes.entry(pid).or_default().push(end));
     processes
 }
 
-/// The publishers of a topic in one process, or its subscribers there.
+/// The publishers of a topic in one process, or its subscribers there. `T` is the value that an
+/// edge shows: a rate, or a number of lost messages.
 #[derive(Debug)]
 enum Ends<'a, T> {
-    /// All are of this vertex.
+    /// All belong to this vertex. Each has a value.
     Of(Vertex, &'a [T]),
-    /// They are of several nodes, and it is not known which one is whose.
+    /// They belong to these nodes, and it is unknown which of them belongs to which node. The
+    /// value is the sum of all.
     OfSeveral(Vec<usize>, T),
 }
 
@@ -192,7 +194,8 @@ impl<'a, T: Copy + Sum> Ends<'a, T> {
         }
     }
 
-    /// Returns the edges to draw: one for each end, or one for each node with the sum of all.
+    /// Returns the edges to draw: one for each publisher or subscriber, or, if their nodes are
+    /// unknown, one for each node with the sum of all.
     fn edges(&self) -> impl Iterator<Item = (Vertex, T)> {
         let (own, shared) = match self {
             Self::Of(vertex, ends) => (Some((vertex, ends)), None),
@@ -206,7 +209,7 @@ impl<'a, T: Copy + Sum> Ends<'a, T> {
         own.chain(shared)
     }
 
-    /// Returns the end of the label of an edge that shows a sum.
+    /// Returns the suffix of an edge's label, which marks a sum; empty if the edge shows no sum.
     const fn remark(&self) -> &'static str {
         match self {
             Self::Of(..) => "",
@@ -215,7 +218,7 @@ impl<'a, T: Copy + Sum> Ends<'a, T> {
     }
 }
 
-/// Returns the label of an edge on which messages were lost.
+/// Returns the label of an edge to a subscriber; empty if no messages were lost.
 fn loss(lost: u64) -> String {
     if lost > 0 {
         format!("lost {}", count(lost))

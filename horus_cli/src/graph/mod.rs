@@ -94,8 +94,8 @@ fn cells(
     ]
 }
 
-/// Returns the nodes of a process as `arm/controller (4711)`. If several of them have the topic, it
-/// is one of them; if none is known, the process has its own name.
+/// Returns the nodes of a process as `arm/controller (4711)`. If several of them have the topic,
+/// joins their names by "or"; if none is known, returns the name of the process.
 fn label(graph: &Graph, pid: u32, nodes: &[usize]) -> String {
     if nodes.is_empty() {
         return graph.label(pid);
@@ -104,7 +104,7 @@ fn label(graph: &Graph, pid: u32, nodes: &[usize]) -> String {
     format!("{} ({pid})", names.collect::<Vec<_>>().join(" or "))
 }
 
-/// Returns each element, or nothing once if there is none.
+/// Returns each element as `Some`; returns a single `None` if there are no elements.
 fn optional<T>(elements: &[T]) -> impl Iterator<Item = Option<&T>> {
     let nothing = elements.is_empty().then_some(None);
     elements.iter().map(Some).chain(nothing)

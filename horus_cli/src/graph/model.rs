@@ -24,7 +24,7 @@ pub(super) struct Graph {
     pub(super) nodes: Vec<Node>,
 }
 
-/// A node of a scheduler that is alive, with the topics that its builder was told.
+/// A node of a scheduler that is alive, with the topics that were given to the node's builder.
 #[derive(Debug, Serialize)]
 pub(super) struct Node {
     pub(super) scheduler: String,
@@ -56,7 +56,8 @@ pub(super) struct Subscriber {
 }
 
 impl Graph {
-    /// Reads the namespace, and measures rates for `window`. `all`: with the library's own topics.
+    /// Reads the namespace, and measures rates for `window`. Includes the library's own topics if
+    /// `all` is true.
     pub(super) fn read(all: bool, window: Duration, context: &Context) -> Result<Self, Failure> {
         let mut graph = Self::default();
         let Some(namespace) = context.existing_namespace()? else {
@@ -106,7 +107,7 @@ impl Graph {
         });
     }
 
-    /// Notes a process, and returns its id.
+    /// Records the name of a participant's process, and returns the process id, if it is known.
     fn process(&mut self, participant: &Participant) -> Option<u32> {
         let process = participant.process.as_ref()?;
         self.processes.insert(process.pid, process.name.clone());

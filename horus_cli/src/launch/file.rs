@@ -52,15 +52,15 @@ pub(super) struct ProgramSpec {
     pub(super) after: Vec<String>,
     #[serde(default)]
     pub(super) ready: Ready,
-    /// The longest time from start to readiness.
+    /// The longest time from start to readiness. A program that is not ready by then is killed.
     #[serde(default = "Seconds::ten")]
     pub(super) ready_timeout: Seconds,
     #[serde(flatten)]
     pub(super) policy: Policy,
-    /// True if all others are stopped when this program has ended and is not restarted.
+    /// True if all other programs are stopped once this one has ended and is not restarted.
     #[serde(default)]
     pub(super) required: bool,
-    /// The longest time from SIGTERM to the end; then SIGKILL follows.
+    /// The longest time from SIGTERM to the end of the process. After it, SIGKILL is sent.
     #[serde(default = "Seconds::five")]
     pub(super) stop_timeout: Seconds,
 }
@@ -150,7 +150,7 @@ impl LaunchFile {
         Ok(self)
     }
 
-    /// Returns the programs so that each comes after those that it needs.
+    /// Returns the names of the programs, ordered so that each comes after those in its `after`.
     pub(super) fn order(&self) -> Result<Vec<&str>, Failure> {
         let mut order: Vec<&str> = Vec::new();
         let mut left: Vec<&str> = self.programs.keys().map(String::as_str).collect();

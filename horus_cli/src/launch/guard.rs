@@ -28,12 +28,12 @@ impl Guard {
         command.spawn().map(Self)
     }
 
-    /// Notes a group that must not outlive the launcher.
+    /// Tells the guard a process group that must not outlive the launcher.
     pub(super) fn add(&mut self, group: u32) {
         self.send(format!("+{group}\n"));
     }
 
-    /// Forgets a group that has ended.
+    /// Tells the guard that a process group has ended.
     pub(super) fn remove(&mut self, group: u32) {
         self.send(format!("-{group}\n"));
     }
@@ -53,7 +53,8 @@ impl Drop for Guard {
     }
 }
 
-/// Reads the groups from stdin until it is closed, and kills those that are left.
+/// Runs the guard: reads process groups from stdin until it is closed, and kills those that have
+/// not ended.
 pub(crate) fn run() {
     let mut groups: BTreeSet<u32> = BTreeSet::new();
     for line in io::stdin().lock().lines().map_while(Result::ok) {

@@ -21,29 +21,30 @@ use crate::failure::{Failure, chain};
 /// Time between two looks at the programs, unless one of them prints something.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// The longest time for the last lines of programs that have ended.
+/// The longest time that the launcher waits at its end for the last lines of the programs.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// Starts, restarts and stops the programs of a launch file.
 pub(super) struct Launcher<'a> {
     file: &'a LaunchFile,
-    /// In the order of their start.
+    /// The programs, in the order of their start.
     programs: Vec<Program<'a>>,
     namespace: Arc<Namespace>,
     lines: Receiver<LogLine>,
     sender: Sender<LogLine>,
-    /// `None` if programs may outlive the launcher.
+    /// The guard, which kills the programs if the launcher dies; `None` with `--keep`.
     guard: Option<Guard>,
-    /// `None` if the topic cannot be opened, and at the end.
+    /// The publisher of the status; `None` if its topic cannot be opened, and at the end.
     status: Option<StatusPublisher>,
     is_stopping: bool,
-    /// The failure of the output, which stops the programs.
+    /// The failure to print something, because of which the programs are stopped.
     failure: Option<Failure>,
     context: &'a mut Context,
 }
 
 impl<'a> Launcher<'a> {
-    /// Opens the namespace; starts nothing yet. Unless `keeps`, the programs end with the launcher.
+    /// Opens the namespace; starts no program yet. If `keeps` is true, the programs may outlive the
+    /// launcher.
     pub(super) fn new(
         file: &'a LaunchFile,
         order: &[&'a str],
@@ -86,7 +87,7 @@ impl<'a> Launcher<'a> {
         })
     }
 
-    /// Returns when all programs have ended. Fails if the last end of one was a failure.
+    /// Runs the programs, and returns when all have ended. Fails if one failed at its last end.
     pub(super) fn run(mut self) -> Result<(), Failure> {
         let deadline = self.context.deadline();
         while self.is_active() {
@@ -119,7 +120,7 @@ impl<'a> Launcher<'a> {
         self.programs.iter().any(is_active)
     }
 
-    /// Does what is due for a program.
+    /// Starts a program that is due, or notices that it has ended, is ready or must be stopped.
     fn look_at(&mut self, index: usize) -> Result<(), Failure> {
         match &mut self.programs[index].state {
             State::Ended => {}
@@ -142,7 +143,7 @@ impl<'a> Launcher<'a> {
         Ok(())
     }
 
-    /// Returns true if all programs before this one are ready.
+    /// Returns true if all programs in the `after` of this one are ready.
     fn may_start(&self, index: usize) -> bool {
         let after = &self.programs[index].spec.after;
         let needed = self.programs.iter();
@@ -150,7 +151,7 @@ impl<'a> Launcher<'a> {
         needed.all(Program::is_ready)
     }
 
-    /// Returns true if all programs after this one have ended.
+    /// Returns true if no program that has this one in its `after` runs.
     fn may_stop(&self, index: usize) -> bool {
         let name = self.programs[index].name;
         let mut dependents = self.programs.iter().filter(|other| {
@@ -189,7 +190,7 @@ impl<'a> Launcher<'a> {
         command
     }
 
-    /// Notices readiness, and stops a program that has to stop.
+    /// Checks whether a running program is ready, and stops or kills it if that is due.
     fn look_at_running(&mut self, index: usize) {
         let may_stop = self.is_stopping && self.may_stop(index);
         let namespace = Arc::clone(&self.namespace);
@@ -263,7 +264,7 @@ impl<'a> Launcher<'a> {
         }
     }
 
-    /// Shows the programs to other processes.
+    /// Publishes the status of the programs, for other processes such as `horus top`.
     fn publish_status(&mut self) {
         if let Some(status) = &mut self.status {
             status.publish(LaunchStatus {

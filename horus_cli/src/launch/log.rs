@@ -16,7 +16,8 @@ pub(super) struct LogLine {
     pub(super) text: String,
 }
 
-/// Sends the lines of a pipe, in a thread that ends when no process has the other end any more.
+/// Starts a thread that sends the lines of `pipe` to `lines`. It ends once no process has the other
+/// end of the pipe open.
 pub(super) fn read(
     program: usize,
     is_error: bool,

@@ -1,4 +1,4 @@
-//! One program: its process, and its way from start to end.
+//! One program: its process, its state, and its start and end.
 
 use std::io;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -27,16 +27,16 @@ pub(super) struct Program<'a> {
     pub(super) has_failed: bool,
     /// Number of attempts to start it.
     starts: u32,
-    /// The time of the last one, in nanoseconds since 1970.
+    /// The time of the last attempt, in nanoseconds since 1970; 0 before the first.
     started_ns: u64,
-    /// The status of the last end.
+    /// The exit status at the last end; `None` before the first.
     last_end: Option<ExitStatus>,
 }
 
 /// The state of a program.
 #[derive(Debug)]
 pub(super) enum State {
-    /// It waits until this time, and for the programs before it.
+    /// It waits until this time, and until the programs in its `after` are ready.
     Waiting(Instant),
     Running(Process),
     /// It has ended, and is not restarted.
@@ -106,7 +106,8 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Returns true if programs after this one may start: it is ready, or has done its work.
+    /// Returns true if the programs that wait for this one may start: it is ready, or has ended
+    /// without a failure.
     pub(super) const fn is_ready(&self) -> bool {
         match &self.state {
             State::Running(process) => process.is_ready,
@@ -165,7 +166,7 @@ impl Process {
         }
     }
 
-    /// Asks the processes of the group to end.
+    /// Asks the processes of the group to end, by SIGTERM.
     pub(super) fn stop(&mut self) {
         self.stopped = Some(Instant::now());
         // It fails only if all of them have ended.
@@ -178,7 +179,7 @@ impl Process {
         let _ = signal_group(self.child.id(), SIGKILL);
     }
 
-    /// Returns true if SIGTERM was sent longer than `timeout` ago, and nothing since.
+    /// Returns true if SIGTERM was sent longer than `timeout` ago, and SIGKILL was not sent.
     pub(super) fn is_overdue(&self, timeout: Duration) -> bool {
         !self.is_killed
             && self
@@ -186,7 +187,7 @@ impl Process {
                 .is_some_and(|stopped| stopped.elapsed() > timeout)
     }
 
-    /// Returns the status if the process has ended; kills what is left of its group.
+    /// Returns the exit status if the process has ended; then also kills what is left of its group.
     pub(super) fn take_end(&mut self, guard: &mut Option<Guard>) -> io::Result<Option<ExitStatus>> {
         if !has_ended(&self.child)? {
             return Ok(None);

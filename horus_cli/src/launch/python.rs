@@ -1,7 +1,7 @@
 //! Launch files in Python, which `python3` evaluates.
 //!
-//! They define the same structure as the ones in JSON5, so the rest of the launcher knows only one
-//! kind.
+//! They define the same structure as launch files in JSON5. So the rest of the launcher need not
+//! distinguish the two kinds.
 
 use std::io;
 use std::path::Path;
@@ -13,10 +13,10 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// The program that evaluates a file.
+/// The Python program that evaluates a launch file, and prints a [`Reply`] as JSON.
 const EVALUATE: &str = include_str!("evaluate.py");
 
-/// The answer of the program.
+/// The answer of [`EVALUATE`].
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Reply {

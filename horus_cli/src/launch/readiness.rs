@@ -1,4 +1,4 @@
-//! Readiness: a program has its topics.
+//! Readiness: a program is ready once it has the topics that its launch file names.
 
 use std::fs;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use horus_core::namespace::Namespace;
 
 use super::file::Ready;
 
-/// Returns the first topic that the processes of a group do not have yet, as a sentence; `None` if
-/// they have all of `ready`.
+/// Returns a sentence about the first topic of `ready` that no process of the group publishes or
+/// subscribes to yet; `None` if they have all.
 pub(super) fn missing(namespace: &Arc<Namespace>, ready: &Ready, group: u32) -> Option<String> {
     let is_ours = |end: &Participant| {
         let process = end.process.as_ref();

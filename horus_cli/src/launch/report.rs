@@ -23,7 +23,7 @@ pub(super) enum Event<'a> {
     Ready {
         after_ns: u64,
     },
-    /// It was not ready in time.
+    /// It was not ready in time, and was killed.
     NotReady {
         missing: &'a str,
     },
@@ -35,12 +35,12 @@ pub(super) enum Event<'a> {
     Restarting {
         delay_ns: u64,
     },
-    /// It is not restarted.
+    /// It has failed, and is not restarted.
     GivenUp,
     Stopping {
         pid: u32,
     },
-    /// It did not end in time.
+    /// It was killed, because it did not end in time after SIGTERM.
     Killed {
         pid: u32,
     },

@@ -1,4 +1,4 @@
-//! Restarts: which ends of a program lead to one, and when it comes.
+//! Restarts: after which ends a program is restarted, and with which delay.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use super::file::Seconds;
 pub(super) struct Policy {
     #[serde(default)]
     pub(super) restart: Restart,
-    /// The delay of the first restart. It doubles with each end soon after a restart.
+    /// The delay of the first restart in a row. It doubles with each further one.
     #[serde(default = "first_delay")]
     pub(super) restart_delay: Seconds,
     #[serde(default = "longest_delay")]
     pub(super) restart_delay_max: Seconds,
-    /// The largest number of restarts in a row; without it there is no limit.
+    /// The largest number of restarts in a row; `None` for no limit.
     #[serde(default)]
     pub(super) restarts_max: Option<u32>,
 }
@@ -27,7 +27,7 @@ pub(super) struct Policy {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Restart {
     Never,
-    /// An exit code other than 0, and a signal.
+    /// Restart after an exit code other than 0, and after an end by a signal.
     #[default]
     OnFailure,
     Always,
@@ -44,13 +44,14 @@ const fn longest_delay() -> Seconds {
 /// The restarts of one program so far.
 #[derive(Debug, Default)]
 pub(super) struct Restarts {
-    /// Number of restarts in a row: each soon after the one before.
+    /// Number of restarts in a row: the program never ran longer than `restart_delay_max` between
+    /// them.
     in_a_row: u32,
 }
 
 impl Restarts {
-    /// Returns the delay of the next restart after an end; `None` if there is none. `ran` is the
-    /// time since the last start.
+    /// Returns the delay until the restart after an end; `None` if the program is not restarted.
+    /// `ran` is the time since its last start.
     pub(super) fn next(
         &mut self,
         policy: &Policy,

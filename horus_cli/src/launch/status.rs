@@ -1,7 +1,7 @@
 //! The status of a launcher: a message on a latched topic, by which others see its programs.
 //!
-//! Each launcher of a namespace has a lane of the topic. While its publisher lives, its last status
-//! holds; the kernel's locks decide that, as for all publishers.
+//! Each launcher of a namespace has a lane of the topic. Its last status is valid as long as its
+//! publisher lives, which the kernel's file locks show.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,11 +34,11 @@ pub(crate) struct LaunchStatus {
 pub(crate) struct ProgramStatus {
     pub(crate) program: String,
     pub(crate) state: ProgramState,
-    /// The process, while there is one.
+    /// The process id, while the program runs.
     pub(crate) pid: Option<u32>,
     /// Number of starts after the first one.
     pub(crate) restarts: u32,
-    /// The last start, in nanoseconds since 1970; 0 before the first one.
+    /// The time of the last start, in nanoseconds since 1970; 0 before the first one.
     pub(crate) started_ns: u64,
     /// The exit code of its last end, if it exited.
     pub(crate) exit_code: Option<i32>,
@@ -60,9 +60,9 @@ pub(crate) enum ProgramState {
     Restarting,
     /// It has ended, and is not started again.
     Ended,
-    /// The same, and its last end was a failure.
+    /// It has ended with a failure, and is not started again.
     Failed,
-    /// A state of a later version.
+    /// A state that only later versions of this program know.
     #[serde(other)]
     Unknown,
 }

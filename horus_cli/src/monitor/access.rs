@@ -1,11 +1,11 @@
-//! Access: which requests are answered. All others get an error before anything is read.
+//! Access: decides which requests are answered. All others get an error before any topic is read.
 
 use super::http::{Request, Response};
 
-/// The rules: only programs that know the token get data, and only pages of this server may ask.
+/// The rules: data need the token, and a browser may send requests only for pages of this server.
 #[derive(Debug)]
 pub(super) struct Access {
-    /// The names of this server, as browsers send them.
+    /// The values that the header `Host` may have: names of this server, with its port.
     hosts: [String; 2],
     token: String,
     allows_control: bool,
@@ -22,8 +22,8 @@ impl Access {
 
     /// Checks that a browser sent the request for a page of this server.
     ///
-    /// WHY the host: a foreign page whose name was made to lead to 127.0.0.1 sends its own name.
-    /// WHY the origin: a foreign page may send requests, too, but has to say where it is from.
+    /// WHY the host: a foreign page whose name was made to resolve to 127.0.0.1 sends its own name.
+    /// WHY the origin: a foreign page may send requests, too, but the browser adds its origin.
     pub(super) fn check_origin(&self, request: &Request) -> Result<(), Response> {
         let host = request.header("host").unwrap_or_default();
         if !self.hosts.iter().any(|known| *known == host) {
@@ -60,7 +60,7 @@ impl Access {
     }
 }
 
-/// Compares in a time that does not depend on the number of bytes that are right.
+/// Compares in a time that does not depend on the number of equal bytes.
 fn is_equal(a: &[u8], b: &[u8]) -> bool {
     let differences = a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b));
     a.len() == b.len() && std::hint::black_box(differences) == 0

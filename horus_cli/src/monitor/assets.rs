@@ -2,7 +2,7 @@
 
 use super::http::Response;
 
-/// The files by their paths, with their types.
+/// The files: for each its path, its content type and its content.
 const FILES: [(&str, &str, &str); 16] = [
     ("/", HTML, include_str!("page/index.html")),
     ("/icon.svg", "image/svg+xml", include_str!("page/icon.svg")),

@@ -14,10 +14,10 @@ use crate::failure::Failure;
 use crate::node::of_remote;
 use crate::output::versioned;
 
-/// The source of emergency stops, as the robot sees it.
+/// The `source` field of the emergency stops that this server sends.
 const SOURCE: &str = "horus monitor";
 
-/// A command, as the body of a request.
+/// A command, as the body of a request contains it in JSON.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
 enum Command {

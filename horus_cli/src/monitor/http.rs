@@ -11,24 +11,25 @@ use httparse::Status;
 
 use crate::output::versioned;
 
-/// The largest request line with its headers, and the largest body.
+/// The largest size of a request line with its headers, and of a body, in bytes.
 const HEAD_BYTES_MAX: usize = 8 << 10;
 const BODY_BYTES_MAX: usize = 4 << 10;
 
 /// The largest number of headers.
 const HEADERS_MAX: usize = 64;
 
-/// The time in which a request has to arrive, and in which a client has to read what was written.
+/// The time in which a whole request has to arrive, and the time in which a client has to read some
+/// of what was written.
 const READ_TIME: Duration = Duration::from_secs(5);
 const WRITE_TIME: Duration = Duration::from_secs(10);
 
-/// The largest number of bytes that are read and ignored after an error.
+/// The largest number of bytes that are read and ignored after a response was written.
 const IGNORED_BYTES_MAX: usize = 1 << 20;
 
 /// Headers of every response.
 ///
-/// The policy lets the page load only files of this server and talk only to it, and lets no script
-/// turn text into HTML.
+/// The Content-Security-Policy lets the page load only files of this server and connect only to
+/// this server, and lets no script turn text into HTML.
 const HEADERS: &str = "Connection: close\r\n\
     Cache-Control: no-store\r\n\
     Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; \
@@ -56,7 +57,7 @@ pub(super) struct Request {
 pub(super) struct Response {
     status: u16,
     content_type: &'static str,
-    /// Headers of this response, as lines.
+    /// Headers of this response besides those of all responses, each ending in `\r\n`.
     headers: String,
     body: Cow<'static, [u8]>,
 }
@@ -66,7 +67,8 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// The response to a request that is wrong; `None` if the connection is of no use any more.
+    /// The response to a request that is wrong; `None` if the connection is closed or idle, and no
+    /// response is to be sent.
     pub(super) fn read(connection: &mut TcpStream) -> Result<Self, Option<Response>> {
         let due = Instant::now() + READ_TIME;
         let mut bytes = Vec::new();
@@ -88,7 +90,7 @@ impl Request {
         Ok(request)
     }
 
-    /// Returns the value of a header, whose name is in lower case.
+    /// Returns the value of a header. `name` must be in lower case.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
@@ -100,7 +102,7 @@ impl Request {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Returns the length of the body.
+    /// Returns the length of the body, in bytes, by the header `Content-Length`.
     fn body_bytes(&self) -> Result<usize, Response> {
         if self.header("transfer-encoding").is_some() {
             let text = "bodies in chunks are not supported; send a Content-Length";
@@ -116,7 +118,7 @@ impl Request {
     }
 }
 
-/// Reads more bytes; ends with an error if none come until `due`.
+/// Appends the next bytes of the connection to `bytes`. Fails if none come until `due`.
 fn receive(
     connection: &mut TcpStream,
     bytes: &mut Vec<u8>,
@@ -149,7 +151,8 @@ pub(super) fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
 }
 
-/// Parses the request line and the headers, and returns their length; `None` if more have to come.
+/// Parses the request line and the headers. Returns the request without its body, and the number of
+/// bytes parsed; `None` if the headers are not complete yet.
 fn parse(bytes: &[u8]) -> Result<Option<(Request, usize)>, Response> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut parsed = httparse::Request::new(&mut headers);
@@ -238,7 +241,7 @@ impl Response {
         response
     }
 
-    /// Returns a JSON object with the text of an error.
+    /// Returns a response with this status, whose body is a JSON object with the text of an error.
     pub(super) fn error(status: u16, text: &str) -> Self {
         let body = versioned(serde_json::json!({ "error": text }));
         // A text and a number are always JSON.
@@ -275,7 +278,8 @@ impl Response {
     }
 }
 
-/// Writes the head of a response whose body ends with the connection.
+/// Writes the head of a response with server-sent events. It has no length: its body ends when the
+/// connection is closed.
 pub(super) fn begin_stream(connection: &mut TcpStream) -> io::Result<()> {
     write(connection, &head(200, "text/event-stream", ""))
 }
@@ -347,7 +351,7 @@ mod tests {
         }
     }
 
-    /// Any bytes are a request, the beginning of one, or an error.
+    /// For any bytes, parsing returns a request, `None` for an incomplete request, or an error.
     #[test]
     fn damaged_requests_do_no_harm() {
         let good = "GET /api/stream?plot=imu:a%5B0%5D HTTP/1.1\r\nHost: 127.0.0.1:8844\r\n\

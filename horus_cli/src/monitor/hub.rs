@@ -17,7 +17,8 @@ const EVENTS_MAX: usize = 200;
 /// The largest number of pages.
 const PAGES_MAX: usize = 8;
 
-/// The newest sample. A page that is slow does not see the samples in between.
+/// Holds the newest sample, for the threads of all pages. A page that reads slowly misses the
+/// samples in between.
 #[derive(Debug)]
 pub(super) struct Hub {
     allows_control: bool,
@@ -25,7 +26,7 @@ pub(super) struct Hub {
     pages: AtomicUsize,
 }
 
-/// A sample, and the events up to it.
+/// A sample, and the last events up to it.
 #[derive(Debug, Default)]
 pub(super) struct Newest {
     /// The number of the sample, from 1.
@@ -34,18 +35,18 @@ pub(super) struct Newest {
     pub(super) state: Arc<[u8]>,
     /// The events, oldest first.
     events: VecDeque<NumberedEvent>,
-    /// The number of events so far.
+    /// The number of events so far, which is also the number of the last one.
     events_number: u64,
-    /// The state, for those that read messages and send commands.
+    /// The namespace and the topics in use, for code that reads messages or sends commands.
     pub(super) known: Arc<Known>,
 }
 
-/// The namespace, and the names in it.
+/// The namespace, and the names of the topics in use.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     /// The namespace, if it exists.
     pub(super) namespace: Option<Arc<Namespace>>,
-    /// The topics that processes use, or that keep messages without any.
+    /// The names of the topics that have a publisher or a subscriber, or are latched.
     pub(super) used_topics: BTreeSet<String>,
 }
 
@@ -64,7 +65,7 @@ struct State<'a> {
     allow_control: bool,
     #[serde(flatten)]
     sample: &'a Sample,
-    /// The histograms of the nodes, in their order.
+    /// The histograms of the nodes, in the order of `sample.nodes`.
     histograms: Vec<Histograms<'a>>,
 }
 
@@ -83,7 +84,7 @@ impl<'a> Histograms<'a> {
     }
 }
 
-/// A page that is open; it is counted until this is dropped.
+/// Guard that counts an open page until it is dropped.
 #[derive(Debug)]
 pub(super) struct Page<'a>(&'a Hub);
 
@@ -131,7 +132,7 @@ impl Hub {
         newest.events.drain(..excess);
     }
 
-    /// Returns the newest sample. It must not be kept for long.
+    /// Locks the newest sample. The guard must not be kept for long.
     pub(super) fn newest(&self) -> MutexGuard<'_, Newest> {
         // Each change is complete whenever the lock is free, also after a panic.
         self.newest.lock().unwrap_or_else(PoisonError::into_inner)
@@ -143,7 +144,7 @@ impl Hub {
         self.pages.load(Ordering::Relaxed) > 0
     }
 
-    /// Counts a page, unless there are too many.
+    /// Counts a page; `None` if [`PAGES_MAX`] pages are open.
     pub(super) fn open_page(&self) -> Option<Page<'_>> {
         let more = |pages| (pages < PAGES_MAX).then_some(pages + 1);
         let relaxed = Ordering::Relaxed;

@@ -12,13 +12,13 @@ use super::watch::Watch;
 /// The shortest time between two images of a topic.
 const PERIOD: Duration = Duration::from_millis(200);
 
-/// The time after which a topic is closed that no page asks for.
+/// A topic is closed if no page has asked for its images for this time.
 const KEPT: Duration = Duration::from_secs(5);
 
-/// The largest number of topics.
+/// The largest number of topics whose images are shown at the same time.
 const TOPICS_MAX: usize = 8;
 
-/// The width of a picture, unless the request sets one.
+/// The width of a picture in pixels, unless the request sets one.
 const WIDTH: usize = 480;
 
 /// The topics whose images pages ask for.
@@ -34,7 +34,8 @@ struct Source {
 }
 
 impl Images {
-    /// Answers `topic=TOPIC&width=PIXELS&after=NUMBER`: the newest image, if it is another one.
+    /// Answers the query `topic=TOPIC&width=PIXELS&after=NUMBER` with the newest image; without
+    /// content if there is none, or if its number is NUMBER.
     pub(super) fn answer(&self, request: &Request, site: Site<'_>) -> Result<Response, Response> {
         let parameter = |name: &'static str| request.parameters(name).next();
         let number = |name| parameter(name).and_then(|text| text.parse().ok());

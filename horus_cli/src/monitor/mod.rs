@@ -33,7 +33,7 @@ use hub::Hub;
 use images::Images;
 use server::{Server, Site};
 
-/// Time between two samples while a page is open, and otherwise.
+/// Time between two samples: while a page is open, and while none is.
 const WATCHED_PERIOD: Duration = Duration::from_millis(250);
 const IDLE_PERIOD: Duration = Duration::from_secs(1);
 

@@ -1,4 +1,5 @@
-//! Pictures: images of cameras as files that browsers show, smaller unless they are compressed.
+//! Pictures: images of cameras as files that browsers show. Uncompressed images are reduced to the
+//! width that the page requests.
 
 use horus_core::message::{DType, Encoding};
 use horus_core::value::Value;
@@ -9,7 +10,8 @@ pub(super) const SIDE_MAX: usize = 1280;
 /// The size of the two headers of a BMP file.
 const HEADER_BYTES: usize = 14 + 40;
 
-/// The beginnings of the files of compressed images that are passed on, and their types.
+/// The kinds of compressed images that are passed on: the first bytes of their files, and their
+/// content types.
 const COMPRESSED: [(&[u8], &str); 2] = [
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -24,7 +26,7 @@ pub(super) struct Picture {
     pub(super) description: String,
 }
 
-/// An image of a message.
+/// An uncompressed image in a message.
 #[derive(Debug)]
 struct Image<'a> {
     width: usize,
@@ -36,12 +38,13 @@ struct Image<'a> {
     data: &'a [u8],
 }
 
-/// The way to the colour of a pixel.
+/// The rule by which the bytes of a pixel give its colour.
 #[derive(Debug, Clone, Copy)]
 enum Colors {
-    /// The bytes of red, green and blue in a pixel.
+    /// The indices of the bytes of red, green and blue in a pixel.
     Bytes([usize; 3]),
-    /// A number that is shown as grey, from the lowest to the highest of the image.
+    /// The pixel is one number, shown as grey: the lowest of the image as black, the highest as
+    /// white.
     Number,
 }
 
@@ -64,10 +67,10 @@ impl Picture {
     }
 }
 
-/// Returns a compressed image as it is.
+/// Returns a compressed image unchanged.
 ///
-/// WHY by the first bytes and not by the name of the format: no other type may reach the browser,
-/// whatever a message says.
+/// WHY its type is found by the first bytes and not by the name of the format: no other type may
+/// reach the browser, whatever a message says.
 fn compressed(message: &Value) -> Result<Picture, String> {
     let file = data(message).ok_or("the message is no image")?;
     let known = COMPRESSED.iter().find(|(magic, _)| file.starts_with(magic));
@@ -79,7 +82,7 @@ fn compressed(message: &Value) -> Result<Picture, String> {
     })
 }
 
-/// Returns the bytes after the header of an image.
+/// Returns the bytes of the image in a message, without the fields that describe it.
 fn data(message: &Value) -> Option<&[u8]> {
     match message.get("data")? {
         Value::Bytes(bytes) => Some(bytes),
@@ -172,7 +175,8 @@ impl<'a> Image<'a> {
         &self.data[begin..begin + bytes]
     }
 
-    /// Returns the lowest and the highest number of the pixels that are shown.
+    /// Returns the lowest and the highest number of the pixels that are shown: every `every`-th
+    /// pixel of every `every`-th row.
     fn range(&self, colors: Colors, every: usize) -> (f32, f32) {
         let mut range = (f32::INFINITY, f32::NEG_INFINITY);
         if matches!(colors, Colors::Bytes(_)) {

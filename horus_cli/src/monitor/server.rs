@@ -35,7 +35,7 @@ pub(super) struct Server {
     answered: AtomicU64,
 }
 
-/// Everything that answers need.
+/// References to everything that is needed to answer a request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Site<'a> {
     pub(super) access: &'a Access,
@@ -51,7 +51,8 @@ enum Answer {
 }
 
 impl Server {
-    /// Opens the port, on 127.0.0.1 only, and returns its number.
+    /// Opens `port` on 127.0.0.1 only; 0 selects a free port. Returns the server, and the number of
+    /// the port.
     pub(super) fn bind(port: u16) -> Result<(Self, u16), Failure> {
         let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
         let bound = bound.and_then(|listener| Ok((listener.local_addr()?, listener)));
@@ -95,7 +96,7 @@ impl Server {
         }
     }
 
-    /// Ends all connections, and [`Self::accept`].
+    /// Closes all connections, and makes [`Self::accept`] return.
     pub(super) fn close(&self) {
         // Relaxed: the lock orders it for connections, and the connection below for `accept`.
         self.is_closed.store(true, Ordering::Relaxed);
@@ -115,7 +116,7 @@ impl Server {
         self.is_closed.load(Ordering::Relaxed)
     }
 
-    /// Notes an open connection, unless there are too many.
+    /// Stores an open connection, so that it can be closed. Fails if there are too many.
     fn keep(&self, number: u64, connection: &TcpStream) -> io::Result<()> {
         let mut connections = self.connections();
         if self.is_closed() || connections.len() >= CONNECTIONS_MAX {

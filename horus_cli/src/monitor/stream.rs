@@ -17,19 +17,19 @@ use super::watch::Watch;
 /// Time between two looks for messages and samples.
 const PERIOD: Duration = Duration::from_millis(10);
 
-/// Time between two events with points of plots, and with the values of a message.
+/// Time between two events with points of plots, and between two with the values of a message.
 const POINTS_PERIOD: Duration = Duration::from_millis(100);
 const VALUES_PERIOD: Duration = Duration::from_millis(200);
 
 /// The largest number of plots on a page.
 const PLOTS_MAX: usize = 16;
 
-/// The parts that a page wants besides the samples.
+/// The topics whose messages a page wants besides the samples.
 #[derive(Debug)]
 pub(super) struct Wanted {
     /// The topic whose newest message is shown.
     values: Option<Watch>,
-    /// The topics of which fields are plotted.
+    /// The topics with fields that are plotted, each once.
     plots: Vec<Watch>,
 }
 
@@ -58,7 +58,7 @@ impl Wanted {
         Ok(wanted)
     }
 
-    /// Returns the topic among those of which fields are plotted.
+    /// Returns the plotted topic of this name, which is added if it is new.
     fn watch(&mut self, topic: &str) -> &mut Watch {
         let known = self.plots.iter().position(|watch| watch.topic() == topic);
         let index = known.unwrap_or(self.plots.len());
@@ -88,8 +88,8 @@ pub(super) fn send(connection: &mut TcpStream, wanted: Wanted, site: Site<'_>) -
     Ok(())
 }
 
-/// Waits, and returns true if the client is still there. WHY not a plain sleep: the place of a page
-/// that was closed is free at once.
+/// Waits for `time`, and returns true if the client is still connected. WHY not a plain sleep: when
+/// a page is closed, this notices it at once, so another page can be opened.
 fn is_open_after(time: Duration, connection: &TcpStream) -> io::Result<bool> {
     connection.set_read_timeout(Some(time))?;
     match connection.peek(&mut [0]) {
@@ -100,7 +100,7 @@ fn is_open_after(time: Duration, connection: &TcpStream) -> io::Result<bool> {
     }
 }
 
-/// A page that is open, and what it was sent.
+/// A page that is open, and its progress: the numbers of the last sample and event sent to it.
 struct Page {
     wanted: Wanted,
     version: u64,
@@ -110,7 +110,7 @@ struct Page {
 }
 
 impl Page {
-    /// Returns the events that are due.
+    /// Returns the server-sent events that are due, as bytes to write.
     fn next_events(&mut self, site: Site<'_>) -> Vec<u8> {
         let mut events = Vec::new();
         self.add_sample(site, &mut events);
@@ -138,7 +138,8 @@ impl Page {
         events
     }
 
-    /// Adds the newest sample if it is another one, and opens topics that are new in it.
+    /// Adds the newest sample and events if they were not sent yet. Then opens watched topics that
+    /// are in use now, and closes the others.
     fn add_sample(&mut self, site: Site<'_>, events: &mut Vec<u8>) {
         let newest = site.hub.newest();
         if newest.version == self.version {
@@ -163,7 +164,7 @@ impl Page {
     }
 }
 
-/// Appends an event. WHY no escapes: JSON has no line ends.
+/// Appends a server-sent event to `text`. WHY no escapes: this JSON has no line ends.
 fn add(text: &mut Vec<u8>, name: &str, json: &[u8]) {
     text.extend_from_slice(b"event: ");
     text.extend_from_slice(name.as_bytes());

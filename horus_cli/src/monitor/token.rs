@@ -1,4 +1,4 @@
-//! The token: a secret in the address of the page, which every request for data has to bring.
+//! The token: a secret in the address of the page, which every request for data has to contain.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -7,11 +7,12 @@ use std::path::Path;
 
 use crate::failure::Failure;
 
-/// The length of a new token, and the shortest that is accepted from a file: 128 bits as hex.
+/// The number of random bytes in a new token, 128 bits, and its number of hexadecimal digits, which
+/// is the shortest length that is accepted from a file.
 const BYTES: usize = 16;
 const LETTERS_MIN: usize = 2 * BYTES;
 
-/// The longest token in a file.
+/// The largest number of bytes that are read from a token file.
 const LETTERS_MAX: u64 = 256;
 
 /// Returns a new token, or the one in `file`. If the file does not exist, it is created with a new

@@ -10,13 +10,13 @@ use crate::topic::field::FieldPath;
 const LINES_MAX: usize = 400;
 const LETTERS_MAX: usize = 400;
 
-/// The longest array of which each element has a line, and the elements at the beginning and the
-/// end of a longer one that have.
+/// The longest array of which each element has a line. Of a longer array, only so many elements at
+/// the front and at the back have one.
 const ELEMENTS_MAX: usize = 16;
 const ELEMENTS_FRONT: usize = 8;
 const ELEMENTS_BACK: usize = 2;
 
-/// The deepest values that are divided into lines.
+/// The depth of nesting from which on a map or a list has a single line.
 const DEPTH_MAX: usize = 16;
 
 /// A part of a message.
@@ -24,7 +24,7 @@ const DEPTH_MAX: usize = 16;
 pub(super) struct Line {
     path: String,
     text: String,
-    /// True if it is a number that can be found by its path.
+    /// True if the value is a number, and [`FieldPath`] can find it by its path.
     is_number: bool,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn lines(value: &Value) -> Vec<Line> {
     lines.0
 }
 
-/// Returns a number as a double, and `None` for anything else.
+/// Returns a number or a boolean as an `f64`; `None` for other values.
 pub(super) fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Bool(is_true) => Some(f64::from(u8::from(*is_true))),

@@ -1,4 +1,4 @@
-//! A watched topic: reads its messages for one page, as an observer.
+//! A watched topic: reads its messages as an observer, for the values, plots and images of pages.
 
 use std::time::{Duration, Instant};
 
@@ -13,10 +13,10 @@ use crate::topic::echo::decode;
 use crate::topic::field::FieldPath;
 use crate::topic::observer::Observer;
 
-/// The time for which messages are read at a time; if there are more, the newest one follows.
+/// The time for which one call reads messages. If there are more, it skips to the newest one.
 const READ_TIME: Duration = Duration::from_micros(500);
 
-/// The largest number of points of a plot that wait to be sent.
+/// The largest number of points of a plot that wait to be sent. Further ones are dropped.
 const POINTS_MAX: usize = 1000;
 
 /// A topic whose messages a page shows.
@@ -38,8 +38,8 @@ struct Plot {
     points: Vec<Point>,
 }
 
-/// The lowest and the highest of the values that came at about the same time, which is in seconds
-/// since 1970.
+/// A point of a plot: the time in seconds since 1970, and the lowest and the highest value that
+/// were read at that time.
 #[derive(Debug, Clone, Copy, Serialize)]
 struct Point(f64, f64, f64);
 
@@ -84,8 +84,8 @@ impl Watch {
         Ok(())
     }
 
-    /// Opens the topic if it is in use, and closes it otherwise. WHY: a topic exists as long as it
-    /// is open anywhere, and a page that only looks must not keep it.
+    /// Opens the topic if it is in use, and closes it otherwise. WHY: a topic exists as long as a
+    /// process has it open, and a page that only reads must not keep it.
     pub(super) fn follow(&mut self, newest: &Known, context: &Context) {
         let namespace = newest.namespace.as_ref();
         let namespace = namespace.filter(|_| newest.used_topics.contains(&self.topic));
@@ -162,7 +162,7 @@ impl Watch {
 }
 
 impl Plot {
-    /// Adds a value to the point of this time.
+    /// Adds the field of a message to the point of this time, in seconds since 1970.
     fn note(&mut self, time: f64, value: &Value) {
         let found = self.path.get(value);
         let number = found.as_ref().and_then(number);

@@ -9,7 +9,7 @@ use super::source::Found;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// The namespace of imported messages in C++.
+/// The C++ namespace in which imported messages are declared.
 const CPP_NAMESPACE: &str = "messages";
 
 /// Show a message type: its fields, or its declaration in a language
@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     file: Option<PathBuf>,
 }
 
-/// The forms of a message type.
+/// The forms in which a message type can be printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Language {
     Text,
@@ -88,7 +88,7 @@ fn declaration(found: &Found, language: Language) -> Result<String, Failure> {
     }
 }
 
-/// Returns the message after those that are nested in it.
+/// Returns the message and all that are nested in it. Each comes after those nested in it.
 fn with_nested(schema: &'static Schema) -> Vec<&'static Schema> {
     let mut all: Vec<&'static Schema> = Vec::new();
     for field in schema.fields {

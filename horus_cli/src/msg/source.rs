@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::failure::{Failure, chain};
 use crate::output::nearest;
 
-/// The ending of a file of ROS.
+/// The extension of a ROS message file.
 const ROS_ENDING: &str = "msg";
 
 /// A message type, and the place where it was found.
@@ -20,7 +20,7 @@ pub(super) enum Found {
     Standard(&'static Schema),
     /// The type of a topic, or of a file with a schema text.
     Text(String),
-    /// A file of ROS, and the messages inside its message.
+    /// The message of a ROS `.msg` file, and the messages that are nested in it.
     Imported(Imported),
 }
 
@@ -51,7 +51,7 @@ impl Found {
         )))
     }
 
-    /// Reads a schema text, or a file of ROS.
+    /// Reads a file with a schema text, or a ROS `.msg` file.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         if path.extension().is_some_and(|ending| ending == ROS_ENDING) {
             let imported = Importer::new().read(&[path]);

@@ -23,12 +23,12 @@ struct List {
     namespaces: Vec<Row>,
 }
 
-/// A namespace, and what is in it.
+/// A namespace, with the number of its topics, the ids of its processes, and its memory.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
     pub(crate) namespace: String,
     pub(crate) topics: usize,
-    /// The other processes that have opened it.
+    /// The ids of the processes that have opened the namespace, except this one.
     pub(crate) processes: BTreeSet<u32>,
     allocated_bytes: u64,
 }

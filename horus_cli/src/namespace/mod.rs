@@ -13,7 +13,7 @@ use horus_core::namespace::Namespace;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// The file that every namespace has.
+/// Name of a file that the directory of every namespace has.
 const REGISTRY: &str = "registry";
 
 /// The commands of `horus namespace`.

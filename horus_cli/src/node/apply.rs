@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::failure::{Failure, chain};
 use crate::stop::Deadline;
 
-/// The time after which a command has failed, unless `--timeout` sets another.
+/// The time limit until the node has applied the command, unless `--timeout` sets another.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time between two looks at the status.
@@ -26,8 +26,8 @@ struct Applied<'a> {
     rate_hz: Option<f64>,
 }
 
-/// Finds the node `wanted`, calls `send` with its scheduler and its name, and waits until
-/// `is_applied` is true of its metrics.
+/// Finds the node `wanted`, and calls `send` with its scheduler and its name. Then waits until
+/// `is_applied` returns true for the node's metrics.
 pub(super) fn apply(
     wanted: &str,
     context: &mut Context,

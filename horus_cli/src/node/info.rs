@@ -28,9 +28,10 @@ struct Info<'a> {
     /// The topics that the node reads and writes; `None` if they are not known.
     reads: Option<Vec<String>>,
     writes: Option<Vec<String>>,
-    /// Element i counts the ticks that took less than 2^i nanoseconds.
+    /// Element i counts the ticks that took less than 2^i nanoseconds, and that no element before
+    /// it counts.
     durations: &'a [u64],
-    /// The same for the delays between due time and start.
+    /// The same for the time from the due time to the start of a tick.
     lateness: &'a [u64],
 }
 

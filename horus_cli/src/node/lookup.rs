@@ -24,8 +24,8 @@ impl Found {
     }
 }
 
-/// Finds the node. If several schedulers have such a node, one that is alive is found; if several
-/// of them are alive, the name must begin with that of the scheduler.
+/// Finds the node `wanted`. If several schedulers have a node of this name, finds that of the live
+/// scheduler; if several are alive, the name must begin with that of the scheduler.
 pub(super) fn find(context: &Context, wanted: &str) -> Result<Found, Failure> {
     let namespace = context.existing_namespace()?;
     let namespace =

@@ -31,7 +31,8 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Returns the metrics of a node of `scheduler`, which is alive or not.
+    /// Returns the metrics of a node of `scheduler`. The state is "dead" if the scheduler is not
+    /// alive.
     pub(crate) fn new(scheduler: &str, is_alive: bool, node: &NodeMetrics) -> Self {
         Self {
             scheduler: scheduler.to_owned(),
@@ -73,7 +74,7 @@ impl Metrics {
     }
 }
 
-/// Returns a time as text.
+/// Returns a time in nanoseconds as text; "-" for `None`.
 pub(crate) fn time(ns: Option<u64>) -> String {
     ns.map_or_else(|| "-".to_owned(), |ns| duration(Duration::from_nanos(ns)))
 }
@@ -102,8 +103,9 @@ const fn state_name(state: u8) -> &'static str {
     }
 }
 
-/// Returns an upper bound in nanoseconds of a share of the ticks in a histogram, of which element i
-/// counts the ticks below 2^i nanoseconds. `None` if there are no ticks.
+/// Returns a time in nanoseconds below which the fraction `share` (0 to 1) of the ticks in a
+/// histogram lie; `None` if there are no ticks. Element i counts the ticks below 2^i nanoseconds
+/// that no element before it counts.
 pub(super) fn percentile(histogram: &[u64], share: f64) -> Option<u64> {
     let total = histogram
         .iter()

@@ -75,7 +75,7 @@ pub(crate) fn bytes(bytes: u64) -> String {
     }
 }
 
-/// Returns a rate with one decimal: `1000.1 Hz`; small rates with three.
+/// Returns a rate with one decimal, such as `1000.1 Hz`; a rate below 1 Hz with three.
 pub(crate) fn rate(hertz: f64) -> String {
     if hertz > 0.0 && hertz < 1.0 {
         format!("{hertz:.3} Hz")
@@ -96,7 +96,8 @@ pub(crate) fn participant(participant: Option<&Participant>) -> String {
     }
 }
 
-/// Escapes the characters of a text of unknown origin that a terminal would act on.
+/// Returns a text of unknown origin, with escapes for the characters that a terminal would act on,
+/// such as control characters.
 pub(crate) fn visible(text: &str) -> String {
     Visible(text).to_string()
 }

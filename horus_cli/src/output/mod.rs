@@ -32,7 +32,7 @@ pub(crate) struct Output {
     width: Option<usize>,
 }
 
-/// A JSON object with the version of the format in front.
+/// A JSON object whose first key, `horus`, is the version of the format.
 #[derive(Serialize)]
 struct Versioned<T> {
     horus: u32,
@@ -40,7 +40,7 @@ struct Versioned<T> {
     body: T,
 }
 
-/// Returns an object with the version of the format in front.
+/// Returns `body` as a JSON object with the version of the format as its first key.
 pub(crate) const fn versioned(body: impl Serialize) -> impl Serialize {
     Versioned {
         horus: FORMAT_VERSION,

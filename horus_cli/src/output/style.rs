@@ -33,8 +33,8 @@ pub(crate) struct Style {
 }
 
 impl Style {
-    /// Decides by the option, and then by the variables `NO_COLOR` and `CLICOLOR_FORCE`, of which
-    /// other programs have made a convention.
+    /// Decides by the option, and then by the environment variables `NO_COLOR` and
+    /// `CLICOLOR_FORCE`, which many programs obey.
     pub(crate) fn choose(color: ColorChoice, is_terminal: bool) -> Self {
         let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
         let is_forced = env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0");

@@ -7,7 +7,7 @@ use super::style::{Style, Tone};
 /// The space between two columns.
 pub(crate) const GAP: &str = "  ";
 
-/// The shortest form of a name, in characters.
+/// Names are not shortened below this number of characters.
 const NAME_MIN: usize = 12;
 
 /// The title of a column, and how its cells are written.
@@ -19,7 +19,7 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// A column of names, which may be shortened on a terminal.
+    /// Returns a column of names, which may be shortened on a terminal.
     pub(crate) const fn name(title: &'static str) -> Self {
         Self {
             title,
@@ -28,7 +28,7 @@ impl Column {
         }
     }
 
-    /// A column of words.
+    /// Returns a column of words, which are not shortened.
     pub(crate) const fn text(title: &'static str) -> Self {
         Self {
             title,
@@ -37,7 +37,7 @@ impl Column {
         }
     }
 
-    /// A column of numbers, at its right edge.
+    /// Returns a column of numbers, which are aligned to the right.
     pub(crate) const fn number(title: &'static str) -> Self {
         Self {
             title,
@@ -55,7 +55,7 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// A cell in the colour of `tone`.
+    /// Returns a cell in the colour of `tone`.
     pub(crate) fn toned(tone: Tone, text: impl Into<String>) -> Self {
         let text = text.into();
         Self { text, tone }
@@ -106,7 +106,8 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Drops columns at the right until the table can fit `width` columns.
+    /// Drops columns at the right until the table fits a terminal of `width` columns, with its
+    /// names as short as possible.
     pub(crate) fn drop_columns_beyond(&mut self, width: usize) {
         let widths = self.widths(Some(0));
         let mut end = self.indent;
@@ -121,7 +122,8 @@ impl Table {
         self.rows.iter_mut().for_each(|row| row.truncate(kept));
     }
 
-    /// Writes the table, so that it fits `width` columns if one is given and that is possible.
+    /// Writes the table. If `width` is given, shortens names so that the table fits that many
+    /// columns of a terminal, if that is possible.
     pub(super) fn write(
         &self,
         to: &mut impl Write,
@@ -141,8 +143,8 @@ impl Table {
         Ok(())
     }
 
-    /// Returns the titles and then the rows. The cells of a column have the same width; a row with
-    /// gaps between its cells fits `width` columns if one is given and that is possible.
+    /// Returns the titles and then the rows. All cells of a column are padded to the same width. If
+    /// `width` is given, names are shortened until a row with its gaps fits it, if possible.
     pub(crate) fn fitted(&self, width: Option<usize>) -> Vec<Vec<Cell>> {
         let widths = self.widths(width);
         let titles = self.columns.iter().map(|column| column.title.into());
@@ -166,7 +168,8 @@ impl Table {
             .collect()
     }
 
-    /// Returns the width of each column in characters.
+    /// Returns the width of each column in characters. A `limit` for the whole row makes columns of
+    /// names narrower, but not below [`NAME_MIN`].
     fn widths(&self, limit: Option<usize>) -> Vec<usize> {
         let columns = self.columns.iter().enumerate();
         let mut widths: Vec<usize> = columns

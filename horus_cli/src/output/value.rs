@@ -8,13 +8,13 @@ use horus_core::value::{TypedArray, Value};
 
 use super::format::{count, is_visible};
 
-/// The longest array that is written in full, and the numbers of elements that are left of a longer
-/// one.
+/// The longest array that is written in full. Of a longer array, only so many elements at the front
+/// and at the back are written.
 const ELEMENTS_MAX: usize = 16;
 const ELEMENTS_FRONT: usize = 8;
 const ELEMENTS_BACK: usize = 2;
 
-/// Returns a value as text; all elements of long arrays if `full`.
+/// Returns a value as text. Shortens long arrays unless `full` is true.
 pub(crate) fn text(value: &Value, full: bool) -> String {
     let mut writer = Writer {
         text: String::new(),
@@ -117,7 +117,8 @@ impl Writer {
     }
 }
 
-/// Returns an element of an array, with the fewest digits that stand for it.
+/// Returns an element of an array. Numbers of single or half precision become the doubles with the
+/// fewest digits that round to them.
 pub(crate) fn element(array: &TypedArray, index: usize) -> Option<Value> {
     let mut element = array.get(index)?;
     if matches!(array.dtype(), DType::F32 | DType::F16 | DType::BF16) {
@@ -127,9 +128,9 @@ pub(crate) fn element(array: &TypedArray, index: usize) -> Option<Value> {
 }
 
 /// Replaces the numbers of a message that have single precision by the doubles with the fewest
-/// digits that are rounded to them: 0.1 and not 0.10000000149011612.
+/// digits that round to them: 0.1 and not 0.10000000149011612.
 ///
-/// The same message is encoded from the result.
+/// If the result is encoded again, its bytes are those of the original message.
 pub(crate) fn shorten_singles(value: &mut Value, schema: &ParsedSchema) {
     let singles = schema
         .fields

@@ -44,7 +44,8 @@ impl Row {
     }
 }
 
-/// Returns the state: of a scheduler that is not alive, whether it has ended in order.
+/// Returns the state of a scheduler. "stopped" means that it has shut down, and "dead" that it
+/// ended without doing so.
 fn state_name(info: &SchedulerInfo) -> &'static str {
     match info.status.map(|status| status.state) {
         Some(SchedulerStatusHeader::STATE_STOPPED) => "stopped",

@@ -30,7 +30,8 @@ impl Command {
     }
 }
 
-/// Returns the failure that there is no scheduler `name`, but these.
+/// Returns the failure that there is no scheduler `name`. It suggests similar names among
+/// `schedulers`.
 pub(crate) fn no_scheduler(name: &str, schedulers: &[SchedulerInfo]) -> Failure {
     let names: Vec<String> = schedulers.iter().map(|info| info.name.clone()).collect();
     let near = nearest::suggestion(name, &names);

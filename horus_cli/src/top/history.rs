@@ -12,12 +12,13 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 #[derive(Debug, Default)]
 pub(super) struct History {
     rates: VecDeque<f64>,
-    /// The second of the newest rate, since 1970.
+    /// The time of the newest rate, in seconds since 1970.
     second: u64,
 }
 
 impl History {
-    /// Notes the present rate. Of several in one second, the last one counts.
+    /// Adds the rate at this time, in nanoseconds since 1970. It replaces the last one if that is
+    /// of the same second.
     pub(super) fn note(&mut self, timestamp_ns: u64, rate_hz: f64) {
         let second = timestamp_ns / 1_000_000_000;
         if second == self.second {
@@ -30,8 +31,9 @@ impl History {
         }
     }
 
-    /// Returns `width` bars, the newest at the right. Each shows the highest rate of its seconds,
-    /// relative to the highest of all; a space is a rate of 0.
+    /// Returns `width` bars, which divide the last minute; the newest is at the right. Each shows
+    /// the highest rate of its seconds, relative to the highest of the minute. A space is a rate of
+    /// 0.
     pub(super) fn bars(&self, width: usize) -> String {
         let highest = self.rates.iter().copied().fold(0.0, f64::max);
         let missing = SECONDS - self.rates.len();

@@ -21,11 +21,11 @@ use crate::failure::Failure;
 use crate::output::format::{clock, count};
 use crate::sample::{self, Sample, Sampler};
 
-/// Time between two looks, on a terminal and elsewhere.
+/// Time between two samples: on a terminal, and otherwise.
 const SCREEN_PERIOD: Duration = Duration::from_millis(250);
 const BATCH_PERIOD: Duration = Duration::from_secs(1);
 
-/// The shortest time between two looks.
+/// The shortest time between two samples, whatever `--interval` says.
 const SHORTEST: Duration = Duration::from_millis(10);
 
 /// Show programs, topics, nodes and events live
@@ -107,7 +107,7 @@ fn print(sample: &Sample, context: &mut Context) -> Result<(), Failure> {
     context.out.line("")
 }
 
-/// Returns the sums of a sample.
+/// Returns the first line of the output, with the totals of a sample.
 fn headline(sample: &Sample) -> String {
     let sum = |value: fn(&sample::Topic) -> f64| {
         let sum: f64 = sample.topics.iter().map(value).sum();

@@ -30,16 +30,16 @@ use crate::topic::observer::Observer;
 /// The longest time until a signal is noticed.
 const SIGNAL_PERIOD: Duration = Duration::from_millis(50);
 
-/// A terminal that shows `top`. The terminal is as before when this is dropped.
+/// A terminal that shows `top`. When this is dropped, the terminal is restored.
 struct Screen {
     terminal: DefaultTerminal,
-    /// SIGTSTP came, or the key for it.
+    /// True after SIGTSTP: the process is to be suspended.
     stops: Arc<AtomicBool>,
-    /// SIGCONT came: the terminal may show anything.
+    /// True after SIGCONT: the screen must be drawn anew, because other programs may have used it.
     continues: Arc<AtomicBool>,
 }
 
-/// The messages of one topic.
+/// The name of a topic, and the observer of its messages.
 type Echo = (String, Observer);
 
 /// Shows samples until a signal comes, or the user quits.
@@ -100,8 +100,8 @@ impl Screen {
         Ok(())
     }
 
-    /// Waits for an event of the terminal, for `due`, or for a signal. Returns `None` if nothing
-    /// has happened that changes the screen.
+    /// Waits for an event of the terminal such as a key, but not longer than until `due` or a
+    /// signal. Returns `None` if nothing has happened that changes the screen.
     fn next_request(&mut self, top: &mut Top, due: Instant) -> io::Result<Option<Request>> {
         // Relaxed: each flag stands alone.
         if self.stops.swap(false, Ordering::Relaxed) {
@@ -121,7 +121,7 @@ impl Screen {
         }))
     }
 
-    /// Gives the terminal back, and stops this process until it is continued.
+    /// Restores the terminal, and suspends this process until SIGCONT continues it.
     fn suspend(&mut self) -> io::Result<()> {
         ratatui::try_restore()?;
         low_level::emulate_default_handler(SIGTSTP)?;
@@ -141,7 +141,8 @@ fn of_terminal(error: io::Error) -> Failure {
     Failure::system(format_args!("cannot use the terminal: {error}"))
 }
 
-/// Reads the participants and the newest message of the topic whose details are shown.
+/// Reads the participants and the newest message of the topic whose details are shown; closes its
+/// observer if none are shown.
 fn read_details(top: &mut Top, sampler: &Sampler, echo: &mut Option<Echo>, context: &Context) {
     let (Some(details), Some(namespace)) = (top.topic_details(), sampler.namespace()) else {
         *echo = None;

@@ -13,23 +13,23 @@ use crate::sample::{Node, Sample, SchedulerEvent, Topic};
 /// The largest number of events, and of messages, that are kept.
 const LINES_MAX: usize = 200;
 
-/// The number of rows that the keys for pages move.
+/// The number of rows by which page up and page down move the selection.
 const PAGE: isize = 10;
 
-/// A part of the screen.
+/// A part of the screen in which rows can be selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pane {
     Nodes,
     Topics,
 }
 
-/// The purpose of the keys.
+/// The mode, which decides what a key does.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Browse,
     /// The filter is being typed.
     Filter,
-    /// A command waits for `y`.
+    /// The key `y` sends this command, and any other key discards it.
     Confirm(NodeAction),
     Help,
 }
@@ -48,7 +48,7 @@ pub(super) enum Verb {
     Resume,
 }
 
-/// A task for the program after a key.
+/// The action that a key requests, and that this module cannot do itself.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Request {
     Nothing,
@@ -56,7 +56,7 @@ pub(super) enum Request {
     /// Stops the process, as Ctrl-Z does.
     Suspend,
     Send(NodeAction),
-    /// Writes the sample into a file.
+    /// Writes the newest sample to a file.
     Save,
 }
 
@@ -67,7 +67,8 @@ pub(super) enum Details {
     Topic(TopicDetails),
 }
 
-/// A topic, with its participants unless `echoes_only`, and its last messages.
+/// The details of a topic: its last messages and, unless `echoes_only`, its settings and
+/// participants.
 #[derive(Debug)]
 pub(super) struct TopicDetails {
     pub(super) name: String,
@@ -76,17 +77,18 @@ pub(super) struct TopicDetails {
     pub(super) messages: VecDeque<String>,
 }
 
-/// The rows of a pane: which one is selected, and by what they are sorted.
+/// The selected row of a pane, and the order of its rows: an index into [`NODE_ORDERS`] or
+/// [`TOPIC_ORDERS`].
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    /// The selected row, and the first one that is visible.
+    /// The indices of the selected row, and of the first row that is visible.
     pub(super) list: ListState,
     /// The name of the selected row, so that it stays selected when rows move.
     name: Option<String>,
     order: usize,
 }
 
-/// An order of rows, with its name.
+/// The name of an order of rows, and the function that compares two rows.
 type Order<T> = (&'static str, fn(&T, &T) -> Ordering);
 
 const NODE_ORDERS: [Order<Node>; 5] = [
@@ -123,7 +125,7 @@ fn descending(a: Option<f64>, b: Option<f64>) -> Ordering {
     rank(b).total_cmp(&rank(a))
 }
 
-/// The state.
+/// All that `top` shows: the last sample and events, and the choices of the user.
 #[derive(Debug)]
 pub(super) struct Top {
     pub(super) sample: Sample,
@@ -134,9 +136,9 @@ pub(super) struct Top {
     pub(super) filter: String,
     pub(super) mode: Mode,
     pub(super) details: Option<Details>,
-    /// The result of the last request.
+    /// A text for the user with the result of the last request, such as a command.
     pub(super) message: Option<String>,
-    /// Looks per second.
+    /// Samples per second.
     pub(super) hertz: f64,
     histories: BTreeMap<String, History>,
 }
@@ -158,7 +160,7 @@ impl Top {
         }
     }
 
-    /// Shows a new sample.
+    /// Replaces the sample by a new one, and adds its events and rates to those kept.
     pub(super) fn update(&mut self, mut sample: Sample) {
         self.events.extend(sample.events.drain(..));
         trim(&mut self.events);
@@ -194,7 +196,7 @@ impl Top {
         history.map_or_else(String::new, |history| history.bars(width))
     }
 
-    /// Returns the nodes that the filter leaves, in order.
+    /// Returns the nodes that match the filter, in the order that the user chose.
     pub(super) fn shown_nodes(&self) -> Vec<&Node> {
         let compare = NODE_ORDERS[self.nodes.order].1;
         let nodes = self.sample.nodes.iter();
@@ -203,7 +205,7 @@ impl Top {
         nodes
     }
 
-    /// Returns the topics that the filter leaves, in order.
+    /// Returns the topics that match the filter, in the order that the user chose.
     pub(super) fn shown_topics(&self) -> Vec<&Topic> {
         let compare = TOPIC_ORDERS[self.topics.order].1;
         let is_wanted = |topic: &&Topic| {
@@ -214,7 +216,7 @@ impl Top {
         topics
     }
 
-    /// Returns the name of the order of a pane.
+    /// Returns the name of the order in which the rows of a pane are sorted.
     pub(super) fn order(&self, pane: Pane) -> &'static str {
         match pane {
             Pane::Nodes => NODE_ORDERS[self.nodes.order].0,
@@ -222,7 +224,7 @@ impl Top {
         }
     }
 
-    /// Reacts to a key.
+    /// Changes the state as a key demands, and returns the action that it requests.
     pub(super) fn press(&mut self, key: KeyEvent) -> Request {
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return match key.code {
@@ -321,7 +323,7 @@ impl Top {
         };
     }
 
-    /// Asks before it commands the selected node.
+    /// Asks the user whether to send a command to the selected node.
     fn propose(&mut self, verb: Verb) {
         let name = self.nodes.name.as_ref();
         let nodes = self.sample.nodes.iter();
@@ -366,7 +368,7 @@ impl Top {
         rows.select(index.saturating_add_signed(by), &names);
     }
 
-    /// Keeps the selected rows selected, wherever they are now.
+    /// Selects the same rows again, by their names, after the rows were filtered or have moved.
     fn follow_selection(&mut self) {
         for pane in [Pane::Nodes, Pane::Topics] {
             let names = self.names(pane);
@@ -380,7 +382,8 @@ impl Top {
 }
 
 impl Rows {
-    /// Selects the row at `index`, or the last one.
+    /// Selects the row at `index`, or the last one if there are fewer. `names` are those of all
+    /// rows.
     fn select(&mut self, index: usize, names: &[String]) {
         let index = (!names.is_empty()).then(|| index.min(names.len().saturating_sub(1)));
         self.name = index.map(|index| names[index].clone());

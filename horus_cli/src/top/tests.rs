@@ -113,7 +113,7 @@ fn sample(timestamp_ns: u64) -> Sample {
     }
 }
 
-/// A `top` after a minute in which the rates of all topics doubled.
+/// Returns the state of `top` after a minute in which the rates of all topics doubled.
 fn top() -> Top {
     let mut top = Top::new(4.0);
     for second in (0..60).rev() {
@@ -164,7 +164,7 @@ fn press(top: &mut Top, keys: &str) -> Request {
     last
 }
 
-/// Returns the line with the mark of the selected row.
+/// Returns the line of the screen that contains the mark of the selected row.
 fn marked(top: &mut Top) -> String {
     let screen = drawn(top, 120, 40);
     let line = screen.lines().find(|line| line.contains('▶'));

@@ -15,17 +15,18 @@ use crate::output::format::{count, duration, visible};
 use crate::output::{Cell, GAP, Table, Tone};
 use crate::sample::{Node, Program, Topic};
 
-/// The smallest screen: columns and rows.
+/// The smallest screen on which `top` is drawn: its columns and rows.
 const SMALLEST: (u16, u16) = (60, 15);
 
 /// Marks the selected row.
 const MARK: &str = "▶";
 
-/// The number of events on the screen, if it has at least this height.
+/// The number of events on the screen, and the smallest height of a screen that shows events.
 const EVENTS: u16 = 4;
 const HEIGHT_FOR_EVENTS: u16 = 20;
 
-/// The width of the widest bar of a histogram, and of the bars of a topic's last minute.
+/// The width of the longest bar of a histogram, and the number of bars for a topic's last minute,
+/// in columns.
 const BAR_WIDTH: f64 = 40.0;
 const MINUTE_WIDTH: usize = 12;
 
@@ -300,7 +301,7 @@ fn help(frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-/// Returns the cells of a row with gaps between them.
+/// Returns the cells of a row as a line, with a gap after each.
 fn line<'a>(cells: &[Cell]) -> Line<'a> {
     let spans = cells.iter().flat_map(|cell| {
         let text = Span::styled(cell.text().to_owned(), color(cell.tone()));

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::count;
 
-/// Time between two looks at the messages of a topic whose messages have lengths of their own.
+/// Time between two reads of the lengths of new messages, where each message has its own length.
 const PERIOD: Duration = Duration::from_millis(1);
 
 /// Measure the bytes of messages per second
@@ -34,7 +34,8 @@ pub(crate) struct Arguments {
 enum Lengths {
     /// All messages have this many bytes.
     Fixed(u64),
-    /// Each message has its own length, which an observer sees while the topic exists.
+    /// Each message has its own length. An observer reads the lengths; it is `None` while the topic
+    /// does not exist.
     Observed(Option<Box<DynamicSubscriber>>, Observed),
 }
 
@@ -72,7 +73,7 @@ impl Lengths {
         }
     }
 
-    /// Closes the observer if the meter has closed the topic, and opens it again.
+    /// Closes the observer if the meter has closed the topic, and opens it again with the meter.
     fn follow(&mut self, namespace: &Arc<Namespace>, meter: &Meter) {
         let Self::Observed(observer, _) = self else {
             return;

@@ -6,7 +6,8 @@ use horus_core::value::Value;
 
 use super::field::FieldPath;
 
-/// Comparisons of fields with values, joined by `&&` and `||`; `&&` binds tighter.
+/// A condition: comparisons of fields with values, joined by `&&` and `||`; `&&` binds tighter. It
+/// holds if all comparisons of one element of `any` hold.
 #[derive(Debug, Clone)]
 pub(super) struct Condition {
     any: Vec<Vec<Comparison>>,
@@ -29,7 +30,7 @@ enum Operator {
     Greater,
 }
 
-/// The operators as they are typed; longer ones come before those that they begin with.
+/// The operators as they are typed, longer ones before their prefixes: `<=` before `<`.
 const OPERATORS: [(&str, Operator); 6] = [
     ("==", Operator::Equal),
     ("!=", Operator::NotEqual),

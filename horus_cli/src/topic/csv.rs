@@ -2,11 +2,11 @@
 
 use horus_core::value::Value;
 
-/// The longest array of which every element is a column, unless all are wanted.
+/// The longest array whose elements become columns, unless `full` is given.
 const ELEMENTS_MAX: usize = 16;
 
-/// The columns of a message: names and texts of all numbers and texts in it, and the names of
-/// arrays that were left out.
+/// The columns of a message: the names and the cells of all single values in it. The names of
+/// arrays that were left out are in `left_out`.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     pub(super) names: Vec<String>,

@@ -97,7 +97,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     }
 }
 
-/// Fails if messages of this type have no time.
+/// Fails if messages of this type cannot have a field [`TIME`].
 fn expect_time(topic: &str, kind: &DynamicType) -> Result<(), Failure> {
     let has_time = match kind.schema() {
         DynamicSchema::Plain { schema, .. } => schema.fields.iter().any(|field| field.path == TIME),
@@ -114,7 +114,8 @@ fn expect_time(topic: &str, kind: &DynamicType) -> Result<(), Failure> {
 }
 
 impl Reader {
-    /// Adds the ages of the messages that have come. Waits for some milliseconds if there is none.
+    /// Adds the ages of the messages that have come, in nanoseconds. Returns after some
+    /// milliseconds even if none came.
     fn read(&mut self, due: Instant, ages: &mut Vec<i64>) -> Result<(), Failure> {
         match self {
             Self::Observer(observer) => {
@@ -147,8 +148,8 @@ fn age_ns(message: &Value) -> Option<i64> {
     age_at(message, now_ns())
 }
 
-/// Returns the age of a message, which is negative if its sender's clock is ahead; `None` if the
-/// message has no time.
+/// Returns the age of a message in nanoseconds, negative if its sender's clock is ahead; `None` if
+/// the message has no field [`TIME`], or that is 0.
 fn age_at(message: &Value, now_ns: u64) -> Option<i64> {
     let sent_ns = message.get(TIME)?.as_u64().filter(|time| *time > 0)?;
     Some(now_ns.wrapping_sub(sent_ns).cast_signed())

@@ -69,7 +69,7 @@ struct Line<'a> {
     message: &'a Value,
 }
 
-/// The progress of a stream of messages.
+/// Counts of the messages so far, and the state of the output.
 struct Progress {
     printed: u64,
     lost: u64,
@@ -124,7 +124,8 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     Ok(())
 }
 
-/// Ends at `--timeout`: that is a failure only if messages are missing.
+/// Returns the result of a command that `--timeout` ended: a failure only if fewer messages than
+/// `wanted` were printed.
 fn conclude_early(name: &str, wanted: Option<u64>, progress: &Progress) -> Result<(), Failure> {
     match wanted {
         None => Ok(()),
@@ -145,7 +146,8 @@ fn check_paths(arguments: &Arguments, topic: &str, kind: &DynamicType) -> Result
     Ok(())
 }
 
-/// Prints the next message. Returns false if there is none right now.
+/// Reads the next message, and prints it if it fulfils the condition. Returns false if there is no
+/// message right now.
 fn step(
     arguments: &Arguments,
     topic: &str,
@@ -195,7 +197,8 @@ fn step(
     Ok(true)
 }
 
-/// Returns a message as people read it; `None` if the bytes are no message of this type.
+/// Decodes a message, with numbers of single precision shortened for people; `None` if the bytes
+/// are no message of this type.
 pub(crate) fn decode(kind: &DynamicType, message: &[u8]) -> Option<Value> {
     let mut value = kind.decode(message)?;
     if let DynamicSchema::Plain { schema, .. } = kind.schema() {
@@ -204,13 +207,15 @@ pub(crate) fn decode(kind: &DynamicType, message: &[u8]) -> Option<Value> {
     Some(value)
 }
 
-/// Returns the line of a message: `[0 #48211] {linear: 0.5}`.
+/// Returns the line of a message, with its lane and its sequence number: `[0 #48211] {linear:
+/// 0.5}`.
 pub(crate) fn line(arrival: Option<Arrival>, text: &str) -> String {
     let (lane, number) = place(arrival);
     format!("[{lane} #{number}] {text}")
 }
 
-/// Returns the lane and number of a message that was just received, so that they are known.
+/// Returns the lane and the sequence number of a message; zeros if `arrival` is `None`, which does
+/// not occur after a message was received.
 fn place(arrival: Option<Arrival>) -> (u32, u64) {
     arrival.map_or((0, 0), |arrival| (arrival.lane, arrival.number))
 }

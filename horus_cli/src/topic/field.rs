@@ -13,7 +13,8 @@ pub(crate) struct FieldPath {
 enum Step {
     Name(String),
     Index(usize),
-    /// The elements from the first number on, up to but not including the second.
+    /// The elements from the first index up to, but not including, the second; to the end if that
+    /// is `None`.
     Slice(usize, Option<usize>),
 }
 
@@ -22,7 +23,7 @@ impl FieldPath {
     ///
     /// # Errors
     ///
-    /// A sentence that says what a path is.
+    /// A sentence that explains the syntax of a path.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut steps = Vec::new();
         let mut rest = text;
@@ -55,7 +56,7 @@ impl FieldPath {
         &self.text
     }
 
-    /// Returns the first name of the path.
+    /// Returns the name of the first field in the path; `None` if the path begins with an index.
     pub(super) fn first_name(&self) -> Option<&str> {
         match self.steps.first() {
             Some(Step::Name(name)) => Some(name),
@@ -63,7 +64,7 @@ impl FieldPath {
         }
     }
 
-    /// Returns the part of `value`, if it has that.
+    /// Returns the part of `value` to which the path leads; `None` if there is no such part.
     pub(crate) fn get(&self, value: &Value) -> Option<Value> {
         let (first, steps) = self.steps.split_first()?;
         // WHY the first step apart: it copies only a part of the message.
@@ -124,7 +125,7 @@ impl Step {
     }
 }
 
-/// Returns the bounds of a slice, which may be longer than the array.
+/// Returns the bounds of a slice, limited to the length of the array.
 fn bounds(first: usize, end: Option<usize>, length: usize) -> (usize, usize) {
     let end = end.unwrap_or(length).min(length);
     (first.min(end), end)

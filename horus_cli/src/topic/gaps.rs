@@ -1,4 +1,4 @@
-//! Gaps between messages, which an observer measures.
+//! Gaps: the times between successive messages of a topic, which an observer measures.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -15,11 +15,11 @@ use crate::output::format::{count, duration};
 /// The field with the time of a message.
 pub(super) const TIME: &str = "timestamp_ns";
 
-/// Observes the times of messages.
+/// Reads the times of a topic's messages as an observer, for the gaps between them.
 #[derive(Debug)]
 pub(super) struct GapMeter {
     observer: Observer,
-    /// The times of the messages of this window, in nanoseconds.
+    /// The times of the messages of this window, in nanoseconds since 1970.
     times: Vec<u64>,
     /// The latest time in earlier windows.
     last: Option<u64>,
@@ -28,7 +28,7 @@ pub(super) struct GapMeter {
 /// The gaps between the messages of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) struct Gaps {
-    /// Number of gaps: messages that were not observed have none.
+    /// Number of gaps between messages that the observer read. It may lose some.
     gaps: usize,
     min_ns: Option<u64>,
     p50_ns: Option<u64>,
@@ -61,7 +61,7 @@ impl GapMeter {
         }
     }
 
-    /// Returns the gaps of the window that has ended.
+    /// Returns the gaps of the window that has ended, and begins the next window.
     pub(super) fn take(&mut self) -> Gaps {
         let mut times = std::mem::take(&mut self.times);
         times.extend(self.last);
@@ -89,7 +89,7 @@ impl Gaps {
         }
     }
 
-    /// Returns them as text.
+    /// Returns the number of gaps and their percentiles as text.
     pub(super) fn text(&self) -> String {
         let time = |ns: Option<u64>| {
             ns.map_or_else(|| "-".to_owned(), |ns| duration(Duration::from_nanos(ns)))
@@ -105,7 +105,7 @@ impl Gaps {
     }
 }
 
-/// Returns the time that a message has, if it has one.
+/// Returns the field [`TIME`] of a message; `None` if it has none, or that is 0.
 fn time_of(kind: &DynamicType, message: &[u8]) -> Option<u64> {
     let DynamicSchema::Plain { layout, .. } = kind.schema() else {
         return None;
@@ -114,7 +114,7 @@ fn time_of(kind: &DynamicType, message: &[u8]) -> Option<u64> {
     time.filter(|time| *time > 0)
 }
 
-/// Returns the present time by CLOCK_REALTIME, in nanoseconds.
+/// Returns the present time by CLOCK_REALTIME, in nanoseconds since 1970.
 pub(super) fn now_ns() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_nanos() as u64)

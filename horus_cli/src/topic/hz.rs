@@ -94,9 +94,9 @@ impl Span {
     }
 
     /// Calls `window` at the end of each window, until the time is over or a signal comes. `wait`
-    /// waits until the given time, or until a signal comes; then it returns false.
+    /// must wait until the given time, and return false if a signal comes before.
     ///
-    /// The last window of an interrupted stream is left out.
+    /// If a signal interrupts a window, `window` is not called for it.
     pub(super) fn each_window(
         &self,
         context: &mut Context,
@@ -195,7 +195,7 @@ fn print(
     ))
 }
 
-/// Returns a number with its meaning, in red unless it is 0.
+/// Returns a number after the word `what`, in red unless it is 0.
 fn alarming(what: &str, number: u64, context: &Context) -> String {
     let tone = if number > 0 { Tone::Bad } else { Tone::Plain };
     context
@@ -219,7 +219,7 @@ fn publishers(reading: &Reading) -> String {
     }
 }
 
-/// Prints the summary, and checks the limits.
+/// Prints a summary of each topic. Fails if a rate is outside the limits `--min` and `--max`.
 fn conclude(
     arguments: &Arguments,
     context: &Context,

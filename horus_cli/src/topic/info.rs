@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
 pub(crate) struct Process {
     pub(crate) pid: u32,
     pub(crate) name: String,
-    /// Tells processes of two containers with the same pid apart.
+    /// Distinguishes processes with the same pid, which different containers may have.
     #[serde(skip)]
     pub(crate) owner_id: u64,
 }
@@ -59,7 +59,8 @@ struct Info<'a> {
     unmatched: Vec<Unmatched>,
 }
 
-/// The message in a lane. WHY for each: publishers may send different versions of one message.
+/// The message type of a lane. WHY for each lane: publishers may send different versions of a
+/// message.
 #[derive(Debug, Serialize)]
 struct LaneSchema {
     lane: u32,
@@ -151,7 +152,7 @@ impl Process {
         })
     }
 
-    /// Returns it as `process 4711 (imu_driver)`.
+    /// Returns a process as `process 4711 (imu_driver)`; "gone" for `None`.
     fn shown(process: Option<&Self>) -> String {
         process.map_or_else(
             || "gone".to_owned(),
@@ -210,7 +211,7 @@ impl LaneSchema {
     }
 }
 
-/// Returns a hash of 32 digits without those in the middle.
+/// Returns the first four and the last four digits of a hash.
 fn short(hash: &str) -> String {
     format!("{}…{}", &hash[..4], &hash[hash.len() - 4..])
 }
@@ -285,7 +286,7 @@ fn print(info: &Info<'_>, context: &mut Context) -> Result<(), Failure> {
     tables.iter().try_for_each(|table| context.out.table(table))
 }
 
-/// All about a topic, as text.
+/// The description of a topic, as text.
 #[derive(Debug)]
 pub(crate) struct Description {
     /// The settings.

@@ -52,7 +52,7 @@ impl Percentiles {
         Self::of_buckets(latencies.buckets())
     }
 
-    /// Returns the percentiles of the samples that `later` has more than `earlier`.
+    /// Returns the percentiles of the samples that were added between `earlier` and `later`.
     fn between(earlier: &Latencies, later: &Latencies) -> Self {
         let pairs = || earlier.buckets().zip(later.buckets());
         // WHY: when a count is full the reader halves all of them, so the difference says nothing.
@@ -130,7 +130,8 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     context.out.table(&table)
 }
 
-/// Returns the percentiles of a subscriber, since `before` if that is given and has the subscriber.
+/// Returns the latency percentiles of a subscriber. If `before` contains earlier counters of the
+/// subscriber, only samples since then count.
 fn percentiles(reader: &ReaderCounters, before: Option<&[ReaderCounters]>) -> Percentiles {
     let is_same = |earlier: &&ReaderCounters| {
         (earlier.slot, &earlier.subscriber) == (reader.slot, &reader.subscriber)

@@ -22,7 +22,7 @@ use crate::output::{Cell, Column, Table, Tone};
 /// Time for which rates are measured, in seconds.
 const WINDOW: &str = "1";
 
-/// The shortest time between two lists.
+/// The shortest time between two lists with `--watch`.
 const SHORTEST: Duration = Duration::from_millis(10);
 
 /// List topics
@@ -58,12 +58,12 @@ struct Row {
     seen: Option<Seen>,
 }
 
-/// The type, the counters and, if looked at, the settings of a topic.
+/// The type, the counters and, if they were read, the settings of a topic.
 #[derive(Debug, Serialize)]
 struct Seen {
     #[serde(flatten)]
     details: Details,
-    /// `None` if nothing that is shown depends on them.
+    /// `None` if they were not read, because nothing that is shown depends on them.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     settings: Option<Settings>,
 }
@@ -92,7 +92,7 @@ pub(crate) struct Settings {
     pub(crate) backend: String,
 }
 
-/// The output of one round.
+/// The output of one list, as JSON.
 #[derive(Debug, Serialize)]
 struct List<'a> {
     namespace: &'a str,
@@ -124,7 +124,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     }
 }
 
-/// Opens all topics, waits, and reads their counters.
+/// Opens all topics, waits for the window, and reads their counters.
 fn measure(
     arguments: &Arguments,
     context: &Context,
@@ -188,8 +188,8 @@ impl Row {
 }
 
 impl Seen {
-    /// Looks at a topic with the given counters. Without `is_long`, looks at its settings only if
-    /// the rate depends on them: they are read from the lane files of its publishers.
+    /// Describes a topic with the given counters. Unless `is_long`, reads its settings only if the
+    /// text of its rate depends on them. WHY: they are in the lane files of its publishers.
     fn new(topic: &Inspector, counters: &Counters, rate_hz: Option<f64>, is_long: bool) -> Self {
         let details = Details::new(topic, counters, rate_hz);
         let is_left = details.publishers == 0 && details.sent > 0;
@@ -217,7 +217,7 @@ impl Details {
         }
     }
 
-    /// Returns the rate; `latched` for a topic that keeps a message of a publisher that has left.
+    /// Returns the rate as text, or "latched" for a latched topic whose publishers have all left.
     pub(crate) fn rate(&self, is_latched: bool) -> String {
         match self.rate_hz {
             _ if is_latched && self.publishers == 0 && self.sent > 0 => "latched".to_owned(),

@@ -1,4 +1,5 @@
-//! Meters: count the messages of a topic between two moments, across the end of the topic.
+//! Meters: count the messages of a topic between two moments, even if the topic is removed and
+//! created anew meanwhile.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -9,14 +10,14 @@ use horus_core::namespace::Namespace;
 
 /// Counts the messages of a topic.
 ///
-/// It opens the topic once and reads only counters, so it costs the topic's processes nothing, at
-/// any rate. If the topic is removed and created anew, it continues with the new one.
+/// It opens the topic once and reads only counters, so it costs the topic's processes nothing,
+/// whatever the rate. If the topic is removed and created anew, it continues with the new one.
 #[derive(Debug)]
 pub(crate) struct Meter {
     namespace: Arc<Namespace>,
     name: String,
     inspector: Option<Inspector>,
-    /// The age of the topic that `before` is about.
+    /// The time at which the topic of `before` was created.
     created: Option<SystemTime>,
     before: Counters,
 }
@@ -37,7 +38,7 @@ pub(crate) struct Reading {
     pub(crate) sent: u64,
     /// Number of sends that were refused.
     pub(crate) refused: u64,
-    /// Number of messages that subscribers lost.
+    /// Number of messages that subscribers lost, summed over them.
     pub(crate) lost: u64,
     /// The lanes that have a publisher, or in which messages were sent.
     pub(crate) lanes: Vec<LaneReading>,
@@ -52,7 +53,7 @@ pub(crate) struct LaneReading {
 }
 
 impl Counters {
-    /// The counters of a topic before it was created.
+    /// Returns the counters of a topic that does not exist.
     fn none(at: Instant) -> Self {
         Self {
             at,
@@ -61,9 +62,8 @@ impl Counters {
         }
     }
 
-    /// Reads the counters of a topic. WHY once for all that is shown of it, and with a cache for
-    /// all topics that are shown together: each participant costs system calls, which find out
-    /// whether it lives.
+    /// Reads the counters of a topic. WHY a cache for all topics that are shown together: for each
+    /// participant, system calls are needed to find out whether it lives.
     pub(crate) fn read(inspector: &Inspector, cache: &mut LivenessCache) -> Self {
         let lanes = inspector.publishers_with(cache);
         Self {
@@ -139,12 +139,12 @@ impl Meter {
         &self.name
     }
 
-    /// Returns the topic, unless it does not exist at the moment.
+    /// Returns the inspector of the topic; `None` if the topic is not open at the moment.
     pub(crate) const fn inspector(&self) -> Option<&Inspector> {
         self.inspector.as_ref()
     }
 
-    /// Returns the counters that the last reading was made from.
+    /// Returns the counters that were read last.
     pub(crate) const fn counters(&self) -> &Counters {
         &self.before
     }
@@ -154,7 +154,7 @@ impl Meter {
         self.read_with(&mut LivenessCache::default())
     }
 
-    /// Like [`Self::read`], together with other topics.
+    /// Like [`Self::read`], with a cache that other topics share.
     pub(crate) fn read_with(&mut self, cache: &mut LivenessCache) -> Reading {
         if self.inspector.as_ref().is_none_or(Inspector::is_retired) {
             self.inspector = Inspector::open_in(&self.namespace, &self.name).ok();
@@ -175,8 +175,8 @@ impl Meter {
         reading
     }
 
-    /// Closes a topic that no process uses. WHY: a topic exists as long as it is open anywhere, and
-    /// a program that only looks must not keep it.
+    /// Closes the topic if no process uses it. WHY: a topic exists as long as a process has it
+    /// open, and a program that only reads must not keep it.
     pub(crate) fn release_unused(&mut self) {
         let is_used = |inspector: &Inspector| {
             let counters = &self.before;

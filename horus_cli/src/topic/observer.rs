@@ -1,4 +1,5 @@
-//! Observers: read the messages of a topic without a part in it, across the end of the topic.
+//! Observers: read the messages of a topic without being subscribers of it, even if the topic is
+//! removed and created anew meanwhile.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,15 +19,15 @@ pub(super) const PERIOD: Duration = Duration::from_millis(1);
 
 /// Reads the messages of a topic.
 ///
-/// It maps the topic read-only, never slows a publisher and is not counted. If all processes have
-/// left the topic, it closes it, and opens it again when it is there again.
+/// It maps the topic read-only, never slows a publisher and is not counted as a subscriber. It
+/// closes a topic that all processes have left, and opens it again once it exists again.
 #[derive(Debug)]
 pub(crate) struct Observer {
     namespace: Arc<Namespace>,
     name: String,
     open: Option<(Inspector, DynamicSubscriber)>,
     next_check: Instant,
-    /// Number of messages lost in topics that were closed.
+    /// Number of messages lost before the topic was last closed.
     lost_before: u64,
 }
 
@@ -49,7 +50,7 @@ impl Observer {
         })
     }
 
-    /// Returns the subscriber, unless no process uses the topic at the moment.
+    /// Returns the subscriber; `None` while no process uses the topic.
     pub(crate) fn subscriber(&mut self) -> Option<&mut DynamicSubscriber> {
         if Instant::now() >= self.next_check {
             self.next_check = Instant::now() + CHECK_PERIOD;
@@ -67,9 +68,9 @@ impl Observer {
         self.lost_before + now
     }
 
-    /// Closes a topic that no process uses, and opens one that is there again.
+    /// Closes the topic if no process uses it, and opens it if it exists again.
     ///
-    /// WHY: a topic exists as long as it is open anywhere, and a program that only looks must not
+    /// WHY: a topic exists as long as a process has it open, and a program that only reads must not
     /// keep it.
     fn check(&mut self) {
         let is_used = |(inspector, subscriber): &(Inspector, DynamicSubscriber)| {

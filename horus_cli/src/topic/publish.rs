@@ -25,7 +25,7 @@ use crate::failure::{Failure, chain};
 use crate::output::format::{count, participant};
 use crate::output::nearest;
 
-/// The rate of messages of which several are wanted.
+/// The rate in hertz at which several messages are sent, unless `--rate` sets another.
 const DEFAULT_HZ: f64 = 1.0;
 
 /// Time between two looks for subscribers.
@@ -87,7 +87,7 @@ impl Preset {
     }
 }
 
-/// Messages to be sent: the same again and again, with another time.
+/// Makes the messages to send: all are equal, except for their times.
 struct Source {
     kind: DynamicType,
     value: Value,
@@ -156,8 +156,8 @@ fn parse_value(typed: &str) -> Result<Value, Failure> {
     from_json(&value).map_err(|error| Failure::usage(format_args!("{origin}: {error}")))
 }
 
-/// Returns the settings to offer. WHY reliable by default: subscribers that request it get nothing
-/// from others, and no other subscriber is waited for.
+/// Returns the quality of service to offer. WHY reliable by default: subscribers that request it
+/// get nothing from other publishers, and the publisher never waits for the other subscribers.
 fn offer(arguments: &Arguments, namespace: &Arc<Namespace>) -> Qos {
     let keeps_messages = || {
         let topic = Inspector::open_in(namespace, bare(&arguments.topic));
@@ -197,7 +197,7 @@ fn open(
     })
 }
 
-/// Returns the type of this name.
+/// Returns the standard message type `name`, or that of any values for `value`.
 fn type_called(name: &str) -> Result<DynamicType, Failure> {
     if name.eq_ignore_ascii_case("value") {
         return Ok(DynamicType::of::<Value>());
@@ -231,7 +231,7 @@ impl Source {
         }
     }
 
-    /// Returns the next message.
+    /// Returns the bytes of the next message, with the present time if it is stamped.
     fn message(&self, topic: &str, arguments: &Arguments) -> Result<Vec<u8>, Failure> {
         let DynamicSchema::Plain { schema, layout } = self.kind.schema() else {
             let message = self.kind.encode(&self.value);
@@ -316,7 +316,8 @@ struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    /// Sends `number` messages, or without end.
+    /// Sends `number` messages at the rate; without a number, until a signal or `--timeout` ends
+    /// it.
     fn send_all(&mut self, number: Option<u64>, context: &Context) -> Result<(), Failure> {
         if number != Some(1) {
             context.stop.begin_stream();

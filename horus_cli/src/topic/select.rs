@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::nearest;
 
-/// The beginning of the names of this library's own topics.
+/// Prefix of the names of this library's own topics.
 const INTERNAL: &str = "horus/";
 
 /// Returns true if this is one of the library's own topics, such as the status of a scheduler.
@@ -49,7 +49,7 @@ pub(crate) fn select(
     Ok((namespace, names))
 }
 
-/// Returns the topics that a pattern matches, of which there is at least one.
+/// Returns the topics that a pattern matches. Fails if there are none.
 fn matching(namespace: &Arc<Namespace>, pattern: &str) -> Result<Vec<String>, Failure> {
     let all = topics(namespace).map_err(|error| Failure::of_open(&error))?;
     let (found, others): (Vec<_>, Vec<_>) =

@@ -5,8 +5,8 @@ use horus_core::topic::{DynamicSchema, DynamicType};
 
 use crate::failure::Failure;
 
-/// Fails if messages of this type have no field `name`. Messages that describe themselves may have
-/// any.
+/// Fails if messages of this type have no field `name`. Messages without a fixed list of fields, as
+/// in MessagePack, may have any.
 pub(super) fn expect_field(topic: &str, kind: &DynamicType, name: &str) -> Result<(), Failure> {
     let DynamicSchema::Plain { schema, .. } = kind.schema() else {
         return Ok(());
@@ -18,7 +18,8 @@ pub(super) fn expect_field(topic: &str, kind: &DynamicType, name: &str) -> Resul
     Err(no_field(topic, kind, name, &fields))
 }
 
-/// Returns the failure that messages of a topic have no field `name`, but these.
+/// Returns the failure that messages of a topic have no field `name`. It lists `fields`, those that
+/// they have.
 pub(super) fn no_field(topic: &str, kind: &DynamicType, name: &str, fields: &[&str]) -> Failure {
     Failure::refused(format_args!(
         "{topic} carries {}, which has no field '{name}': {}",

@@ -12,7 +12,7 @@ use super::select::bare;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Time between two looks.
+/// Time between two checks.
 const PERIOD: Duration = Duration::from_millis(10);
 
 /// Wait until a topic exists, has publishers or subscribers, or a message
@@ -56,10 +56,10 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     }
 }
 
-/// Returns what is still missing; `None` if nothing is.
+/// Returns a text about what is still missing; `None` if nothing is.
 ///
-/// WHY the topic is opened anew each time: if it stayed open, it would continue to exist after its
-/// processes have ended.
+/// WHY the topic is opened anew at each call: if it stayed open, it would continue to exist after
+/// its processes have ended.
 fn look(
     arguments: &Arguments,
     namespace: &Arc<Namespace>,

@@ -20,7 +20,7 @@ use crate::actor::safe_slot::SafeSlot;
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::FailurePolicy;
 
-/// The restarts in a row, and the first pause, of an actor that can be made anew.
+/// The default failure policy of an actor that was spawned by [`Actors::spawn_with`].
 const RESTART: FailurePolicy = FailurePolicy::Restart {
     max: 5,
     backoff: Duration::from_millis(100),
@@ -58,7 +58,8 @@ impl Actors {
         self.options().spawn_with(make)
     }
 
-    /// Returns the settings with which actors are spawned, to be changed.
+    /// Returns the default settings for an actor of this group. Change them, then call
+    /// [`SpawnOptions::spawn`].
     #[must_use]
     pub fn options(&self) -> SpawnOptions<'_> {
         SpawnOptions {
@@ -71,7 +72,7 @@ impl Actors {
     }
 
     /// Makes an inbox: messages that are sent to its address wait there for a thread that receives
-    /// them. It counts as an actor of the group, and no thread runs it.
+    /// them. The inbox counts as an actor of the group, but no thread of the group runs it.
     ///
     /// # Errors
     ///
@@ -104,7 +105,7 @@ impl Actors {
         self.0.registry.remove(name)
     }
 
-    /// Returns the address of the actor that has this name. Look it up once, and keep it.
+    /// Returns the address of the actor that has this name. Look the address up once, and keep it.
     ///
     /// # Errors
     ///
@@ -160,8 +161,8 @@ impl<'a> SpawnOptions<'a> {
         self
     }
 
-    /// Sets what follows if a handler fails. Default: five restarts, the first after 100 ms, if the
-    /// actor can be made anew ([`Self::spawn_with`]); otherwise it ends.
+    /// Sets the reaction to a handler that fails. Default: five restarts, the first after 100 ms,
+    /// if the actor can be made anew ([`Self::spawn_with`]); otherwise it ends.
     ///
     /// With [`FailurePolicy::Restart`], an actor that cannot be made anew ends, and so does one
     /// that has failed too often. [`FailurePolicy::Fatal`] stops the scheduler.
@@ -172,8 +173,8 @@ impl<'a> SpawnOptions<'a> {
     }
 
     /// Lets the actor enter a safe state in an emergency stop: [`Actor::enter_safe_state`] is
-    /// called before the mail that waits. The supervisor reports the actors that have not confirmed
-    /// it within 100 ms ([`Actor::is_safe_state`]).
+    /// called before any waiting mail is handled. The supervisor reports the actors that have not
+    /// confirmed it within 100 ms ([`Actor::is_safe_state`]).
     #[must_use]
     pub const fn safe_state(mut self) -> Self {
         self.has_safe_state = true;

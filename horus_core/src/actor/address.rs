@@ -43,8 +43,8 @@ impl<M: Send + 'static> Address<M> {
         self.0.send(message).map(drop).map_err(refused)
     }
 
-    /// Sends `message`, as [`Self::tell`] does. Returns true if it has replaced an older one, which
-    /// was dropped. For other languages.
+    /// Sends `message`, as [`Self::tell`] does. Returns true if the mailbox keeps only the latest
+    /// message, and an older one was dropped. For the bindings of other languages.
     #[doc(hidden)]
     #[inline]
     pub fn tell_replacing(&self, message: M) -> Result<bool, TrySendError<M>> {
@@ -91,7 +91,7 @@ impl<M: Send + 'static> Address<M> {
         })
     }
 
-    /// Sends a question: `make` makes the message of the [`Reply`], by which the actor answers.
+    /// Sends a question: `make` makes a message out of a [`Reply`], which the actor uses to answer.
     /// Does not wait.
     ///
     /// # Errors
@@ -104,8 +104,8 @@ impl<M: Send + 'static> Address<M> {
         Ok(Answer(answer))
     }
 
-    /// WHY not inlined: the result of [`Self::ask`] would be put together out of odd parts of the
-    /// registers around the exchange, which made a question a third slower.
+    /// WHY not inlined: the compiler would then assemble the result of [`Self::ask`] from parts of
+    /// several registers, which made a question a third slower.
     #[inline(never)]
     fn send_question(&self, question: M) -> Result<(), AskError> {
         match self.0.send(question) {
@@ -115,12 +115,14 @@ impl<M: Send + 'static> Address<M> {
         }
     }
 
-    /// Replaces the actor by `actor`, which has to be of the same type: it handles all messages
-    /// that are sent after this. Counts as a message of the mailbox. Does not wait.
+    /// Replaces the actor by `actor`, which has to be of the same type. The new actor handles all
+    /// messages that are sent after this call. The swap counts as a message in the mailbox. Does
+    /// not wait.
     ///
-    /// The new actor is initialised first. If that fails, or one of the first ten messages does,
-    /// the old one comes back; after them, it is shut down. [`Swap`] reports the outcome. A restart
-    /// makes the actor by its factory.
+    /// The new actor is initialised first. If its `init` or one of its first ten messages fails,
+    /// the old actor comes back. After ten messages, the old actor is shut down. [`Swap`] reports
+    /// the outcome. A later restart calls the function given to `spawn_with`, and does not bring
+    /// `actor` back.
     ///
     /// # Errors
     ///
@@ -152,7 +154,8 @@ impl<M: Send + 'static> Address<M> {
         self.0.is_disconnected()
     }
 
-    /// Returns the number of messages in a bounded mailbox. It may be out of date at once.
+    /// Returns the number of messages in a bounded mailbox. The number may be out of date at once,
+    /// and too high by up to an eighth of the capacity.
     #[must_use]
     pub fn waiting(&self) -> u32 {
         self.0.waiting()
@@ -223,8 +226,8 @@ impl<M> fmt::Debug for WeakAddress<M> {
     }
 }
 
-/// The answer to a question, as a thread or a task waits for it. If it is dropped, the actor sees
-/// that the question is cancelled.
+/// A handle by which a thread or a task waits for the answer to a question. If the handle is
+/// dropped, the actor sees that the question is cancelled.
 #[must_use = "a question whose answer is dropped is cancelled"]
 pub struct Answer<T>(heap::Answer<T>);
 
@@ -236,13 +239,14 @@ impl<T: Send> Answer<T> {
     /// [`AskError::NoAnswer`] if the question was dropped, [`AskError::Timeout`] if the answer did
     /// not come in time, [`AskError::InHandler`] at once if the caller is an actor.
     ///
-    /// The thread that runs the actors of a group without threads runs them meanwhile, so it may
-    /// return later by the time of their handlers, or by about a millisecond.
+    /// If the calling thread runs the actors of a group without threads, it runs them while it
+    /// waits. This call may then return late, by the time of their handlers or by about a
+    /// millisecond.
     pub fn wait(mut self, timeout: Duration) -> Result<T, AskError> {
         self.try_wait(timeout)
     }
 
-    /// Waits for the answer, up to `timeout`. It can be called again after a timeout.
+    /// Waits for the answer, up to `timeout`. The caller may try again after a timeout.
     ///
     /// # Errors
     ///
@@ -289,7 +293,7 @@ impl<T: Send> Answer<T> {
         }
     }
 
-    /// Returns the answer if it is there already, or the error that there will be none.
+    /// Returns the answer, or the error that there will be none; `None` if neither is known yet.
     pub fn try_take(&mut self) -> Option<Result<T, AskError>> {
         let taken = self.0.try_take()?;
         Some(taken.map_err(|_| AskError::NoAnswer))

@@ -21,8 +21,8 @@ pub trait Actor: Send + Sized + 'static {
     ///
     /// # Errors
     ///
-    /// An error means that the actor does not start; the caller of `spawn` gets it. After a
-    /// restart, it counts as a failure.
+    /// An error means that the actor does not start; the caller of `spawn` gets the error. After a
+    /// restart, the error counts as a failure.
     fn init(&mut self, _context: &mut Context<'_, Self>) -> NodeResult {
         Ok(())
     }
@@ -35,8 +35,8 @@ pub trait Actor: Send + Sized + 'static {
     /// what follows.
     fn handle(&mut self, message: Self::Message, context: &mut Context<'_, Self>) -> NodeResult;
 
-    /// Handles the messages that [`Self::handle`] has put aside. Called when no message waits, and
-    /// before other actors have their turns.
+    /// Handles the messages that [`Self::handle`] has collected as a batch. Called when no message
+    /// waits, and before other actors have their turns.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ pub trait Actor: Send + Sized + 'static {
         Ok(())
     }
 
-    /// Learns that an actor has ended which it watches ([`Context::watch`]).
+    /// Handles the end of an actor that this one watches ([`Context::watch`]).
     ///
     /// # Errors
     ///
@@ -67,9 +67,9 @@ pub trait Actor: Send + Sized + 'static {
 
     /// Brings the actor into its safe state, where it stays until it handles its next message.
     ///
-    /// Called in an emergency stop, before the mail that waits, if the actor was spawned with
-    /// [`safe_state`](crate::actor::SpawnOptions::safe_state); and before it is shut down because
-    /// a node failed.
+    /// Called only if the actor was spawned with
+    /// [`safe_state`](crate::actor::SpawnOptions::safe_state): in an emergency stop, before any
+    /// waiting mail is handled; and after a node has failed, before the actor is shut down.
     fn enter_safe_state(&mut self) {}
 
     /// Returns true if the actor is in its safe state. Called after [`Self::enter_safe_state`],

@@ -1,4 +1,5 @@
-//! The children of an actor: they end before it, and it fails with them.
+//! The children of an actor: they end before their parent, and it fails if one of them fails for
+//! good.
 
 use std::any::Any;
 
@@ -28,7 +29,7 @@ impl Child {
 #[derive(Default)]
 pub(super) struct Children {
     list: Vec<Child>,
-    /// Number of children so far.
+    /// Number of children that were ever added, which is the number of the latest one.
     added: u64,
 }
 
@@ -41,7 +42,7 @@ impl Children {
         self.added
     }
 
-    /// Removes a child that has ended; returns false if it was none.
+    /// Removes a child that has ended; returns false if no child has this number.
     pub(super) fn remove(&mut self, number: u64) -> bool {
         let found = self.list.iter().position(|child| child.number == number);
         found.is_some_and(|at| {

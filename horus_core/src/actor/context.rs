@@ -1,4 +1,4 @@
-//! The context of a handler.
+//! The context that a handler gets: the services of its group.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::actor::watch::{ActorId, ChildEnd, Down, Watch, Watcher};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::nanos;
 
-/// The services of a group to the actor whose handler runs: its address, the time, its end.
+/// The services of a group for the actor whose handler runs, such as its address and its timers.
 pub struct Context<'a, A: Actor> {
     services: &'a mut dyn Services<A::Message>,
     belongings: &'a mut dyn Belongings<A::Message>,
@@ -24,8 +24,8 @@ pub struct Context<'a, A: Actor> {
     pub(super) stop: bool,
 }
 
-/// An activation, as the context uses it. WHY a trait: the activation has a lifetime of its own,
-/// which users need not see.
+/// The part of an activation ([`Turn`]) that the context uses. WHY a trait: the activation has a
+/// lifetime of its own, which users need not see.
 pub(super) trait Services<M> {
     fn address(&mut self) -> Address<M>;
 
@@ -37,8 +37,8 @@ pub(super) trait Services<M> {
 
     fn group_handle(&self) -> Arc<ActorGroup>;
 
-    /// Keeps the message that is being handled in the depth of the mailbox; returns true if it was
-    /// counted there.
+    /// Makes the message that is being handled still count in the depth of the mailbox after this
+    /// handler. Returns false if the message was not counted.
     fn keep(&mut self) -> bool;
 }
 
@@ -93,15 +93,16 @@ impl<'a, A: Actor> Context<'a, A> {
         }
     }
 
-    /// Returns an address of this actor. While it exists, the actor does not end by itself.
+    /// Returns an address of this actor. The address keeps the actor alive.
     #[must_use]
     pub fn address(&mut self) -> Address<A::Message> {
         self.services.address()
     }
 
     /// Watches another actor: when that has ended, [`Actor::on_down`] is called, after the mail
-    /// that is there by then. If it has ended already, that is so at once. A restart keeps the
-    /// watch; `init` may watch again, which is the same watch then.
+    /// that waits by then. If the other actor has ended already, the call follows at once. A
+    /// restart of this actor keeps the watch. If its `init` then watches the same actor again,
+    /// there is still one watch.
     pub fn watch<M: Send + 'static>(&mut self, other: &Address<M>) {
         let id = ActorId(self.services.control().id());
         let watcher = if self.restarts > 0 {
@@ -112,7 +113,7 @@ impl<'a, A: Actor> Context<'a, A> {
         self.watch_as(other, watcher, |down| Control::Down(Box::new(down)));
     }
 
-    /// Watches another actor; its end is sent as the control that `report` makes.
+    /// Watches another actor; when that ends, sends this one the control that `report` makes.
     fn watch_as<M: Send + 'static>(
         &mut self,
         other: &Address<M>,
@@ -143,29 +144,29 @@ impl<'a, A: Actor> Context<'a, A> {
         });
     }
 
-    /// Puts a message aside, to be handled after [`Self::unstash_all`]. It still counts in a
-    /// bounded mailbox, if it is the message that is being handled. At the end of the actor it
-    /// counts as undelivered.
+    /// Puts a message aside, to be handled after [`Self::unstash_all`]. If it is the message that
+    /// is being handled, it still counts in a bounded mailbox. A message that is aside when the
+    /// actor ends counts as undelivered.
     pub fn stash(&mut self, message: A::Message) {
         let is_counted = self.services.keep();
         self.belongings.stash(message, is_counted);
     }
 
     /// Takes all messages back that were put aside: they are handled after this handler, in their
-    /// order, before other mail. A restart does the same.
+    /// order, before other mail. A restart takes them back, too.
     pub fn unstash_all(&mut self) {
         self.belongings.unstash_all();
     }
 
-    /// Sends `message` to this actor after `delay`, also if the mailbox is full then. The actor
-    /// does not end by itself before. A restart cancels the timer.
+    /// Sends `message` to this actor after `delay`, also if the mailbox is full then. The timer
+    /// keeps the actor alive until then. A restart cancels the timer.
     pub fn tell_after(&mut self, delay: Duration, message: A::Message) -> Timer {
         let mut message = Some(message);
         self.start_timer(nanos(delay), 0, move || message.take())
     }
 
     /// Sends a message that `make` makes to this actor every `period`, also if the mailbox is full.
-    /// A message is left out if the last one still waits. The actor does not end by itself. A
+    /// A message is left out if the one before it still waits. The timer keeps the actor alive. A
     /// restart cancels the timer.
     pub fn tell_every(
         &mut self,

@@ -55,13 +55,14 @@ pub enum AskError {
     /// The actor has ended.
     #[error("the question was not sent: the actor has ended")]
     Disconnected,
-    /// The actor dropped the question without an answer, or ended before it came to it.
+    /// The actor dropped the question without an answer, or ended before it handled the question.
     #[error("there is no answer: the question was dropped")]
     NoAnswer,
     /// The answer did not come in time.
     #[error("the answer did not come in time")]
     Timeout,
-    /// The caller is an actor, which must not wait: the one that it asks may need its thread.
+    /// The caller is an actor, which must not wait: the actor that it asks may need the same
+    /// thread.
     #[error("an actor must not wait for an answer: send it a message instead")]
     InHandler,
 }
@@ -72,7 +73,7 @@ pub enum TryRecvError {
     /// There is no message now.
     #[error("the inbox is empty")]
     Empty,
-    /// All messages were received, and no address is left, or the group has ended.
+    /// All messages were received, and none can follow: no address is left, or the group has ended.
     #[error("the inbox is empty, and nobody can send to it any more")]
     Disconnected,
 }
@@ -84,7 +85,7 @@ pub enum RecvTimeoutError {
     /// No message came in time.
     #[error("the inbox stayed empty")]
     Timeout,
-    /// All messages were received, and no address is left, or the group has ended.
+    /// All messages were received, and none can follow: no address is left, or the group has ended.
     #[error("the inbox is empty, and nobody can send to it any more")]
     Disconnected,
     /// The inbox is empty, and the caller is an actor, which must not wait.
@@ -127,7 +128,7 @@ pub enum FindError {
     Type {
         /// The name.
         name: String,
-        /// The type of the messages that it handles.
+        /// The type of the messages that the actor handles.
         registered: &'static str,
         /// The type that was wanted.
         wanted: &'static str,

@@ -1,4 +1,4 @@
-//! The parts of an actor that few have, and that its context changes.
+//! The rarely used parts of an actor, which are allocated when the actor first needs one.
 
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
@@ -10,7 +10,7 @@ use crate::actor::swap::Trial;
 use crate::actor::watch::Watch;
 use crate::scheduler::api::policy::{FailureHistory, FailurePolicy};
 
-/// The parts of an actor that few have.
+/// The rarely used parts of an actor, such as its children and its failure policy.
 pub(super) struct Extras<A: Actor> {
     pub(super) make: Option<Box<dyn FnMut() -> A + Send>>,
     /// The reaction to a failure. Without one, the actor ends.
@@ -18,9 +18,9 @@ pub(super) struct Extras<A: Actor> {
     pub(super) failures: FailureHistory,
     /// The actors that watch this one.
     pub(super) watches: Vec<Watch>,
-    /// The error that ends the actor.
+    /// The text of the failure that ends the actor, for the actors that watch it.
     pub(super) error: Option<String>,
-    /// The trial of this actor, which has replaced another one.
+    /// The trial of a swap, while this actor may still be replaced by the old one.
     pub(super) trial: Option<Trial<A>>,
     /// The safe state, if the actor has one.
     pub(super) safe: Option<SafeSlot>,

@@ -1,4 +1,4 @@
-//! A group of actors: what its workers share, who its members are, and their end.
+//! A group of actors: the state that its workers share, its members, and the end of them all.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
@@ -36,12 +36,12 @@ pub(crate) type Task = Runnable<ActorGroup>;
 /// Maximum number of threads of a group of actors.
 pub(crate) const THREADS_MAX: usize = WORKERS_MAX;
 
-/// A thing that an actor gets in its mailbox besides messages.
+/// A request or a notice that an actor gets in its mailbox, besides the messages of its users.
 #[derive(Debug)]
 pub(crate) enum Control {
     /// The actor has to be initialised, and added to the members of its group.
     Init(ControlHandle<ActorGroup>),
-    /// The actor has to be restarted, if that was not done before a message.
+    /// Wakes the actor. One that has failed is restarted before its next event, whatever that is.
     Restart,
     /// The actor has to end.
     End,
@@ -55,7 +55,7 @@ pub(crate) enum Control {
     Timer(TimerMessage),
     /// The actor has to be replaced.
     Swap(SwapRequest),
-    /// The actor has to be awake, so that a worker visits it.
+    /// Wakes the actor to enter its safe state, or to handle messages that it has taken back.
     Visit,
 }
 
@@ -73,21 +73,21 @@ pub(crate) struct ActorGroup {
     name: String,
     queues: Arc<RunQueues<Task>>,
     rooms: Rooms,
-    /// The owner's ends of the queues that no thread uses.
+    /// The owner's ends of those queues that no thread uses now.
     workers: Mutex<Vec<Worker<Task>>>,
     roll: Mutex<Roll>,
     pub(crate) timers: Timers<Timed>,
-    /// The actors that have mail, as long as no threads of the group run them.
+    /// The actors that have mail, while no thread of the group runs them.
     pub(crate) waiting: Waiting<Task>,
     /// Number of threads; 0 if the thread of the scheduler runs the actors.
     threads: usize,
     pub(crate) registry: Registry,
     pub(crate) safety: Safety,
     clock: Clock,
-    /// The time of a simulated run; `u64::MAX` in others.
+    /// The present time of a simulated run; `u64::MAX` in any other run.
     simulated_ns: AtomicU64,
     settings: GroupSettings,
-    /// 1 once all actors have been ended, or left to a thread.
+    /// 1 once all actors have been ended, except those whose handlers have not returned.
     is_over: AtomicU64,
     /// 1 while threads run the actors.
     running: AtomicU64,
@@ -98,7 +98,7 @@ pub(crate) struct ActorGroup {
     undelivered: AtomicU64,
     failures: AtomicU64,
     panics: AtomicU64,
-    /// The words of each worker.
+    /// The counter and the current activation of each worker.
     words: Box<[WorkerWords]>,
     recorder: OnceLock<Recorder>,
     /// The metrics of the group's own node.
@@ -122,9 +122,9 @@ pub struct ActorCounts {
     pub alive: u64,
     /// Number of messages that were handled, also those whose handler failed.
     pub handled: u64,
-    /// Number of handlers that failed.
+    /// Number of errors and panics in the code of actors, such as a handler or `shutdown`.
     pub failures: u64,
-    /// Number of handlers that panicked.
+    /// Number of panics in the code of actors; `failures` includes them.
     pub panics: u64,
     /// Number of messages that were accepted, and dropped at the end of their actor.
     pub undelivered: u64,
@@ -207,7 +207,7 @@ impl ActorGroup {
         self.settings.mailbox
     }
 
-    /// Returns the way in which its threads wait.
+    /// Returns the way in which the threads of the group wait for mail.
     pub(crate) const fn idle(&self) -> Idle {
         self.settings.idle
     }
@@ -270,7 +270,7 @@ impl ActorGroup {
         now_ns >= self.timers.next_ns() || !self.waiting.is_empty()
     }
 
-    /// Makes the time of the timers simulated, which begins at 0: each is due after its delay.
+    /// Makes the time of the group simulated, beginning at 0. Timers start anew from there.
     pub(crate) fn begin_simulation(&self) {
         self.simulated_ns.set(0);
         for timed in self.timers.take_all() {
@@ -302,7 +302,7 @@ impl ActorGroup {
         }
     }
 
-    /// Does what is due: returns an actor that has paused, or sends the message of a timer.
+    /// Sends the messages of the timers that are due. Returns an actor whose pause is over, if any.
     #[cold]
     pub(crate) fn take_due(&self, now_ns: u64) -> Option<Task> {
         while let Some(due) = self.timers.take_due(now_ns) {
@@ -343,7 +343,7 @@ impl ActorGroup {
         collect(&mut late, &mut tasks);
     }
 
-    /// Returns the words of worker `index`.
+    /// Returns the [`WorkerWords`] of worker `index`.
     #[inline]
     pub(crate) fn words(&self, index: usize) -> &WorkerWords {
         &self.words[index]
@@ -354,7 +354,7 @@ impl ActorGroup {
         nanos(self.settings.watchdog)
     }
 
-    /// Returns the activations that have begun before `before_ns`.
+    /// Returns the activations under way that have begun before `before_ns`.
     pub(crate) fn long_turns(&self, before_ns: u64) -> Vec<LongTurn> {
         long_turns(&self.words, before_ns)
     }
@@ -381,7 +381,7 @@ impl ActorGroup {
         let _ = self.metrics.set(metrics);
     }
 
-    /// Publishes the counters as those of the node.
+    /// Publishes the counters in the metrics of the group's own node.
     pub(crate) fn publish_counts(&self) {
         if let Some(metrics) = self.metrics.get() {
             let counts = self.counts();
@@ -395,7 +395,7 @@ impl ActorGroup {
         self.running.set(u64::from(is_running));
     }
 
-    /// Lets the actors run, or not.
+    /// Lets the actors run, unless the group is paused or in an emergency stop.
     ///
     /// WHY not by a worker: the one that applies commands may be in a handler that blocks.
     pub(crate) fn set_blocked(&self, is_paused: bool, is_emergency: bool) {
@@ -434,7 +434,7 @@ impl ActorGroup {
         self.end_pauses();
     }
 
-    /// Wakes the actors that pause after a failure: they have to be visited, too.
+    /// Ends the pauses of actors that have failed: an emergency stop has to visit them, too.
     fn end_pauses(&self) {
         for timed in self.timers.take_all() {
             match timed {
@@ -450,7 +450,7 @@ impl ActorGroup {
         self.paused.get() != 0
     }
 
-    /// Returns the worker that runs the next new actor.
+    /// Returns the index of the worker that runs the next new actor.
     pub(crate) fn next_worker(&self) -> u8 {
         // Relaxed: any worker will do.
         (self.spawned.get() % self.words.len() as u64) as u8
@@ -479,7 +479,7 @@ impl ActorGroup {
         drop(handle);
     }
 
-    /// Counts messages that were dropped without an actor.
+    /// Counts dropped messages that [`Self::remove_member`] does not count.
     pub(crate) fn count_undelivered(&self, messages: u64) {
         let _roll = lock(&self.roll);
         // Relaxed: a counter, changed under the lock.

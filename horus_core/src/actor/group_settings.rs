@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::actor::idle::Idle;
 use crate::actor::mailbox::Mailbox;
 
-/// A function that makes the calls of actors in a state of the thread that they need, such as
-/// attached to an interpreter. It calls its argument once.
+/// A function that prepares the thread for the code of actors, for example attaches it to an
+/// interpreter, and then calls its argument once.
 pub type Surround = fn(&mut dyn FnMut());
 
 /// The settings of a group of actors.
@@ -25,7 +25,7 @@ pub(crate) struct GroupSettings {
     pub(crate) watchdog: Duration,
 }
 
-/// The time after which a handler that has not returned is reported, if it is not set.
+/// The default of [`GroupSettings::watchdog`].
 const WATCHDOG: Duration = Duration::from_secs(1);
 
 impl Default for GroupSettings {

@@ -35,7 +35,7 @@ enum State {
     New,
     /// It handles messages.
     Active,
-    /// It has to be made anew before the next message.
+    /// It has to be made anew before it handles the next event.
     Failed,
     /// It ends once its children have ended.
     Ending,
@@ -64,7 +64,7 @@ impl<A: Actor> HostedActor<A> {
         self.conclude(result, stop, turn)
     }
 
-    /// Counts what a handler has handled, and applies the failure policy if it failed.
+    /// Counts a message that was handled, and applies the failure policy if its handler failed.
     #[inline(always)]
     fn conclude(
         &mut self,
@@ -135,7 +135,7 @@ impl<A: Actor> HostedActor<A> {
         }
     }
 
-    /// Lets the actor handle what it has put aside.
+    /// Lets the actor handle the batch of messages that it has collected.
     fn flush(&mut self, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Flow {
         if self.state != State::Active {
             return Flow::Continue;
@@ -185,7 +185,8 @@ impl<A: Actor> HostedActor<A> {
         }
     }
 
-    /// Makes the actor anew, and initialises it. Returns what follows if that fails.
+    /// Makes the actor anew, and initialises it. Returns the flow that follows if that fails, or if
+    /// the new actor wants to end.
     #[cold]
     fn restart(&mut self, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Result<(), Flow> {
         let make = self.extras.as_mut().and_then(|extras| extras.make.as_mut());
@@ -253,7 +254,7 @@ impl<A: Actor> HostedActor<A> {
         }
     }
 
-    /// Initialises the actor. Returns the result, and true if it wants to end.
+    /// Initialises the actor. Returns the result, and true if the actor wants to end.
     fn init(&mut self, turn: &mut Turn<'_, A::Message, ActorGroup>) -> (NodeResult, bool) {
         let mut context = Context::new(turn, &mut self.extras, self.restarts);
         let actor = &mut self.actor;
@@ -262,7 +263,8 @@ impl<A: Actor> HostedActor<A> {
         (result, context.stop)
     }
 
-    /// Fails if a child has failed for good, or ends if this was to end with its children.
+    /// Removes a child that has ended. This actor fails if the child has failed for good, and ends
+    /// if it waited for its last child.
     fn lose_child(&mut self, end: &ChildEnd, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Flow {
         let Some(extras) = &mut self.extras else {
             return Flow::Continue;
@@ -284,7 +286,7 @@ impl<A: Actor> HostedActor<A> {
         }
     }
 
-    /// Handles an event, or what is to be done instead in the present state.
+    /// Handles an event. Before that, makes a failed actor anew. Drops a message to an ending one.
     #[inline(always)]
     fn handle_event(
         &mut self,

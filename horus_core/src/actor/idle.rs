@@ -4,11 +4,13 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Idle {
-    /// It searches for up to 60 µs, then sleeps. A sender wakes it by a system call.
+    /// The thread looks for mail for up to 60 µs, then sleeps. A sender wakes it by a system call.
     #[default]
     Sleep,
-    /// It looks for mail all the time, and yields the CPU to other threads between two looks.
+    /// The thread looks for mail all the time, and yields the CPU to other threads between two
+    /// looks.
     Yield,
-    /// It looks for mail all the time: it keeps a CPU busy, and no sender makes a system call.
+    /// The thread looks for mail all the time. It keeps a CPU busy, and no sender makes a system
+    /// call.
     Spin,
 }

@@ -1,7 +1,8 @@
 //! Inboxes: mailboxes out of which a thread receives messages itself.
 //!
-//! An inbox is an actor without a worker. The sender that wakes it gives the right to run it to the
-//! queue of its owner, who runs it to take messages out, and so puts it to sleep once it is empty.
+//! An inbox is an actor without a worker. The sender that wakes it puts its task, the right to run
+//! it, into the queue of its owner. The owner runs it to take messages out; once it is empty, the
+//! run puts it to sleep.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -35,18 +36,18 @@ pub struct Inbox<M> {
     /// The messages that were taken out of the mailbox, and not received yet: mostly none.
     taken: Option<Box<Taken<M>>>,
     is_ended: bool,
-    /// True if the queue belongs to the set of inboxes that has this inbox.
+    /// True if this inbox is in a set of inboxes, and `queue` is that of the set.
     pub(super) is_in_set: bool,
-    /// True once the set has returned the inbox because it will get no mail.
+    /// True once the set has reported that this inbox will get no more mail.
     pub(super) is_end_known: bool,
 }
 
-/// The place where a run of an inbox puts the messages that it takes, and what it has to know.
+/// The messages that a run of an inbox has taken out, and the queue that it tells to the cell.
 struct Taken<M> {
     messages: VecDeque<M>,
     /// The queue into which senders that wake the inbox put its task; the owner takes it out.
     queue: Arc<PullQueue<Task>>,
-    /// True once the inbox's cell has learned of the queue.
+    /// True once [`HostedInbox::queue`] is this queue.
     is_known: bool,
 }
 
@@ -169,8 +170,8 @@ impl<M: Send + 'static> Inbox<M> {
         }
     }
 
-    /// Receives the oldest message; waits for it, up to `timeout`. Does not wait in an
-    /// [`InboxSet`](crate::actor::InboxSet), where the set does.
+    /// Receives the oldest message; waits for it, up to `timeout`. Does not wait if the inbox is in
+    /// an [`InboxSet`](crate::actor::InboxSet): there, the set waits.
     ///
     /// # Errors
     ///
@@ -211,8 +212,8 @@ impl<M: Send + 'static> Inbox<M> {
     }
 
     /// Receives the oldest message, as a task: the waker is called after [`Poll::Pending`], once a
-    /// message may have come. An [`InboxSet`](crate::actor::InboxSet) waits itself: the waker of a
-    /// task for an inbox of it is not called.
+    /// message may have come. The waker is not called if the inbox is in an
+    /// [`InboxSet`](crate::actor::InboxSet): there, the set waits.
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Result<M, TryRecvError>> {
         loop {
             match self.try_recv() {
@@ -229,7 +230,7 @@ impl<M: Send + 'static> Inbox<M> {
         }
     }
 
-    /// Withdraws the waker of [`Self::poll_recv`].
+    /// Withdraws the waker that [`Self::poll_recv`] has registered.
     pub fn stop_polling(&mut self) {
         self.withdraw();
     }
@@ -241,7 +242,8 @@ impl<M: Send + 'static> Inbox<M> {
         is_over && !self.has_taken()
     }
 
-    /// Takes a message out of the mailbox, if none was taken before. Returns true if there is one.
+    /// Takes a message out of the mailbox, if none was taken before. Returns true if one can be
+    /// received.
     pub(super) fn prepare(&mut self) -> bool {
         if !self.has_taken() {
             self.look();
@@ -300,8 +302,8 @@ impl<M: Send + 'static> Inbox<M> {
 
     /// Moves the inbox to another queue. The caller has woken it, and has its task.
     ///
-    /// WHY woken: the cell learns of the queue with its next event. The wake is one, so the inbox
-    /// does not sleep before.
+    /// WHY woken: the cell learns of the queue with its next event. The wake is such an event, so
+    /// the inbox does not sleep before.
     pub(super) fn move_to(&mut self, queue: Arc<PullQueue<Task>>, is_of_set: bool) {
         self.withdraw();
         if let Some(taken) = &mut self.taken {

@@ -1,4 +1,4 @@
-//! A set of inboxes, of which one thread waits for those that have mail.
+//! A set of inboxes: one thread waits until any of them has mail.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -13,8 +13,8 @@ use crate::actor::inbox::Inbox;
 use crate::actor::local;
 use crate::actor::watch::ActorId;
 
-/// A set of any number of inboxes, of one thread that waits for all of them. The inboxes that have
-/// no mail cost nothing.
+/// A set of any number of inboxes: one thread waits for all of them at once. Inboxes without mail
+/// cost nothing.
 ///
 /// ```
 /// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -46,8 +46,8 @@ use crate::actor::watch::ActorId;
 pub struct InboxSet<M> {
     queue: Arc<PullQueue<Task>>,
     inboxes: HashMap<usize, Inbox<M>>,
-    /// The inboxes that the next wait looks at first: the last one returned them, or they were
-    /// given their tasks since. They may have mail.
+    /// The inboxes that the next wait looks at first: those that the last wait returned, and those
+    /// that got their tasks since. They may have mail.
     returned: Vec<ActorId>,
 }
 
@@ -118,8 +118,8 @@ impl<M: Send + 'static> InboxSet<M> {
         self.inboxes.is_empty()
     }
 
-    /// Waits up to `timeout` until an inbox has mail or will get none any more, and returns all
-    /// those. Empty if the time is over; an actor does not wait.
+    /// Waits up to `timeout` until an inbox has mail, or will get no more mail. Returns all such
+    /// inboxes, or none after the timeout. Does not wait if the caller is an actor.
     ///
     /// An inbox whose mail was not received is returned again by the next call. One that will get
     /// no mail any more is returned once.
@@ -149,8 +149,8 @@ impl<M: Send + 'static> InboxSet<M> {
         ready
     }
 
-    /// Returns true if an inbox has mail, which takes a message out of its mailbox, or if it will
-    /// get none any more, which was not returned yet.
+    /// Returns true if an inbox has mail, or will get no more and this was not reported yet. To
+    /// find out, takes a message out of its mailbox.
     fn has_mail(&mut self, id: ActorId) -> bool {
         let Some(inbox) = self.inboxes.get_mut(&id.0) else {
             return false;

@@ -11,8 +11,8 @@ impl Mailbox {
     pub const CAPACITY_MAX: u16 = 32_767;
 
     /// Returns a mailbox of up to `capacity` messages, at least 1 and at most
-    /// [`Self::CAPACITY_MAX`], including the one that is being handled. It is told of handled
-    /// messages in steps, so it may refuse when an eighth of it is free again.
+    /// [`Self::CAPACITY_MAX`], including the one that is being handled. The mailbox counts handled
+    /// messages in steps, so it may refuse messages although up to an eighth of it is free.
     #[must_use]
     pub const fn bounded(capacity: u16) -> Self {
         Self(Mail::Bounded(capacity))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// Number of actors in a chunk.
 const CHUNK: u64 = 512;
 
-/// The actors of a group that have not ended, by the number of their spawning.
+/// The actors of a group that have not ended, numbered in the order of their spawning.
 ///
 /// WHY in chunks: eight bytes for each actor, no number is used twice, and the memory of a chunk is
 /// freed with the last of its actors.

@@ -1,7 +1,8 @@
 //! Actors: objects with a mailbox, each with private state that handles one message at a time.
 //!
-//! An actor has a mailbox instead of topics, and is asleep at no cost while that is empty. A group
-//! of actors is one entry of the scheduler: a few threads run any number of them.
+//! An actor has a mailbox instead of topics. While the mailbox is empty, the actor sleeps and uses
+//! no CPU time. A group of actors is one entry of the scheduler: a few threads run any number of
+//! them.
 //!
 //! ```
 //! # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -50,7 +51,7 @@
 //! Messages of one sender arrive in their order. An actor that handles several types of messages
 //! has an enum of them as its message.
 //!
-//! An actor may have a name ([`Actors::register`]), learn that another one has ended
+//! An actor may have a name ([`Actors::register`]), learn that another actor has ended
 //! ([`Context::watch`]), and send messages to itself later ([`Context::tell_after`],
 //! [`Context::tell_every`]).
 //!
@@ -64,12 +65,13 @@
 //! A thread that is no actor receives messages by an [`Inbox`] ([`Actors::inbox`]), and waits for
 //! any number of them with an [`InboxSet`].
 //!
-//! [`Address::swap`] replaces an actor while it runs, at one place among its messages.
+//! [`Address::swap`] replaces an actor while it runs: the new one handles all messages that are
+//! sent after the call.
 //!
 //! An actor ends if it calls [`Context::stop`], if it fails for good, or once no [`Address`] is
 //! left and its mail is handled. At the end of the run, all actors end, those that were spawned
-//! last first. What still waits then is dropped and counted ([`Actors::counts`]), and a caller
-//! that asked learns that there is no answer.
+//! last first. Messages that still wait then are dropped and counted ([`Actors::counts`]). A caller
+//! that waits for an answer to one of them gets an error.
 
 mod actors;
 mod address;

@@ -15,7 +15,7 @@ pub(crate) trait Registered: Any + Send + Sync {
     /// Returns true if the actor has ended.
     fn has_ended(&self) -> bool;
 
-    /// Returns the number of the actor.
+    /// Returns the number of the actor's `ActorId`.
     fn number(&self) -> usize;
 }
 
@@ -86,7 +86,7 @@ impl Registry {
         matching.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Returns a name of the actor with this number.
+    /// Returns a name of the actor whose `ActorId` has this number.
     pub(crate) fn name_of(&self, number: usize) -> Option<String> {
         let names = self.lock();
         let mut of_it = names.iter().filter(|(_, actor)| actor.number() == number);

@@ -6,17 +6,18 @@ use crate::actor::behaviour::Actor;
 use crate::actor::safety::SafeState;
 use crate::scheduler::run::catch_panic::catch_panic;
 
-/// The safe state of an actor, as the actor has it.
+/// The actor's part of its safe state; its group has the same `state`.
 #[derive(Debug, Default)]
 pub(super) struct SafeSlot {
     pub(super) state: Arc<SafeState>,
-    /// The number of the emergency stop for which `enter_safe_state` was called.
+    /// The number of the last emergency stop for which `enter_safe_state` was called; 0 for none.
     entered: u64,
 }
 
 impl SafeSlot {
-    /// Lets the actor enter its safe state, if an emergency stop wants it. Returns false if it has
-    /// to be looked at again. `is_active` is false if the actor is shut down, and so is safe.
+    /// Lets the actor enter its safe state, if an emergency stop wants it. Returns false if it is
+    /// not safe yet and has to be visited again, and an error with the text of a panic. `is_active`
+    /// is false if the actor is shut down, and so is safe.
     pub(super) fn visit<A: Actor>(
         &mut self,
         actor: &mut A,

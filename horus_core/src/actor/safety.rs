@@ -40,9 +40,10 @@ impl SafeState {
 struct Member {
     handle: ControlHandle<ActorGroup>,
     state: Arc<SafeState>,
-    /// The name under which it is reported, if it is not registered.
+    /// The name under which the actor is reported; `None` to use its registered name.
     label: Option<String>,
-    /// The block that wakes it. WHY made before: an emergency stop must not depend on free memory.
+    /// The control that wakes the actor; `None` once it was sent. WHY allocated before: an
+    /// emergency stop must not depend on free memory.
     visit: Option<Envelope<Control>>,
 }
 
@@ -57,7 +58,8 @@ impl Member {
     }
 }
 
-/// The actors of a group that have a safe state, and what waits for the end of an emergency stop.
+/// The actors of a group that have a safe state, and the actors that wait for the end of an
+/// emergency stop.
 #[derive(Debug, Default)]
 pub(crate) struct Safety {
     /// 1 during an emergency stop.
@@ -73,18 +75,18 @@ struct State {
     /// The number of emergency stops so far.
     number: u64,
     members: Vec<Member>,
-    /// The actors that have mail, which waits.
+    /// The actors whose mail waits for the end of the emergency stop.
     held: Vec<Task>,
-    /// The actors that are not in their safe state yet.
+    /// The actors that are not in their safe state yet, and have to be visited again.
     revisited: Vec<Task>,
 }
 
-/// The actors of a group that have a safe state, in an emergency stop.
+/// The progress of a group in an emergency stop.
 #[derive(Debug, Default)]
 pub(crate) struct SafetyReport {
     /// Number of actors that have a safe state.
     pub(crate) all: usize,
-    /// Those that have not confirmed it.
+    /// The actors that have not confirmed it: the id and the label of each.
     pub(crate) missing: Vec<(usize, Option<String>)>,
 }
 
@@ -139,7 +141,7 @@ impl Safety {
             .for_each(|member| member.begin(number));
     }
 
-    /// Ends an emergency stop. Returns the actors that have mail.
+    /// Ends an emergency stop. Returns the actors that were kept, which the caller schedules.
     pub(crate) fn release(&self) -> Vec<Task> {
         let mut all = self.lock();
         self.engaged.set(0);
@@ -155,7 +157,8 @@ impl Safety {
         tasks
     }
 
-    /// Keeps an actor until the end of the emergency stop; returns it if there is none.
+    /// Keeps an actor until the end of the emergency stop, or until the next visit if it is not
+    /// safe yet. Returns the actor if there is no emergency stop.
     pub(crate) fn hold(&self, task: Task, is_safe: bool) -> Option<Task> {
         let mut all = self.lock();
         if !all.is_engaged {
@@ -170,7 +173,7 @@ impl Safety {
         None
     }
 
-    /// Takes the actors that have to be looked at again.
+    /// Takes the actors that have to be visited again.
     pub(crate) fn take_revisited(&self) -> Vec<Task> {
         std::mem::take(&mut self.lock().revisited)
     }
@@ -203,8 +206,8 @@ impl Safety {
         of_it.next()?.label.clone()
     }
 
-    /// Notes that a node has failed: actors enter their safe state before they are shut down. Or
-    /// that this was an emergency stop, which is over.
+    /// Sets whether a node has failed, so that actors enter their safe state before they are shut
+    /// down. It is false again if that was an emergency stop, which is over.
     pub(crate) fn set_failing(&self, is_failing: bool) {
         // Relaxed: the actors are shut down by the caller.
         self.failing.set(u64::from(is_failing));

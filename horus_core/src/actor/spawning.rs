@@ -8,9 +8,9 @@ use crate::actor::context::Context;
 use crate::actor::error::SpawnError;
 
 impl<A: Actor> Context<'_, A> {
-    /// Spawns a child of this actor in its group, as [`Actors::spawn`] does. The child lives
-    /// without an address. It ends before its parent, and when that restarts. If it fails for good,
-    /// its parent fails.
+    /// Spawns a child of this actor in its group, as [`Actors::spawn`] does. The child needs no
+    /// address to stay alive. It ends before its parent, and when its parent restarts. If it fails
+    /// for good, its parent fails.
     ///
     /// # Errors
     ///

@@ -6,7 +6,7 @@ use horus_shm::internals::heap::Event;
 
 use crate::actor::group::Control;
 
-/// A thing to handle, and true if it is counted in the depth of the mailbox.
+/// An event to handle, and true if it is still counted in the depth of the mailbox.
 pub(super) type Kept<M> = (Event<M, Control>, bool);
 
 /// The messages that an actor has put aside.
@@ -14,7 +14,7 @@ pub(super) type Kept<M> = (Event<M, Control>, bool);
 pub(super) struct Stash<M> {
     /// The messages that wait until the actor takes them back.
     aside: Vec<Kept<M>>,
-    /// The things that are to be handled next.
+    /// The events that are handled next, before other mail.
     ready: VecDeque<Kept<M>>,
 }
 
@@ -38,22 +38,22 @@ impl<M> Stash<M> {
         self.ready.extend(self.aside.drain(..));
     }
 
-    /// Lets something wait behind what is to be handled next.
+    /// Adds an event behind those that are handled next.
     pub(super) fn wait(&mut self, kept: Kept<M>) {
         self.ready.push_back(kept);
     }
 
-    /// Makes something the next thing to handle.
+    /// Makes an event the next one to handle.
     pub(super) fn put_first(&mut self, kept: Kept<M>) {
         self.ready.push_front(kept);
     }
 
-    /// Takes what is to be handled next.
+    /// Takes the event that is handled next.
     pub(super) fn next(&mut self) -> Option<Kept<M>> {
         self.ready.pop_front()
     }
 
-    /// Returns true if there is something to handle.
+    /// Returns true if there is an event to handle before other mail.
     #[inline]
     pub(super) fn is_ready(&self) -> bool {
         !self.ready.is_empty()

@@ -1,4 +1,4 @@
-//! Swaps: an actor is replaced by another one of its type, at a place among its messages, and comes
+//! Swaps: an actor is replaced by another one of its type, between two of its messages, and comes
 //! back if the new one fails.
 
 use std::any::{Any, type_name};
@@ -37,7 +37,7 @@ impl SwapRequest {
         actor.ok().map(|actor| *actor)
     }
 
-    /// States that the old actor stays, for this reason.
+    /// Reports to the requester of the swap that the old actor stays, for this reason.
     pub(crate) fn refuse(&self, reason: &str) {
         self.swap
             .set_state(SwapState::RolledBack(reason.to_owned()));
@@ -70,7 +70,7 @@ impl fmt::Debug for SwapRequest {
     }
 }
 
-/// The trial of a new actor.
+/// The trial of a new actor, during which the old one is kept.
 pub(super) struct Trial<A> {
     old: A,
     left: u32,

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 
 use horus_shm::internals::sync::Word;
 
-/// A handle of a timer. The timer goes on if this is dropped, until its actor ends.
+/// A handle of a timer. If the handle is dropped, the timer goes on until its actor ends.
 #[derive(Clone)]
 pub struct Timer(Arc<State>);
 
@@ -43,10 +43,11 @@ impl fmt::Debug for Timer {
     }
 }
 
-/// Sends a message of a timer to its actor; returns false if that has ended.
+/// A function that sends the next message of a timer to its actor. It returns false if there is no
+/// next message, or if the actor has ended.
 type Send = Box<dyn FnMut(Timer) -> bool + std::marker::Send>;
 
-/// A timer in the heap of its group.
+/// A timer, as its group keeps it until the next message is due.
 pub(crate) struct Alarm {
     timer: Timer,
     send: Send,
@@ -125,8 +126,9 @@ impl TimerMessage {
         }
     }
 
-    /// Returns the message, unless the timer was cancelled. An actor that has restarted
-    /// since, now `restarts` times in all, cancels the timer.
+    /// Returns the message, unless the timer was cancelled. `restarts` is the present number of
+    /// restarts of the actor; if it has restarted since it started the timer, the timer is
+    /// cancelled.
     pub(crate) fn into_message<M: 'static>(self, restarts: u32) -> Option<M> {
         // Relaxed: as in `ring`.
         self.timer.0.waiting.set(0);

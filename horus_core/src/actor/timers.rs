@@ -12,10 +12,11 @@ use horus_shm::internals::sync::Word;
 pub(crate) struct Timers<T> {
     /// The earliest time in the heap; `u64::MAX` if that is empty.
     next_ns: AtomicU64,
-    /// The time until which a worker sleeps to keep the timers; `u64::MAX` if none does.
+    /// The time until which one worker sleeps, to serve the timers for all workers; `u64::MAX` if
+    /// none does.
     kept_ns: AtomicU64,
     heap: Mutex<BinaryHeap<Reverse<Timer<T>>>>,
-    /// Number of things that were added.
+    /// Number of entries that were ever added.
     added: AtomicU64,
 }
 
@@ -23,7 +24,8 @@ pub(crate) struct Timers<T> {
 #[derive(Debug)]
 struct Timer<T> {
     at_ns: u64,
-    /// Of two that are due at the same time, the one that was added first comes first.
+    /// Number of entries that were added before. Of two that are due at the same time, the one that
+    /// was added first comes first.
     number: u64,
     what: T,
 }
@@ -71,8 +73,9 @@ impl<T> Timers<T> {
         self.next_ns.get()
     }
 
-    /// Returns the earliest time, until which the calling worker has to sleep; `None` if there is
-    /// none, or if another worker does. After the sleep, the caller calls [`Self::release`].
+    /// Makes the calling worker the one that sleeps until the earliest time, and returns that time.
+    /// After the sleep, the caller calls [`Self::release`]. Returns `None` if there is no entry, or
+    /// if another worker sleeps until that time or an earlier one.
     ///
     /// WHY only one: otherwise all workers would wake for one timer.
     pub(crate) fn claim(&self) -> Option<u64> {
@@ -120,7 +123,7 @@ impl<T> Timers<T> {
         due.map(|Reverse(timer)| timer.what)
     }
 
-    /// Takes all things, in the order in which they are due.
+    /// Takes all entries, in the order in which they are due.
     pub(crate) fn take_all(&self) -> Vec<T> {
         let mut heap = self.lock();
         let mut all = std::mem::take(&mut *heap).into_vec();

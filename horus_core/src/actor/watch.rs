@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// The identity of an actor, to compare. It may be used again once no address of the actor exists.
+/// The identity of an actor, to compare. Another actor may get the same identity once no address of
+/// this actor exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ActorId(pub(crate) usize);
 
@@ -14,7 +15,7 @@ impl ActorId {
     }
 }
 
-/// The end of an actor, as the actors learn it that watch it.
+/// The report that an actor has ended, for an actor that watches it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Down {
     id: ActorId,
@@ -32,20 +33,20 @@ pub enum DownReason {
 }
 
 impl Down {
-    /// Returns the identity of the actor: [`Address::id`](crate::actor::Address::id).
+    /// Returns the identity of the ended actor, as in [`Address::id`](crate::actor::Address::id).
     #[must_use]
     pub const fn id(&self) -> ActorId {
         self.id
     }
 
-    /// Returns the reason for which it has ended.
+    /// Returns the reason for which the actor has ended.
     #[must_use]
     pub const fn reason(&self) -> &DownReason {
         &self.reason
     }
 }
 
-/// The end of a child, as its parent learns it.
+/// The report that a child has ended, for its parent.
 #[derive(Debug)]
 pub(crate) struct ChildEnd {
     /// The number of the child. WHY not its identity: a later child may have the same.
@@ -65,16 +66,16 @@ impl fmt::Display for DownReason {
 /// The actor that watches another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Watcher {
-    /// A parent: it learns the end of its child besides any other watch.
+    /// A parent of the watched actor. It may also watch its child in the other ways.
     Parent,
-    /// An actor that was not made anew.
+    /// An actor that has not been restarted.
     First(ActorId),
-    /// An actor that was made anew, and may watch the other one already.
+    /// An actor that has been restarted, and may have watched the other one before that.
     Renewed(ActorId),
 }
 
-/// A watch of one actor over another one, which reports the end when it is dropped. WHY so: it may
-/// still wait in the mailbox of the watched actor when that ends.
+/// A watch of one actor over another one. When the watch is dropped, it reports that the watched
+/// actor has ended. WHY so: it may still wait in the mailbox of the watched actor when that ends.
 pub(crate) struct Watch {
     watched: ActorId,
     watcher: Watcher,
@@ -83,7 +84,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Makes the watch of `watcher` over an actor; `report` sends the report to it.
+    /// Makes the watch of `watcher` over `watched`; `report` sends the report to the watcher.
     pub(crate) const fn new(
         watched: ActorId,
         watcher: Watcher,
@@ -97,8 +98,8 @@ impl Watch {
         }
     }
 
-    /// Adds this watch to those of the watched actor. One that its watcher has had since before it
-    /// was made anew is replaced, so that the end is reported once.
+    /// Adds this watch to those of the watched actor. If the watcher has been restarted, this watch
+    /// replaces the one that it had before, so that the end is reported once.
     ///
     /// WHY only then: a search for each watch would take long for an actor that many watch.
     pub(crate) fn add_to(self, watches: &mut Vec<Self>) {

@@ -1,5 +1,5 @@
-//! The part of a worker that handlers use: the clock, the length of an activation, and what a
-//! handler leaves for the worker.
+//! The part of a worker that handlers use: the clock, the length of an activation, and results of a
+//! handler for the worker.
 
 use std::any::Any;
 
@@ -12,7 +12,7 @@ use crate::scheduler::api::node::NodeError;
 /// Time after which an activation ends, so that other actors have their turns.
 const ACTIVATION_NS: u64 = 100_000;
 
-/// Mean duration of a handler from which the clock is read after each message.
+/// Mean duration of a handler above which the clock is read after each message.
 const SLOW_HANDLER_NS: u64 = 5_000;
 
 /// Largest number of messages between two readings of the clock.
@@ -20,10 +20,11 @@ const STRIDE_MAX: u32 = 16;
 
 /// Time for which an actor without mail is not put to sleep, if nothing else is to be done.
 ///
-/// WHY: a message that comes meanwhile needs no wake, and what streams in is one batch.
+/// WHY: a message that comes meanwhile needs no wake, and a stream of messages is handled as one
+/// batch.
 const LINGER_NS: u64 = 2_000;
 
-/// Largest number of occasions to linger that are left out after one in vain.
+/// Largest number of occasions to linger that are skipped after a wait in vain.
 const SKIPPED_MAX: u32 = 1023;
 
 /// The state of the wait for another message of the same actor.
@@ -33,7 +34,7 @@ struct Linger {
     end_ns: u64,
     /// Number of messages that were handled before the present wait.
     handled: u64,
-    /// The occasions to linger: ever fewer, as a program may never send a message so soon.
+    /// Decides which occasions to linger are taken: fewer after each wait in vain.
     occasions: Backoff<SKIPPED_MAX>,
 }
 
@@ -43,10 +44,10 @@ pub(crate) struct WorkerContext {
     pub(crate) clock: Clock,
     begin_ns: u64,
     last_ns: u64,
-    /// Number of messages so far.
+    /// Number of messages that were handled so far.
     ///
-    /// WHY one counter for all that is counted: two that are changed together are one load, which
-    /// has to wait for the last store to either of them.
+    /// WHY one counter for all that is counted: two counters that change together would be read by
+    /// one load, which has to wait for the last store to either of them.
     handled: u64,
     /// The value of `handled` at the begin of the activation.
     handled_before: u64,
@@ -66,7 +67,7 @@ pub(crate) struct WorkerContext {
     pub(crate) fatal_error: Option<String>,
     /// True if the actor that was visited is not in its safe state yet.
     pub(crate) is_unsafe: bool,
-    /// The place where an inbox puts its messages, which no worker runs.
+    /// The place where the run of an inbox puts its messages; `None` for other actors.
     pub(crate) taken: Option<Box<dyn Any + Send>>,
 }
 
@@ -91,7 +92,7 @@ impl WorkerContext {
         }
     }
 
-    /// Returns the context of a thread that runs one actor, and waits for no mail.
+    /// Returns the context of a thread that runs one actor, and does not linger for more mail.
     pub(crate) fn without_linger(clock: &Clock) -> Self {
         let mut context = Self::new(clock);
         context.linger.occasions = Backoff::never();
@@ -191,7 +192,7 @@ impl WorkerContext {
 mod tests {
     use super::*;
 
-    /// Returns the number of messages until an activation ends whose handlers take this long.
+    /// Returns the number of messages in one activation if each handler takes this long.
     fn messages(handler_ns: u64) -> u32 {
         let mut context = WorkerContext::new(&Clock::simulated(0));
         context.begin(0);

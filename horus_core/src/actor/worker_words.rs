@@ -8,22 +8,22 @@ use horus_shm::internals::sync::Word;
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct WorkerWords {
-    /// Number of messages that it has handled.
+    /// Number of messages that the worker has handled.
     handled: AtomicU64,
-    /// The begin of the activation under way, or 0.
+    /// The time at which the activation under way began; 0 if there is none.
     began_ns: AtomicU64,
-    /// The number of the actor that it runs, or ran last.
+    /// The id of the actor that the worker runs, or ran last.
     actor: AtomicU64,
 }
 
 /// An activation that lasts too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LongTurn {
-    /// The worker.
+    /// The index of the worker.
     pub(crate) index: usize,
-    /// The begin of the activation.
+    /// The time at which the activation began.
     pub(crate) began_ns: u64,
-    /// The number of the actor.
+    /// The id of the actor.
     pub(crate) actor: usize,
 }
 
@@ -49,7 +49,7 @@ impl WorkerWords {
         self.began_ns.set(now_ns);
     }
 
-    /// Notes that the worker has run an actor. Only the worker calls this.
+    /// Notes that the worker has ended its activation of an actor. Only the worker calls this.
     #[inline]
     pub(crate) fn end_turn(&self) {
         // Relaxed: as above.
@@ -57,7 +57,7 @@ impl WorkerWords {
     }
 }
 
-/// Returns the activations of workers that have begun before `before_ns`.
+/// Returns the activations under way that have begun before `before_ns`.
 pub(super) fn long_turns(workers: &[WorkerWords], before_ns: u64) -> Vec<LongTurn> {
     let turn = |(index, words): (usize, &WorkerWords)| LongTurn {
         index,

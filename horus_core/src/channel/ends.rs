@@ -46,9 +46,9 @@ pub trait ChannelKind<T>: sealed::Sealed {
     fn unreceived(writer: &Self::Writer) -> usize;
     /// Returns the number of messages that this receiver has not received.
     fn waiting(reader: &Self::Reader) -> usize;
-    /// Returns the capacity, as the sender knows it.
+    /// Returns the capacity, from the sending endpoint.
     fn room(writer: &Self::Writer) -> usize;
-    /// Returns the capacity, as the receiver knows it.
+    /// Returns the capacity, from the receiving endpoint.
     fn capacity(reader: &Self::Reader) -> usize;
     /// Drops the messages that only the leaving receiver could have received.
     fn clear(reader: &mut Self::Reader);

@@ -35,7 +35,7 @@ pub const SENDERS_MAX: usize = LANES_MAX;
 /// Maximum number of receivers of one channel.
 pub const RECEIVERS_MAX: usize = LANES_MAX;
 
-/// The kind of the channels of this module.
+/// The kind of the channels of this module, as a type parameter of their endpoints.
 #[derive(Debug)]
 pub enum Fanout {}
 

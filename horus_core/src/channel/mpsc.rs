@@ -27,7 +27,7 @@ use horus_shm::internals::heap::{self, TicketReader, TicketWriter};
 
 use super::ends;
 
-/// The kind of the channels of this module.
+/// The kind of the channels of this module, as a type parameter of their endpoints.
 #[derive(Debug)]
 pub enum Mpsc {}
 

@@ -40,7 +40,7 @@ use super::ends;
 /// Maximum number of receivers of one channel.
 pub const RECEIVERS_MAX: usize = LANES_MAX;
 
-/// The kind of the channels of this module.
+/// The kind of the channels of this module, as a type parameter of their endpoints.
 #[derive(Debug)]
 pub enum Spmc {}
 

@@ -33,7 +33,7 @@ use horus_shm::internals::heap::{Lanes, Move, ValueReader, ValueWriter};
 
 use super::ends;
 
-/// The kind of the channels of this module.
+/// The kind of the channels of this module, as a type parameter of their endpoints.
 #[derive(Debug)]
 pub enum Spsc {}
 

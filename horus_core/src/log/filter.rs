@@ -4,7 +4,8 @@ use std::fmt;
 
 use ::log::{Level, LevelFilter};
 
-/// The lowest level that is logged: one for all, and others for nodes and loggers of given names.
+/// The lowest level at which lines are logged: a general one, and others for nodes and loggers of
+/// given names.
 ///
 /// The text form is a list such as `info,planner=debug,camera::driver=off`. A name stands for a
 /// node, and for a logger and those below it: `camera` includes `camera::driver` and
@@ -105,7 +106,7 @@ impl LogFilter {
         level <= self.level_of(node, target)
     }
 
-    /// Returns the least important level that any line can have.
+    /// Returns the least important level at which any line is logged.
     #[must_use]
     pub fn max_level(&self) -> LevelFilter {
         let named = self.named.iter().map(|(_, level)| *level);

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use crate::message::LogLineHeader;
 
-/// A text that is cut to the longest that a line can have, and the number of bytes left out.
+/// A text that is cut to the greatest length in a line, and the number of bytes left out.
 #[derive(Debug)]
 pub(super) struct TextBuffer {
     bytes: [u8; LogLineHeader::TEXT_BYTES_MAX],
@@ -42,7 +42,7 @@ impl TextBuffer {
         &self.bytes[..self.len]
     }
 
-    /// Returns the number of bytes left out, or the largest number that a line can say.
+    /// Returns the number of bytes left out, limited to `u32::MAX`.
     pub(super) fn cut_bytes(&self) -> u32 {
         u32::try_from(self.cut).unwrap_or(u32::MAX)
     }
@@ -68,8 +68,8 @@ impl fmt::Write for TextBuffer {
     }
 }
 
-/// Returns the length of the longest beginning of `text` that has at most `max` bytes and does not
-/// end within a character, if `text` is UTF-8.
+/// Returns the length of the longest prefix of `text` that has at most `max` bytes and does not end
+/// within a character, if `text` is UTF-8.
 fn char_end(text: &[u8], max: usize) -> usize {
     if text.len() <= max {
         return text.len();

@@ -31,8 +31,8 @@
 //!
 //! # Cost
 //!
-//! A call whose level is filtered out costs a few nanoseconds. Any other formats its text on the
-//! stack and copies it into the ring: about 0.3 µs, without an allocation, a lock that it waits
+//! A call whose level is filtered out costs a few nanoseconds. Any other call formats its text on
+//! the stack and copies it into the ring: about 0.3 µs, without an allocation, a lock that it waits
 //! for, or a system call; only a thread's first call makes two. Writing to stderr is a system call,
 //! which blocks while the reader of a pipe is slow. So the lines of real-time nodes are not printed
 //! by their own thread: a thread of the scheduler does that within some milliseconds.
@@ -40,10 +40,10 @@
 //! # Limits
 //!
 //! The ring keeps the last 448 lines, and more if several threads write at once; each line has a
-//! slot of 1 KiB. All takes about 860 KiB of shared memory. [`LogSettings::lines`] changes that.
-//! Older lines are overwritten. The end of a text of more than 752 bytes is left out, and the line
-//! says how much. The lines of a process are numbered, so that a reader knows exactly how many it
-//! has not seen.
+//! slot of 1 KiB. The ring takes about 860 KiB of shared memory. [`LogSettings::lines`] changes
+//! that. Older lines are overwritten. The end of a text of more than 752 bytes is left out, and the
+//! line says how much. The lines of a process are numbered, so that a reader knows exactly how many
+//! it has not seen.
 //!
 //! The logs of processes that have ended are kept, but of each program only those of the last 4
 //! processes, and 32 in all: a process that opens its log removes older ones. `horus clean --all`
@@ -120,7 +120,7 @@ pub fn is_open() -> bool {
     sink::current().is_some()
 }
 
-/// Returns the least important level that any line can have; `Off` while the log is not open.
+/// Returns the least important level at which any line is logged; `Off` while the log is not open.
 #[must_use]
 pub fn max_level() -> LevelFilter {
     sink::current().map_or(LevelFilter::Off, sink::Sink::max_level)
@@ -151,7 +151,7 @@ pub fn write(entry: &LogEntry<'_>, text: fmt::Arguments<'_>) {
     sink.write(entry, &buffer);
 }
 
-/// Like [`write()`], for a text that other languages have formatted. It may hold any bytes.
+/// Like [`write()`], for a text that other languages have formatted. The text may hold any bytes.
 pub fn write_bytes(entry: &LogEntry<'_>, text: &[u8]) {
     let Some(sink) = sink::current() else {
         return;

@@ -22,9 +22,9 @@ pub(crate) struct Printer {
 }
 
 impl Printer {
-    /// Starts the thread if the process has a log that is written to stderr, and it does not run
-    /// yet. Costs two loads if there is nothing to do. If the system refuses a thread, those lines
-    /// are only in the log.
+    /// Starts the thread if the process has a log that is written to stderr, and the thread does
+    /// not run yet. Costs two loads if there is nothing to do. If the system refuses a thread, the
+    /// lines of threads that must not wait are only in the log.
     pub(crate) fn start_if_needed(&mut self) {
         if self.running.is_some() || !sink::current().is_some_and(|sink| sink.writes_stderr) {
             return;

@@ -11,8 +11,8 @@ use crate::message::LogLine;
 use crate::namespace::Namespace;
 use crate::topic::Subscriber;
 
-/// The most lines of one log that one look reads: otherwise it would not end while lines arrive as
-/// fast as they are read.
+/// The most lines of one log that one [`LogReader::poll`] reads: otherwise it would not end while
+/// lines arrive as fast as they are read.
 const LINES_AT_ONCE_MAX: usize = 1 << 17;
 
 /// A line that a [`LogReader`] has read.
@@ -28,8 +28,8 @@ pub struct LogRecord {
     pub line: LogLine,
 }
 
-/// Reads the logs of all processes of a namespace: of those that live, and of those whose logs were
-/// kept.
+/// Reads the logs of all processes of a namespace: of live processes, and of ended processes whose
+/// logs are kept.
 ///
 /// Only reads: it takes no place in the topics, and delays no process.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ struct ProcessLog {
     waiting: BTreeMap<u64, LogLine>,
     /// The number of the next line to read from the process's log.
     next: u64,
-    /// The value of `next` at the last look, if that line was missing.
+    /// The value of `next` at the last poll, if that line was missing.
     missing: Option<u64>,
     /// The time of the last line that was returned.
     last_ns: u64,

@@ -24,7 +24,7 @@ const LANES: u32 = 4;
 /// The other lanes have an eighth of the slots of the first.
 const SHARE: u64 = 8;
 
-/// The most lines that are read back at once: otherwise that would not end while lines arrive as
+/// The most lines that one call reads back: otherwise the call would not end while lines arrive as
 /// fast as they are read.
 const LINES_AT_ONCE_MAX: usize = 4096;
 
@@ -47,14 +47,14 @@ pub(super) struct RingSettings {
 pub(super) struct Ring {
     process_id: u32,
     lanes: Vec<Mutex<Publisher<LogLine>>>,
-    /// Number of lines so far, including those that were lost.
+    /// Number of lines that were logged so far, including those that were lost.
     lines: AtomicU64,
     /// Number of lines so far that their threads have left to others to print.
     deferred: AtomicU32,
     own: Mutex<OwnLines>,
 }
 
-/// The lines of this process, read back by the thread that prints those of others.
+/// The lines of this process, read back by a thread that prints lines for other threads.
 #[derive(Debug)]
 pub(super) struct OwnLines {
     observer: Subscriber<LogLine>,
@@ -113,8 +113,8 @@ impl Ring {
     }
 
     /// Calls `print` for each deferred line that was not printed before, and `report` with the
-    /// number of those that were overwritten before they could be. Only one thread at a time does
-    /// so. Costs two loads if there are none.
+    /// number of those that were overwritten before they could be printed. Only one thread at a
+    /// time does so. Costs two loads if there are none.
     pub(super) fn take_deferred(&self, print: impl Fn(&LogLine), report: impl Fn(u32)) {
         let Some(mut own) = try_lock(&self.own) else {
             return;
@@ -147,8 +147,8 @@ fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     }
 }
 
-/// Returns the number of slots of which a reader that comes later gets `lines`: an eighth is kept
-/// free for the publisher.
+/// Returns the number of slots for a late reader to get at least the last `lines` lines: an eighth
+/// is kept free for the publisher.
 fn slots_for(lines: u64) -> u64 {
     (lines * 8).div_ceil(7).max(16).next_power_of_two()
 }
@@ -169,10 +169,10 @@ pub(super) fn builder(namespace: &Arc<Namespace>, name: &str) -> TopicBuilder<Lo
     topic.qos(Qos::new().strict(true))
 }
 
-/// Removes the logs of dead processes that are more than are kept, the oldest first.
+/// Removes the oldest logs of dead processes, so that only the permitted numbers are kept.
 ///
-/// WHY a limit for each program: one that ends again and again must not remove the last words of
-/// all others.
+/// WHY a limit for each program: one that ends again and again must not remove the logs of all
+/// others.
 fn remove_old_logs(namespace: &Arc<Namespace>) {
     // WHY errors are ignored: the next process tries it again.
     let Ok(names) = topic_names(namespace) else {

@@ -33,7 +33,7 @@ pub(crate) fn intern_node_name(name: &str) -> &'static str {
     name
 }
 
-/// Makes a node that of the lines that this thread logs, until it is dropped.
+/// A guard: until it is dropped, the lines that this thread logs have the name of a node.
 #[derive(Debug)]
 pub(crate) struct NodeScope {
     before: &'static str,
@@ -42,7 +42,8 @@ pub(crate) struct NodeScope {
 }
 
 impl NodeScope {
-    /// Costs about a nanosecond. `name` is from [`intern_node_name`].
+    /// Begins the scope of the node `name`, which is from [`intern_node_name`]. Costs about a
+    /// nanosecond.
     #[inline]
     pub(crate) fn enter(name: &'static str) -> Self {
         Self {
@@ -81,7 +82,7 @@ pub(super) fn is_real_time() -> bool {
 pub(super) struct ThreadIdentity {
     pub(super) id: u32,
     pub(super) name: Text<16>,
-    /// WHY: the thread of a forked child has another id.
+    /// The fork epoch of the identity. WHY: the thread of a forked child has another id.
     epoch: u64,
 }
 

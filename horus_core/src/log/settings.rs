@@ -20,7 +20,7 @@ const STDERR: &str = "HORUS_LOG_STDERR";
 /// The default of [`LogSettings::lines`].
 const LINES: u32 = 448;
 
-/// The settings of the log of this process. The environment is preferred to them: see
+/// The settings of the log of this process. Environment variables override these settings: see
 /// [the module](super#environment).
 ///
 /// ```no_run
@@ -53,7 +53,7 @@ impl LogSettings {
         self
     }
 
-    /// Sets the node of lines that no other node logs. Default: none.
+    /// Sets the node name of lines that are logged outside of all nodes. Default: none.
     pub fn node(mut self, name: &str) -> Self {
         name.clone_into(&mut self.node);
         self
@@ -72,8 +72,9 @@ impl LogSettings {
         self
     }
 
-    /// Sets the number of lines that are kept at least, 16 to 1,000,000. Each takes 1 KiB, and all
-    /// together three eighths more. Default: 448.
+    /// Sets the number of lines that are kept at least, 16 to 1,000,000. The ring has 8/7 as many
+    /// slots of 1 KiB as lines, rounded up to a power of two, and about three eighths more for its
+    /// other lanes. Default: 448.
     pub const fn lines(mut self, lines: u32) -> Self {
         self.lines = Some(lines);
         self

@@ -23,7 +23,7 @@ static RING: ForkLocal<OnceLock<Option<Ring>>> = ForkLocal::new();
 /// The log of this process.
 #[derive(Debug)]
 pub(super) struct Sink {
-    /// The node of lines that no other node logs.
+    /// The node name of lines that are logged outside of all nodes.
     pub(super) node: Text<64>,
     pub(super) filter: LogFilter,
     pub(super) writes_stderr: bool,
@@ -79,7 +79,7 @@ impl Sink {
         RING.get().get_or_init(open).as_ref()
     }
 
-    /// Returns the least important level that any line can have.
+    /// Returns the least important level at which any line is logged.
     pub(super) fn max_level(&self) -> LevelFilter {
         self.filter.max_level()
     }
@@ -129,7 +129,7 @@ impl Sink {
     }
 }
 
-/// Returns as many whole characters of the end of a path as fit.
+/// Returns the end of a path: as many whole characters as fit into 64 bytes.
 fn end_of(path: &str) -> Text<64> {
     let mut begin = path.len().saturating_sub(64);
     while !path.is_char_boundary(begin) {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The beginning of the names of these topics.
+/// The prefix of the names of these topics.
 pub(super) const PREFIX: &str = "horus/log/";
 
 /// The longest name of a program, in bytes.
@@ -20,8 +20,8 @@ pub(super) struct LogName {
 }
 
 impl LogName {
-    /// Returns the name of a log that starts now. The name of the program is made a part of a
-    /// topic's name: any character except ASCII letters, digits, `-` and `_` becomes `_`.
+    /// Returns the name of a log that starts at `start_us`. The name of the program is made valid
+    /// in a topic's name: any character except ASCII letters, digits, `-` and `_` becomes `_`.
     pub(super) fn new(program: &str, process_id: u32, start_us: u64) -> Self {
         let is_safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         let safe = program.chars().map(|c| if is_safe(c) { c } else { '_' });
@@ -36,7 +36,7 @@ impl LogName {
         }
     }
 
-    /// Returns the parts of the name of a topic; `None` if it is none of a log.
+    /// Returns the parts of the name of a topic; `None` if it is not the name of a log.
     pub(super) fn parse(topic: &str) -> Option<Self> {
         let (program, start) = topic.strip_prefix(PREFIX)?.split_once('/')?;
         let (start_us, process_id) = start.split_once('-')?;

@@ -81,7 +81,8 @@ pub trait Header: Message + fmt::Debug + PartialEq {
     const NAME: &'static str;
     /// The name of the data after the header, and the type of one number of it.
     const TRAILING_DATA: Tail;
-    /// The size of the longest message for which a publisher has slots at first, in bytes.
+    /// Size of the longest message that fits a publisher's slots at first, in bytes. The slots grow
+    /// when it sends a longer one.
     const MAX_MESSAGE_BYTES: u64;
 
     /// Returns the number of data bytes that this header announces; `u64::MAX` on overflow.
@@ -96,16 +97,16 @@ pub trait Header: Message + fmt::Debug + PartialEq {
         Ok(())
     }
 
-    /// Returns the layout of the data as an array of numbers, if they are one. By default they are
-    /// contiguous.
+    /// Returns the layout of the data as an array of numbers, if they are one. The default
+    /// implementation returns one dimension of contiguous numbers.
     fn array_layout(&self) -> Option<ArrayLayout> {
         let dtype = DType::from_primitive(Self::TRAILING_DATA.primitive)?;
         let size = dtype.size() as u64;
         Some(ArrayLayout::new(dtype, &[(self.data_bytes() / size, size)]))
     }
 
-    /// Computes fields that are 0 and follow from the others, such as the step of an image. The
-    /// default implementation does nothing.
+    /// Sets fields that are 0 and that the other fields determine, such as the step of an image.
+    /// The default implementation does nothing.
     fn complete(&mut self) {}
 
     /// Sets the type and shape of the data to a row-major array, and leaves other fields unchanged.
@@ -234,8 +235,8 @@ impl<H: Header, D: AsRef<[u8]>> Framed<H, D> {
 }
 
 impl<H: Header, D: AsRef<[u8]> + AsMut<[u8]>> Framed<H, D> {
-    /// Returns the header for writing. The data that it announces must be present when it is
-    /// published.
+    /// Returns the header for writing. When the message is published, the data that the header
+    /// announces must be present.
     pub const fn header_mut(&mut self) -> &mut H {
         &mut self.header
     }
@@ -438,7 +439,8 @@ impl<H: Header> Encoded for Framed<H> {
 
 encoded_payload!([H: Header] Framed<H>);
 
-/// Formats the error that an array cannot be the data of a message, which takes `wanted`.
+/// Formats the error that an array cannot be the data of a message. `wanted` describes the arrays
+/// that the message takes.
 fn refuse_array(message: &str, wanted: &str, dtype: DType, shape: &[u64]) -> String {
     format!("an array of {dtype} of the shape {shape:?} is no {message}: that takes {wanted}")
 }

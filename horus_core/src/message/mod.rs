@@ -93,8 +93,9 @@ pub trait Message: Pod + Send + Sync + 'static {
     /// The hash of the canonical schema text, equal in Rust, C++ and Python.
     const HASH: u128 = Self::SCHEMA.hash();
 
-    /// Returns the message that has the values of fields which a publisher does not know, because
-    /// its message has fewer fields. Fields without a default value are 0.
+    /// Returns the message whose fields have their default values, or 0 without one. A subscriber
+    /// takes from it the fields that a publisher does not know, because its message has fewer
+    /// fields.
     #[must_use]
     fn defaults() -> Self {
         let mut message = Self::zeroed();
@@ -113,8 +114,8 @@ pub trait Message: Pod + Send + Sync + 'static {
     }
 }
 
-/// Sets the default value of a field in the bytes of a message of type `M`, which are 0 before the
-/// first one.
+/// Sets the default value of the field at `offset` in the bytes of a message of type `M`. The first
+/// call allocates the bytes, which are 0 then.
 #[doc(hidden)]
 pub fn set_default<M: Message, T: Pod>(bytes: &mut Option<Box<[u8]>>, offset: usize, value: T) {
     let bytes = bytes.get_or_insert_with(|| vec![0; size_of::<M>()].into());
@@ -410,8 +411,8 @@ pub const fn type_of<T>(_: &T) -> std::marker::PhantomData<T> {
 /// assert_eq!(Battery::HASH, Battery::SCHEMA.hash());
 /// ```
 ///
-/// The crate that declares it may deny `unsafe_code`. Under `forbid` the generated exception is an
-/// error.
+/// The crate that declares a message may deny `unsafe_code`. With `forbid` it does not compile,
+/// because the macro generates an `#[allow(unsafe_code)]`.
 ///
 /// # What is refused
 ///

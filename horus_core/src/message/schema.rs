@@ -191,7 +191,7 @@ struct Writer<'a> {
     hash: u128,
 }
 
-/// The messages around a field, innermost first.
+/// A field, and a linked list of the fields that contain it, innermost first.
 struct Outer<'a> {
     field: &'a Field,
     around: Option<&'a Outer<'a>>,

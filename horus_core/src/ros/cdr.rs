@@ -22,8 +22,8 @@ pub const ENCAPSULATION_BYTES: usize = 4;
 const BIG_ENDIAN: [u8; 2] = [0, 0];
 const LITTLE_ENDIAN: [u8; 2] = [0, 1];
 
-/// Returns the number of bytes from `at` to the next multiple of `size`, which must be a power of
-/// two.
+/// Returns the number of padding bytes in front of a number of `size` bytes at offset `at`, counted
+/// from the first byte of the encapsulation. `size` must be a power of two.
 const fn padding(at: usize, size: usize) -> usize {
     at.wrapping_sub(ENCAPSULATION_BYTES).wrapping_neg() & (size - 1)
 }
@@ -294,7 +294,8 @@ impl<'a> CdrReader<'a> {
         self.at
     }
 
-    /// Returns the offset of the next four-byte number, such as the length of a string or sequence.
+    /// Returns the offset of the next four-byte number, behind the padding in front of it, such as
+    /// the length of a string or sequence.
     pub(super) const fn at_length(&self) -> usize {
         self.at + padding(self.at, 4)
     }

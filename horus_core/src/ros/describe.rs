@@ -1,15 +1,15 @@
 //! `ros_message!` generates writing and reading from one description of a message.
 
-/// Maps a message to a ROS type, line by line like the type's `.msg` file, with nested types
-/// written out.
+/// Maps a message to a ROS type, line by line like the type's `.msg` file. The fields of a nested
+/// type are listed one by one, unless it has a description of its own.
 ///
 /// ```text
 /// Ours = "package/msg/Name", Frames {
 ///     Header header;                    `timestamp_ns` and `frame_id` of the message
 ///     Header header in frames;          `timestamp_ns` of the message, `frame_id` of `Frames`
 ///     string name in frames;            a field of `Frames`
-///     float64 name;                     a field of the same name and the type that belongs to it
-///     float64 ros.name = name;          a field of another name
+///     float64 name;                     a field of the same name, here an `f64`
+///     float64 ros.name = name;          the field `name`, which ROS calls `ros.name`
 ///     float64[9] name;                  a fixed array
 ///     float32[<=count] name;            a sequence: the first `count` elements of an array
 ///     each count { float32[] name; … }  sequences of one length, or empty
@@ -17,7 +17,7 @@
 ///     uint8[] data = length;            …, and the field of the header that is their length
 ///     ignored float32[] name;           a sequence that only ROS has
 ///     zero float64 name;                a number that only ROS has
-///     absent name = value;              a field that ROS does not have
+///     absent name = value;              a field that ROS does not have, read as `value`
 /// }
 /// ```
 macro_rules! ros_message {

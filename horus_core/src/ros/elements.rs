@@ -1,4 +1,4 @@
-//! Describes messages of `sensor_msgs` whose sequences are the data of one message here.
+//! Describes messages of `sensor_msgs` whose sequences are the trailing data of a horus message.
 
 use super::wire::{self, Wire};
 use super::{CdrError, CdrReader, CdrWriteError, CdrWriter, FromCdr, RosMessage};
@@ -86,7 +86,8 @@ fn read_floats(numbers: &mut [f32], from: &mut CdrReader<'_>) -> Result<(), CdrE
     })
 }
 
-/// The arrays of numbers of a `JointState`, with the fields of [`Joint`] that hold them.
+/// The number sequences of a `JointState`: the name in ROS, and the access to the field of
+/// [`Joint`].
 const NUMBERS: [(&str, fn(&mut Joint) -> &mut f64); 3] = [
     ("position", |joint| &mut joint.position),
     ("velocity", |joint| &mut joint.velocity),

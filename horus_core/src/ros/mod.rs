@@ -81,7 +81,8 @@
 //! * *variance*: exists since ROS 2 Iron; in older programs `Range` ends before it.
 //! * *empty arrays*: in ROS an array may be empty if it is not measured. Here each of its elements
 //!   is NaN, or an empty name. An array of only NaN is written as an empty array. The exception is
-//!   the first array, whose length is the number of elements. Other different lengths are an error.
+//!   the first array, whose length is the number of elements. Any other difference in length is an
+//!   error.
 //! * *datatypes*: a point field of another type than `i8` to `u32`, `f32` and `f64` is an error.
 //! * *waypoints*: `speed` is not written, and is read as NaN. Every pose is written with the header
 //!   of the path. A pose that is read may have another stamp, which is dropped; its frame must be
@@ -180,7 +181,8 @@ pub trait RosMessage {
         out.finish()
     }
 
-    /// Returns the length of the message in bytes. Does not read the data of an image or a cloud.
+    /// Returns the length of the message as CDR, in bytes. Does not read the data of an image or a
+    /// cloud.
     ///
     /// # Errors
     ///
@@ -273,7 +275,8 @@ impl RosHeader {
 pub struct RosFrames {
     /// The frame in which the pose is expressed, such as `odom`.
     pub frame_id: String,
-    /// The frame whose pose it is, such as `base_link`. The velocity is expressed in this frame.
+    /// The frame whose pose the odometry gives, such as `base_link`. The velocity is expressed in
+    /// this frame.
     pub child_frame_id: String,
 }
 

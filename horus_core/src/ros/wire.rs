@@ -328,8 +328,8 @@ impl<const N: usize> MaybeAbsent for Text<N> {
     }
 }
 
-/// One of several sequences with a common count, each of which may be empty. The first of them is a
-/// [`CountedSequence`].
+/// One of several sequences that have the same length, or are empty if nothing was measured. The
+/// first of them is a [`CountedSequence`].
 pub(super) struct ParallelSequence<W>(std::marker::PhantomData<W>);
 
 impl<W> ParallelSequence<W> {
@@ -351,8 +351,8 @@ impl<W> ParallelSequence<W> {
         Sequence::<W>::write(values, &count, field, out)
     }
 
-    /// Reads a sequence that must be empty or have `count` elements; if `count` is 0, of any
-    /// length.
+    /// Reads a sequence that must be empty or have `count` elements. If `count` is 0, it may have
+    /// any length, and sets `count`.
     pub(super) fn read<T: MaybeAbsent, const N: usize>(
         values: &mut [T; N],
         count: &mut u32,
@@ -384,8 +384,8 @@ impl<W> ParallelSequence<W> {
     }
 }
 
-/// The first of several parallel sequences. It must not be left out, because its length is the
-/// count.
+/// The first of several parallel sequences. It is written even if nothing was measured, because its
+/// length is the count.
 pub(super) struct CountedSequence<W>(std::marker::PhantomData<W>);
 
 impl<W> CountedSequence<W> {
@@ -491,8 +491,8 @@ impl ZeroNumber {
     }
 }
 
-/// The number types that a point cloud may have, at the index that `sensor_msgs/PointField` gives
-/// them.
+/// The number types that a point cloud may have. The index is the number of the type in
+/// `sensor_msgs/PointField`.
 const DATATYPES: [Option<DType>; 9] = [
     None,
     Some(DType::I8),

@@ -39,9 +39,10 @@ impl<'a> ActorsBuilder<'a> {
     /// Sets the number of threads that run the actors. Default: one less than the number of CPUs,
     /// and at least one.
     ///
-    /// With 0, the thread that runs the scheduler runs them, as it runs nodes without a rate, and
-    /// between these; or [`Running::tick_once`](crate::scheduler::Running::tick_once) does. They
-    /// run in the order in which they got mail.
+    /// With 0, the thread that runs the scheduler runs the actors, at the main rate like nodes
+    /// without a rate, and also between these ticks. In a program with its own loop,
+    /// [`Running::tick_once`](crate::scheduler::Running::tick_once) runs them. Actors then run in
+    /// the order in which they got mail.
     pub const fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
@@ -53,8 +54,8 @@ impl<'a> ActorsBuilder<'a> {
         self
     }
 
-    /// Pins the threads to these CPUs, each to one; if there are more threads, the first CPU
-    /// follows the last. On a machine with several memory nodes, give each of them a group.
+    /// Pins each thread to one of these CPUs, in turn. If there are more threads than CPUs, the
+    /// first CPU follows the last. On a machine with several NUMA nodes, add a group for each.
     pub fn cores(mut self, cores: impl IntoIterator<Item = usize>) -> Self {
         self.settings.cores = cores.into_iter().collect();
         self
@@ -66,8 +67,8 @@ impl<'a> ActorsBuilder<'a> {
         self
     }
 
-    /// Sets the time after which an actor whose handler has not returned is reported as stuck, by
-    /// an event of the group with its name. Default: a second.
+    /// Sets the time after which an actor whose handler has not returned is reported as stuck. The
+    /// report is an event of the group that contains the actor's name. Default: one second.
     pub const fn watchdog(mut self, limit: Duration) -> Self {
         self.settings.watchdog = limit;
         self
@@ -79,16 +80,17 @@ impl<'a> ActorsBuilder<'a> {
         self
     }
 
-    /// Sets the function that each thread calls to run actors, one after the other for up to 5 ms,
-    /// and that ends the group. For actors of other languages.
+    /// Sets the function inside which each thread runs actors, for up to 5 ms at a time, and inside
+    /// which the group is ended. Actors of other languages need it, for instance to attach the
+    /// thread to an interpreter.
     #[doc(hidden)]
     pub const fn surround(mut self, surround: Surround) -> Self {
         self.settings.surround = Some(surround);
         self
     }
 
-    /// Sets the order of the group among the nodes, in which they start; the end is in reverse.
-    /// Default: 0.
+    /// Sets the order of the group among the nodes. Nodes and groups start in this order, and are
+    /// shut down in reverse. Default: 0.
     pub const fn order(mut self, order: i32) -> Self {
         self.spec.order = order;
         self

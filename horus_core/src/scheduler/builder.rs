@@ -129,7 +129,7 @@ impl<'a> NodeBuilder<'a> {
     ///
     /// # Errors
     ///
-    /// Returns [`TopicError`]: too many publishers, a bad name, no memory …
+    /// Returns [`TopicError`], for instance for too many publishers, a bad name or lack of memory.
     ///
     /// [`Graph`]: super::Graph
     pub fn publisher<T: Payload>(&mut self, topic: &str) -> Result<Publisher<T>, TopicError> {
@@ -158,7 +158,7 @@ impl<'a> NodeBuilder<'a> {
     ///
     /// # Errors
     ///
-    /// Returns [`TopicError`]: too many subscribers, a bad name, no memory …
+    /// Returns [`TopicError`], for instance for too many subscribers, a bad name or lack of memory.
     pub fn subscriber<T: Payload>(&mut self, topic: &str) -> Result<Subscriber<T>, TopicError> {
         self.subscriber_with(topic, Qos::new())
     }
@@ -223,10 +223,10 @@ impl<'a> NodeBuilder<'a> {
     }
 
     /// Declares that the node receives from this subscriber, which was not made by
-    /// [`Self::subscriber`]. If the subscriber cannot map the memory of a publisher, that is
-    /// recorded as an event of the node
-    /// ([`NodeEvent::LANE_NOT_MAPPED`](crate::message::NodeEvent::LANE_NOT_MAPPED)); so is it if
-    /// the subscriber matches no live publisher
+    /// [`Self::subscriber`]. An event of the node is recorded if the subscriber cannot map the
+    /// memory of a publisher
+    /// ([`NodeEvent::LANE_NOT_MAPPED`](crate::message::NodeEvent::LANE_NOT_MAPPED)), or if it
+    /// matches no live publisher
     /// ([`NodeEvent::INCOMPATIBLE`](crate::message::NodeEvent::INCOMPATIBLE)).
     pub fn reads<T: Payload>(mut self, subscriber: &Subscriber<T>) -> Self {
         self.add_subscriber(subscriber.name(), subscriber);
@@ -260,12 +260,14 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// Runs a node that messages wake on the threads of this group of actors, which was added
-    /// before, instead of a thread of its own. For nodes of which there are many.
+    /// Runs the node on the threads of this group of actors instead of a thread of its own. This is
+    /// for programs with many nodes that messages wake ([`Self::on`]). Add the group before the
+    /// node.
     ///
-    /// Ticks, order of messages, metrics, commands and policies are those of a node with a thread;
-    /// only its thread settings are those of the group. A tick waits while all threads of the group
-    /// are in other handlers. While the group is paused or stopped, the node does not tick.
+    /// Ticks, order of messages, metrics, commands and policies are the same as with a thread of
+    /// its own. Only the thread settings are those of the group. A tick waits while all threads of
+    /// the group are in other handlers. While the group is paused or stopped, the node does not
+    /// tick.
     pub fn shared(mut self, group: &str) -> Self {
         self.spec.shared = Some(group.to_owned());
         self
@@ -285,14 +287,15 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// Sets the longest time from the time at which a tick is due to its end.
+    /// Sets the longest time from the due time of a tick to the end of the tick.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.spec.deadline = Some(deadline);
         self
     }
 
     /// Sets the reaction to a miss: an exceeded deadline or budget, a stale input
-    /// ([`Self::subscribe_with_timeout`]), or a fault of checkpoints. Default: [`Miss::Warn`].
+    /// ([`Self::subscribe_with_timeout`]), a wrong sequence of [`Self::checkpoints`], or a tick
+    /// that begins too soon ([`Self::not_before`]). Default: [`Miss::Warn`].
     pub fn on_miss(mut self, policy: Miss) -> Self {
         self.spec.on_miss = Some(policy);
         self
@@ -304,7 +307,8 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// Sets the time after which a tick counts as stuck. Default: twice the budget.
+    /// Sets the time after which a tick counts as stuck. Default: twice the budget; no limit if the
+    /// node has no budget.
     pub fn watchdog(mut self, limit: Duration) -> Self {
         self.spec.watchdog = Some(limit);
         self
@@ -343,7 +347,7 @@ impl<'a> NodeBuilder<'a> {
 
     /// Like [`Self::safe_state`], for a callback that may take long. `begin` has to start the work
     /// on another thread, and returns the channel on which that thread sends the result. When the
-    /// result arrives, the event `SAFE_STATE_ENTERED` is recorded, or the error.
+    /// result arrives, the event `SAFE_STATE_ENTERED` is recorded, or `FAILED` for an error.
     pub fn safe_state_on_other_thread(
         mut self,
         begin: impl FnMut() -> Receiver<Result<(), String>> + Send + 'static,
@@ -367,8 +371,8 @@ impl<'a> NodeBuilder<'a> {
     /// Keeps all CPUs of the machine from entering sleep states until the node's thread ends, if
     /// the system allows it (PM QoS, `/dev/cpu_dma_latency`, which usually only root may write).
     /// WHY: a sleeping CPU takes some 10 to 100 µs to wake, in a virtual machine even longer, and
-    /// nothing else shortens that time. Costs power, and makes other CPUs slower, which could have
-    /// used that power.
+    /// nothing else shortens that time. The setting costs power. It also makes other CPUs slower,
+    /// because they could have used that power.
     pub fn stay_awake(mut self) -> Self {
         self.spec.stays_awake = true;
         self

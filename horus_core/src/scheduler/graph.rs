@@ -127,8 +127,8 @@ struct TopicEndpoints {
 }
 
 impl Graph {
-    /// Makes the graph of these nodes. The time is proportional to the number of endpoints; for
-    /// cycles, it is proportional to their endpoints times their nodes.
+    /// Makes the graph of these nodes. The time is proportional to the number of endpoints. A cycle
+    /// takes time proportional to the number of its endpoints times the number of its nodes.
     #[must_use]
     pub fn new(nodes: impl IntoIterator<Item = GraphNode>) -> Self {
         let mut nodes: Vec<_> = nodes.into_iter().collect();
@@ -174,7 +174,7 @@ impl Graph {
         &self.ranks
     }
 
-    /// Returns the rank of the node of this name, see [`Self::ranks`].
+    /// Returns the rank of the node called `name`, see [`Self::ranks`]; `None` if there is none.
     #[must_use]
     pub fn rank(&self, name: &str) -> Option<usize> {
         let found = self
@@ -215,8 +215,8 @@ impl Graph {
         found
     }
 
-    /// Returns a finding for each writer and reader whose orders make the reader run first, sorted
-    /// by topic.
+    /// Returns a finding for each writer and reader of a topic whose orders make the reader run
+    /// first, sorted by topic. See [`Finding::OrderAgainstFlow`].
     #[must_use]
     pub fn contradictions(&self) -> Vec<Finding> {
         let mut cycle_of = vec![None; self.nodes.len()];
@@ -244,7 +244,7 @@ impl Graph {
         found
     }
 
-    /// Returns all likely mistakes.
+    /// Returns all likely mistakes: [`Self::contradictions`], then [`Self::dangling`].
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         let mut found = self.contradictions();
@@ -278,8 +278,8 @@ fn writer_reader_pairs(ends: &TopicEndpoints) -> impl Iterator<Item = (usize, us
         .flat_map(|writer| ends.readers.iter().map(|reader| (*writer, *reader)))
 }
 
-/// Returns the rank of each node. Computes the nodes of one order after the other, because nodes of
-/// a smaller order always run first.
+/// Returns the rank of each node. Handles one order after the other, from the smallest, because
+/// nodes of a smaller order always run first.
 fn ranks(nodes: &[GraphNode]) -> Vec<usize> {
     let mut ranks = vec![0; nodes.len()];
     // For each topic that nodes of smaller orders write, the lowest rank that a reader can have.
@@ -304,8 +304,8 @@ fn ranks(nodes: &[GraphNode]) -> Vec<usize> {
     ranks
 }
 
-/// The messages between the nodes of a group, as a directed graph. Its vertices are first the
-/// nodes, then their topics.
+/// The flow of messages between some nodes, as a directed graph. The vertices with the smallest
+/// indices are these nodes; their topics follow.
 ///
 /// WHY topics are vertices: edges from each writer to each reader of a topic would be too many.
 struct MessageFlow<'a> {
@@ -338,8 +338,8 @@ impl<'a> MessageFlow<'a> {
         }
     }
 
-    /// Returns the sets of nodes that reach each other, and single nodes that reach themselves
-    /// through a topic.
+    /// Returns each cycle as the sorted vertices of its nodes. A cycle is a set of nodes whose
+    /// messages reach each other, or a single node that reads a topic that it writes.
     fn cycles(&self) -> Vec<Vec<usize>> {
         // A component with a topic in it is a cycle: a node reaches the topic, and the topic
         // reaches a node.
@@ -359,8 +359,8 @@ impl<'a> MessageFlow<'a> {
         cycles
     }
 
-    /// Breaks all cycles: in each, removes the edges to its first node that come from the cycle,
-    /// until no cycle is left.
+    /// Breaks all cycles: for each cycle, removes the edges from the cycle to its first node.
+    /// Repeats that until no cycle is left.
     fn break_cycles(&mut self) {
         let mut sets = vec![(0..self.next.len()).collect::<Vec<_>>()];
         while let Some(set) = sets.pop() {
@@ -405,9 +405,9 @@ impl<'a> MessageFlow<'a> {
         }
     }
 
-    /// Returns the index of each node among all nodes, with the length of the longest chain of
-    /// nodes before it. The readers of a topic get at least the depth that `min_ranks` returns. The
-    /// graph must have no cycles.
+    /// Returns, for each node, its index among all nodes and its depth: the length of the longest
+    /// chain of nodes before it. The readers of a topic get at least the depth that `min_ranks`
+    /// returns for the topic. The graph must have no cycles.
     fn longest_chains(&self, min_ranks: impl Fn(&str) -> usize) -> Vec<(usize, usize)> {
         let mut depths = vec![0; self.next.len()];
         for (depth, topic) in depths[self.nodes.len()..].iter_mut().zip(&self.topics) {

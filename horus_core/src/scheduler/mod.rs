@@ -155,8 +155,8 @@ impl Scheduler {
         self.namespace = Some(Arc::clone(namespace));
     }
 
-    /// Returns the graph that shows which nodes read and write which topics, as far as their
-    /// builders were told.
+    /// Returns the graph that shows which nodes read and write which topics. It has the endpoints
+    /// that the builders of the nodes made, and those that were declared to the builders.
     #[must_use]
     pub fn graph(&self) -> Graph {
         Graph::new(
@@ -268,8 +268,8 @@ impl Scheduler {
         self.main_rate = rate;
     }
 
-    /// Sets the number of threads that run [`compute`](NodeBuilder::compute) nodes. There is at
-    /// least one, and there are no more than such nodes. Default: one less than the number of CPUs.
+    /// Sets the number of threads that run [`compute`](NodeBuilder::compute) nodes. It is limited
+    /// to a range from 1 to the number of these nodes. Default: one less than the number of CPUs.
     pub const fn compute_threads(&mut self, threads: usize) {
         self.compute_threads = Some(threads);
     }
@@ -325,10 +325,11 @@ impl Scheduler {
     /// clock, and count from `epoch_ns`. Nodes that are due at the same time run by their order,
     /// then writers before readers, then by name. Random numbers depend on `seed` and the node's
     /// name. So the same nodes with the same inputs do the same, in whatever order they were added.
-    /// Actors run in the order in which they got mail, and timers that are due at the same time in
-    /// the order in which they were started; times count from the start of the run.
-    /// A node that waits for topics runs when they have messages; the timeouts of its inputs are
-    /// checked only in its ticks. No tick is late.
+    ///
+    /// Actors run in the order in which they got mail. Timers of actors that are due at the same
+    /// time fire in the order in which they were started; their times count from the start of the
+    /// run. A node that waits for topics runs when they have messages; the timeouts of its inputs
+    /// are checked only in its ticks. No tick is late.
     ///
     /// The report names a node that failed; [`Report::into_result`] turns such a report into an
     /// error.

@@ -119,9 +119,9 @@ impl<'a, S: AsRef<str> + ?Sized> From<(&'a S, Duration, Qos)> for EndpointSpec<'
 /// A topic is written as its name. With a quality of service, it is written as `("motors",
 /// Qos::reliable())`, and for an input as `("imu", timeout, Qos::sensor_data())`.
 ///
-/// `tick` comes first. Its `context` (any name, or none) is a `&mut Context`, and it returns
-/// nothing or a result. All other functions are methods of [`Node`], with the signatures of that
-/// trait.
+/// The function `tick` comes first, and returns nothing or a result. Its parameter `context` is a
+/// `&mut Context`; it may have another name, or be left out. All other functions are methods of
+/// [`Node`], with the signatures of that trait.
 ///
 /// The macro makes a plain struct, a plain `impl Node`, and the function `build(builder)`, which
 /// makes the endpoints, adds the node to the scheduler, and returns a
@@ -151,11 +151,12 @@ macro_rules! node {
         }
 
         impl $Node {
-            /// Adds the node to the scheduler, with endpoints in its namespace.
+            /// Adds the node to the scheduler, with endpoints in the scheduler's namespace.
             ///
             /// # Errors
             ///
-            /// A topic cannot be opened, or settings of the builder contradict each other.
+            /// Returns an error if a topic cannot be opened, or if settings of the builder
+            /// contradict each other.
             $visible fn build(
                 builder: $crate::scheduler::NodeBuilder<'_>,
             ) -> $crate::Result<()> {
@@ -231,7 +232,7 @@ macro_rules! __node_make {
     };
 }
 
-/// Expands to the context; used only if `tick` has a name for it.
+/// Expands to the argument `context` of `tick`; used only if `tick` has that parameter.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __node_context {

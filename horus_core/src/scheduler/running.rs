@@ -369,7 +369,7 @@ fn cores_at_once() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Checks that the system allows the threads that the nodes need, and that of the supervisor.
+/// Checks that the system allows as many threads as the nodes and the supervisor need.
 fn check_threads(scheduler: &Scheduler) -> Result<(), StartError> {
     let compute = scheduler.compute_threads;
     let of_nodes = threads_wanted(&scheduler.entries, compute, cores_at_once());
@@ -387,7 +387,8 @@ fn check_threads(scheduler: &Scheduler) -> Result<(), StartError> {
     }
 }
 
-/// The black-box lanes of the supervisor, the main thread, the compute pool and the async thread.
+/// Indices of the black-box lanes of the supervisor, the main thread, the compute pool and the
+/// async thread. The black box is the topic of events, with a lane for each thread.
 const SUPERVISOR_LANE: usize = 0;
 const MAIN_LANE: usize = 1;
 const POOL_LANE: usize = 2;

@@ -1,11 +1,12 @@
-//! The kind of ring that a topic currently is, observed from its live participants.
+//! The kind of ring buffer that a topic acts as, derived from its live participants.
 
 use std::fmt;
 
 use horus_shm::Segment;
 
-/// The kind of ring that a topic is with its present participants. No data moves when the kind
-/// changes: a topic always has one lane per publisher and one cursor per subscriber.
+/// The kind of ring buffer that a topic acts as. It follows from the numbers of its present
+/// publishers and subscribers. No data moves when it changes: a topic always has one lane per
+/// publisher and one cursor per subscriber.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Backend {

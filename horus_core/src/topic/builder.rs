@@ -71,7 +71,7 @@ impl<T: Payload> TopicBuilder<T> {
         self.publisher_of(&self.opening.segment()?)
     }
 
-    /// Opens a subscriber; creates the topic if it does not exist. It is never waited for,
+    /// Opens a subscriber; creates the topic if it does not exist. Publishers never wait for it,
     /// unless [`Qos::reliability`] requests that.
     ///
     /// # Errors
@@ -126,8 +126,8 @@ impl<T: Payload> TopicBuilder<T> {
 
 impl<T: Payload + Encoded> TopicBuilder<T> {
     /// Sets the length of the longest message that this publisher may send, in bytes, up to a few
-    /// bytes less than 64 MiB. Its slots have this size from the start. Without it, they grow when
-    /// a longer message is sent. No effect on a subscriber.
+    /// bytes less than 64 MiB. Its slots have this size from the start. Without this setting, the
+    /// slots grow when a longer message is sent. No effect on a subscriber.
     pub fn max_message_bytes(mut self, bytes: u64) -> Self {
         self.opening.max_message_bytes = Some(bytes);
         self

@@ -1,4 +1,5 @@
-//! Messages that have a length of their own: encoded into a slot and decoded from a copy of one.
+//! Messages that have a length of their own: encoded into a slot, and decoded from a copy of the
+//! slot.
 
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{OpenError, RawConsumer, RawProducer, TypeInfo};
@@ -8,7 +9,7 @@ use super::payload::{Inbox, Outbox};
 use crate::message::Buffer;
 use crate::topic::error::WriteError;
 
-/// Unreadable messages in a row after which a receive reports that there is none.
+/// Number of messages in a row that cannot be decoded, after which a receive returns `None`.
 pub(super) const MALFORMED_MAX: u32 = 16;
 
 /// A message with a length of its own.
@@ -27,12 +28,13 @@ pub trait Encoded: Sized + Send + 'static {
     /// `None` if they are not a message.
     fn decode(buffer: &mut Buffer, bytes: usize) -> Option<Self>;
 
-    /// Returns the bytes of the head that has the values of fields which a publisher does not know.
+    /// Returns the bytes of a default head. A subscriber takes from it the fields that a publisher
+    /// does not know. `None` for types without such fields.
     fn default_bytes() -> Option<Box<[u8]>> {
         None
     }
 
-    /// Returns the number that is greater in the newer of two messages.
+    /// Returns a number, such as `timestamp_ns`, that is greater in the newer of two messages.
     fn published_ns(_bytes: &[u8]) -> u64 {
         0
     }

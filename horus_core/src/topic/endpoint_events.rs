@@ -19,10 +19,10 @@ pub struct EndpointEvent {
     pub kind: EndpointKind,
     /// The change that happened to the endpoint.
     pub change: EndpointChange,
-    /// Its process.
+    /// The process of the endpoint.
     pub process: Participant,
-    /// Of an endpoint that joined: the reason why no message passes between the two; `None` if they
-    /// match.
+    /// Of an endpoint that joined: the reason why no message passes between it and the endpoint
+    /// that watches; `None` if they match.
     pub mismatch: Option<Mismatch>,
 }
 
@@ -49,9 +49,9 @@ impl fmt::Display for EndpointChange {
 
 /// The events of the endpoints of one kind, as one endpoint of the other kind finds them.
 ///
-/// It compares what is there now with what was there at its last look, so it costs the others
-/// nothing, and an endpoint that comes and goes between two looks makes no event. An endpoint that
-/// moves to another place of the topic makes none either.
+/// It compares the present endpoints with those at its last look, so the other endpoints have no
+/// cost. An endpoint that comes and goes between two looks makes no event. An endpoint that moves
+/// to another place of the topic makes none either.
 ///
 /// ```
 /// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -195,8 +195,8 @@ fn cards(segment: &Segment, kind: EndpointKind) -> Vec<(u32, Card)> {
     }
 }
 
-/// Returns the endpoints that are in `now` only, and those that are in `before` only. One that has
-/// moved to another place is in both.
+/// Returns the endpoints that are in `now` only, and those that are in `before` only. An endpoint
+/// that has moved to another place counts as being in both.
 fn differences(now: &[EndpointId], before: &[EndpointId]) -> (Vec<EndpointId>, Vec<EndpointId>) {
     let mut gone = before.to_vec();
     let mut joined = now.to_vec();

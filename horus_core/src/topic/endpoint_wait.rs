@@ -8,7 +8,7 @@ use horus_shm::Segment;
 
 use crate::topic::error::{EndpointError, EndpointKind, EndpointWaitError};
 
-/// The pause after the first count. Each one is twice as long as the one before.
+/// The pause after the first count. Each further pause is twice as long as the one before.
 pub(super) const PAUSE_MIN: Duration = Duration::from_millis(1);
 
 /// The longest pause between two counts.
@@ -24,21 +24,21 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Returns `count` subscribers.
+    /// Describes a wait for `count` subscribers.
     pub(super) const fn subscribers(count: usize) -> Self {
         let kind = EndpointKind::Subscriber;
         let own = 0;
         Self { kind, count, own }
     }
 
-    /// Returns `count` publishers.
+    /// Describes a wait for `count` publishers.
     pub(super) const fn publishers(count: usize) -> Self {
         let kind = EndpointKind::Publisher;
         let own = 0;
         Self { kind, count, own }
     }
 
-    /// Returns the same, beside one endpoint of the caller's own.
+    /// Does not count one endpoint of this kind, which belongs to the caller's handle.
     pub(super) const fn beside_own(mut self) -> Self {
         self.own = 1;
         self

@@ -152,8 +152,8 @@ pub enum RecvTimeoutError {
         /// The topic.
         topic: TopicLabel,
     },
-    /// The topic's memory is lost: its file was truncated, or the program closed our descriptors.
-    /// Permanent: open it again.
+    /// The topic's memory is lost: its file was truncated, or the program closed descriptors of
+    /// this library. Permanent: open it again.
     #[error(
         "{topic}: its memory is lost: the file was truncated, or the program closed descriptors of \
          this library: drop all of its handles and open it again"
@@ -171,8 +171,8 @@ pub enum RecvTimeoutError {
         /// The lane, and the reason why it is not mapped.
         cause: LaneNotMapped,
     },
-    /// No live publisher offers what this subscriber requests. Transient: a publisher that does may
-    /// come.
+    /// No live publisher offers what this subscriber requests. Transient: a publisher that offers
+    /// it may come.
     #[error("{topic}: {cause}")]
     Incompatible {
         /// The topic.
@@ -191,7 +191,7 @@ pub enum RecvTimeoutError {
         /// The topic.
         topic: TopicLabel,
     },
-    /// The file of the topic was removed or replaced, and this subscriber cannot move to the one
+    /// The file of the topic was removed or replaced, and this subscriber cannot move to the file
     /// that has the name now. Transient: calls that receive try again ten times a second at most.
     #[error(
         "{topic}: its file was removed or replaced, and the present one cannot be used: {}: remove \
@@ -256,7 +256,7 @@ impl fmt::Display for EndpointKind {
     }
 }
 
-/// The reasons why the endpoints of a topic are not known. All are permanent.
+/// The reasons why the endpoints of a topic cannot be determined. All are permanent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointError {
@@ -266,8 +266,8 @@ pub enum EndpointError {
         /// The topic.
         topic: TopicLabel,
     },
-    /// The topic's memory is lost: its file was truncated, or the program closed our descriptors.
-    /// Open it again.
+    /// The topic's memory is lost: its file was truncated, or the program closed descriptors of
+    /// this library. Open it again.
     #[error(
         "{topic}: its memory is lost: the file was truncated, or the program closed descriptors of \
          this library: drop all of its handles and open it again"
@@ -282,31 +282,31 @@ pub enum EndpointError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointWaitError {
-    /// Too few came. Transient: try again.
+    /// Too few endpoints came in time. Transient: try again.
     #[error("{topic}: not enough {kind}s came in time: found {found}, wanted {wanted}")]
     Timeout {
         /// The topic.
         topic: TopicLabel,
         /// The endpoints that the call waited for.
         kind: EndpointKind,
-        /// Number of those that are there.
+        /// Number of endpoints that are there.
         found: usize,
-        /// Number that was wanted.
+        /// Wanted number of endpoints.
         wanted: usize,
     },
-    /// The topic cannot have so many. Permanent: wait for fewer.
+    /// The topic cannot have so many endpoints. Permanent: wait for fewer.
     #[error("{topic}: {wanted} {kind}s can never be there: the topic has room for {limit}")]
     TooMany {
         /// The topic.
         topic: TopicLabel,
         /// The endpoints that the call waited for.
         kind: EndpointKind,
-        /// Number that was wanted.
+        /// Wanted number of endpoints.
         wanted: usize,
-        /// The most that can be there, without the caller's own.
+        /// The most endpoints that can be there, without the caller's own.
         limit: usize,
     },
-    /// Nothing is known of the topic's endpoints. Permanent.
+    /// The endpoints of the topic cannot be determined. Permanent.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
 }

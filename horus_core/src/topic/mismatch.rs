@@ -37,8 +37,8 @@ fn log_mismatch(found: &UnmatchedPublisher) {
     }
 }
 
-/// Returns the first difference between the message of a subscriber and that of the publishers
-/// that [`RawConsumer::check`] reports; `None` if it reports none of another type.
+/// Returns the first difference between the message of a subscriber and that of the publishers that
+/// [`RawConsumer::check`] reports; `None` if it reports no publisher of another type.
 #[cold]
 pub(super) fn schema_difference(raw: &RawConsumer) -> Option<SchemaDifference> {
     let Err(RecvError::Incompatible {

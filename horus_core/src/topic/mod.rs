@@ -80,7 +80,7 @@ impl<T: Payload> Topic<T> {
         Self::builder(name).topic()
     }
 
-    /// [`Self::new`] with a quality of service.
+    /// Does the same as [`Self::new`], with a quality of service.
     ///
     /// # Errors
     ///
@@ -108,21 +108,21 @@ impl<T: Payload> Topic<T> {
         self
     }
 
-    /// [`Publisher::send`].
+    /// Calls [`Publisher::send`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of that method.
     #[inline(always)]
     pub fn send<M: std::borrow::Borrow<T>>(&mut self, message: M) -> Result<(), SendError<M>> {
         self.publisher.send(message)
     }
 
-    /// [`Publisher::send_timeout`].
+    /// Calls [`Publisher::send_timeout`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of that method.
     pub fn send_timeout<M: std::borrow::Borrow<T>>(
         &mut self,
         message: M,
@@ -131,11 +131,12 @@ impl<T: Payload> Topic<T> {
         self.publisher.send_timeout(message, timeout)
     }
 
-    /// [`Publisher::wait_for_subscribers`], without this handle's own subscriber.
+    /// Waits as [`Publisher::wait_for_subscribers`] does, but does not count this handle's own
+    /// subscriber.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of that method.
     pub fn wait_for_subscribers(
         &self,
         count: usize,
@@ -145,11 +146,12 @@ impl<T: Payload> Topic<T> {
         wanted.wait(self.publisher.raw().segment(), timeout)
     }
 
-    /// [`Subscriber::wait_for_publishers`], without this handle's own publisher.
+    /// Waits as [`Subscriber::wait_for_publishers`] does, but does not count this handle's own
+    /// publisher.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of that method.
     pub fn wait_for_publishers(
         &self,
         count: usize,
@@ -159,80 +161,80 @@ impl<T: Payload> Topic<T> {
         wanted.wait(self.publisher.raw().segment(), timeout)
     }
 
-    /// [`Subscriber::recv`].
+    /// Calls [`Subscriber::recv`].
     #[inline(always)]
     pub fn recv(&mut self) -> Option<T> {
         self.subscriber.recv()
     }
 
-    /// [`Subscriber::recv_timeout`].
+    /// Calls [`Subscriber::recv_timeout`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of that method.
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         self.subscriber.recv_timeout(timeout)
     }
 
-    /// [`Subscriber::recv_blocking`].
+    /// Calls [`Subscriber::recv_blocking`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of that method.
     pub fn recv_blocking(&mut self) -> Result<T, RecvError> {
         self.subscriber.recv_blocking()
     }
 
-    /// [`Subscriber::recv_async`].
+    /// Calls [`Subscriber::recv_async`].
     #[cfg(feature = "async")]
     pub const fn recv_async(&mut self) -> RecvFuture<'_, T> {
         self.subscriber.recv_async()
     }
 
-    /// [`Subscriber::set_spin`].
+    /// Calls [`Subscriber::set_spin`].
     pub const fn set_spin(&mut self, spin: Duration) {
         self.subscriber.set_spin(spin);
     }
 
-    /// [`Subscriber::iter`].
+    /// Calls [`Subscriber::iter`].
     pub const fn iter(&mut self) -> Iter<'_, T> {
         self.subscriber.iter()
     }
 
-    /// [`Subscriber::try_iter`].
+    /// Calls [`Subscriber::try_iter`].
     pub const fn try_iter(&mut self) -> TryIter<'_, T> {
         self.subscriber.try_iter()
     }
 
-    /// [`Subscriber::latest`].
+    /// Calls [`Subscriber::latest`].
     #[inline]
     pub fn latest(&mut self) -> Option<T> {
         self.subscriber.latest()
     }
 
-    /// [`Subscriber::check`].
+    /// Calls [`Subscriber::check`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of that method.
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         self.subscriber.check()
     }
 
-    /// [`Subscriber::lost`].
+    /// Calls [`Subscriber::lost`].
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.subscriber.lost()
     }
 
-    /// [`Subscriber::stats`].
+    /// Calls [`Subscriber::stats`].
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.subscriber.stats()
     }
 
-    /// [`Subscriber::backend`].
+    /// Calls [`Subscriber::backend`].
     #[must_use]
     pub fn backend(&self) -> Backend {
         self.subscriber.backend()
@@ -258,58 +260,58 @@ impl<T: Payload> Topic<T> {
 }
 
 impl<T: Message> Topic<T> {
-    /// [`Publisher::loan`].
+    /// Calls [`Publisher::loan`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of that method.
     pub fn loan(&mut self) -> Result<Loan<'_, T>, LoanError> {
         self.publisher.loan()
     }
 
-    /// [`Subscriber::borrow`].
+    /// Calls [`Subscriber::borrow`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of that method.
     pub fn borrow(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
         self.subscriber.borrow()
     }
 
-    /// [`Subscriber::borrow_latest`].
+    /// Calls [`Subscriber::borrow_latest`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of that method.
     pub fn borrow_latest(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
         self.subscriber.borrow_latest()
     }
 }
 
 impl<H: Header> Topic<Framed<H>> {
-    /// [`Publisher::loan`].
+    /// Calls [`Publisher::loan`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of that method.
     pub fn loan(&mut self, header: H) -> Result<FramedLoan<'_, H>, LoanError> {
         self.publisher.loan(header)
     }
 
-    /// [`Subscriber::borrow`].
+    /// Calls [`Subscriber::borrow`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of that method.
     pub fn borrow(&mut self) -> Result<Option<FramedSample<H>>, BorrowError> {
         self.subscriber.borrow()
     }
 
-    /// [`Subscriber::borrow_latest`].
+    /// Calls [`Subscriber::borrow_latest`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of that method.
     pub fn borrow_latest(&mut self) -> Result<Option<FramedSample<H>>, BorrowError> {
         self.subscriber.borrow_latest()
     }

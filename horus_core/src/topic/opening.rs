@@ -14,13 +14,14 @@ use crate::topic::error::TopicError;
 #[derive(Debug, Clone)]
 pub(super) struct Opening {
     pub(super) name: String,
-    /// `None` if the topic must exist, and its own type is used.
+    /// The message type; `None` to use that of the topic, which must then exist.
     pub(super) info: Option<TypeInfo>,
-    /// `None` for the one of the environment.
+    /// `None` for the namespace of the environment.
     pub(super) namespace: Option<Arc<Namespace>>,
     pub(super) qos: Qos,
     pub(super) max_message_bytes: Option<u64>,
-    /// The message whose bytes follow shorter messages.
+    /// The default message: a subscriber takes from it the bytes that a shorter message lacks.
+    /// `None` for zeros.
     pub(super) defaults: Option<Box<[u8]>>,
 }
 

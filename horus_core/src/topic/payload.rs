@@ -20,18 +20,18 @@ use crate::message::{FieldKind, Message, Primitive, Schema};
     note = "carry any mixture of values as `Value`, and plain bytes as `Bytes`"
 )]
 pub trait Payload: Sized + 'static {
-    /// The endpoint that publishes it.
+    /// The type that writes messages of this type to slots.
     #[doc(hidden)]
     type Outbox: Outbox<Self>;
-    /// The endpoint that receives it.
+    /// The type that reads messages of this type from slots.
     #[doc(hidden)]
     type Inbox: Inbox<Self>;
 
     /// Returns the type that endpoints compare, and that the topic stores for tools.
     fn type_info() -> TypeInfo;
 
-    /// Returns the bytes of the message that has the values of fields which a publisher does not
-    /// know; `None` for types without such fields.
+    /// Returns the bytes of a default message. A subscriber takes from it the fields that a
+    /// publisher does not know. `None` for types without such fields.
     #[doc(hidden)]
     fn default_bytes() -> Option<Box<[u8]>> {
         None
@@ -171,7 +171,7 @@ pub(crate) fn published_ns<T: Message>(bytes: &[u8]) -> u64 {
 /// The name of the field that shows which of two messages is newer.
 pub(super) const TIME: &str = "timestamp_ns";
 
-/// Returns the number at this offset, or 0 if the bytes are too short.
+/// Returns the `u64` at this offset, or 0 if the bytes are too short.
 pub(super) fn u64_at(bytes: &[u8], offset: usize) -> u64 {
     let number = bytes.get(offset..).and_then(|bytes| bytes.first_chunk());
     number.copied().map_or(0, u64::from_ne_bytes)

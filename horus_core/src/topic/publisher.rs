@@ -38,7 +38,7 @@ impl<T: Payload> Publisher<T> {
         Topic::builder(name).publisher()
     }
 
-    /// [`Self::new`] with a quality of service.
+    /// Does the same as [`Self::new`], with a quality of service.
     ///
     /// # Errors
     ///
@@ -64,13 +64,12 @@ impl<T: Payload> Publisher<T> {
     ///
     /// # Errors
     ///
-    /// [`SendError::Full`] if this publisher is reliable, and a subscriber that requests that is
-    /// the lane's whole capacity behind;
-    /// [`SendError::Forked`] in a forked child; [`SendError::RegionLost`] if a process truncated
-    /// the topic's file (the message may have been delivered before); [`SendError::NameLost`] if
-    /// the file was removed or replaced and the present one cannot be used; [`SendError::TooLong`]
-    /// and [`SendError::Unencodable`] for messages with lengths of their own. The error returns
-    /// `message`.
+    /// [`SendError::Full`] if this publisher is reliable, and a subscriber that requests
+    /// reliability is behind by the lane's whole capacity; [`SendError::Forked`] in a forked child;
+    /// [`SendError::RegionLost`] if a process truncated the topic's file (the message may have been
+    /// delivered before); [`SendError::NameLost`] if the file was removed or replaced and the
+    /// present one cannot be used; [`SendError::TooLong`] and [`SendError::Unencodable`] for
+    /// messages with lengths of their own. The error returns `message`.
     #[inline(always)]
     pub fn send<M: Borrow<T>>(&mut self, message: M) -> Result<(), SendError<M>> {
         self.outbox
@@ -78,7 +77,8 @@ impl<T: Payload> Publisher<T> {
             .map_err(|error| error.with(message))
     }
 
-    /// [`Self::send`], but waits up to `timeout` for a free slot while the topic is full.
+    /// Sends as [`Self::send`] does, but waits up to `timeout` for a free slot while the topic is
+    /// full.
     ///
     /// Blocks: spins briefly, then sleeps until a subscriber frees a slot.
     ///
@@ -115,7 +115,8 @@ impl<T: Payload> Publisher<T> {
     }
 
     /// Reserves memory for messages of `bytes` bytes now, instead of when the first one of that
-    /// length is sent: some system calls, and about 0.1 ms per MiB. No effect if they fit already.
+    /// length is sent: some system calls, and about 0.1 ms per MiB. No effect if such messages fit
+    /// already.
     ///
     /// # Errors
     ///
@@ -145,14 +146,14 @@ impl<T: Payload> Publisher<T> {
         self.raw().segment().request().longest_bytes()
     }
 
-    /// Counts the live publishers of the topic. About 0.2 µs for each.
+    /// Counts the live publishers of the topic. Takes about 0.2 µs for each.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         present(self.raw().segment()).publisher_count()
     }
 
-    /// Counts the live subscribers of the topic, in any process: what is sent from now on reaches
-    /// them. About 0.2 µs for each.
+    /// Counts the live subscribers of the topic, in any process. Messages that are sent from now on
+    /// reach them. Takes about 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
         present(self.raw().segment()).subscriber_count()
@@ -170,8 +171,8 @@ impl<T: Payload> Publisher<T> {
     ///
     /// # Errors
     ///
-    /// [`EndpointWaitError::Timeout`] if too few came in time. The other variants at once: if so
-    /// many can never be there, in a forked child, or if the topic's memory is lost.
+    /// [`EndpointWaitError::Timeout`] if too few came in time. Returns the other variants at once:
+    /// if so many can never be there, in a forked child, or if the topic's memory is lost.
     ///
     /// ```
     /// # fn main() -> horus_core::Result<()> {
@@ -198,8 +199,9 @@ impl<T: Payload> Publisher<T> {
         Wanted::subscribers(count).wait(self.raw().segment(), timeout)
     }
 
-    /// Returns the events of the subscribers of the topic, in all processes: those that are there,
-    /// join, leave or die from now on, each with the reason if it does not match this publisher.
+    /// Watches the subscribers of the topic, in all processes. Returns the events of those that are
+    /// there now, and of those that join, leave or die later. The event of one that joins has the
+    /// reason if it does not match this publisher.
     #[must_use]
     pub fn subscriber_events(&self) -> EndpointEvents {
         let raw = self.raw();
@@ -208,7 +210,7 @@ impl<T: Payload> Publisher<T> {
 
     /// Returns the live subscribers that get nothing from this publisher, each with the reason: it
     /// reads another message, or requests reliable where this publisher offers best effort. A
-    /// subscriber that just joins is left out. Makes some system calls for each publisher.
+    /// subscriber that is just joining is left out. Makes some system calls for each publisher.
     #[must_use]
     pub fn unmatched_subscribers(&self) -> Vec<UnmatchedPair> {
         let mut pairs = self.raw().segment().unmatched_pairs();
@@ -223,7 +225,7 @@ impl<T: Payload> Publisher<T> {
         self.raw().slowest_reader()
     }
 
-    /// Returns the kind of ring that the topic is with its present participants.
+    /// Returns the kind of ring buffer that the topic acts as with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
         Backend::of(&present(self.raw().segment()))

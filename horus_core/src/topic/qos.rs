@@ -8,8 +8,8 @@ use horus_shm::{Growth, LatchKey, OnStalled, Reliability, Request, TypeInfo, Wak
 /// No setting belongs to the topic, so the order in which programs start does not matter. Each
 /// publisher has its own number of slots, its own history and its own reliability. Of a subscriber
 /// only the reliability counts: if it requests [`Reliability::Reliable`], publishers that offer
-/// that wait for it. It gets nothing from a publisher that offers less than it requests; its
-/// `check` returns an error then.
+/// that wait for it. It gets nothing from a publisher that offers less than it requests. If there
+/// are live publishers, and none offers enough, its `check` returns an error.
 ///
 /// | preset | reliability | capacity | late joiners get | wake edge |
 /// |---|---|---|---|---|
@@ -110,7 +110,8 @@ impl Qos {
         self
     }
 
-    /// Keeps the history of a publisher after it has left, and the topic with it.
+    /// Sets whether the history of a publisher stays after the publisher has left. The topic then
+    /// stays, too.
     pub const fn persist_after_exit(mut self, persist: bool) -> Self {
         self.persists = Some(persist);
         self
@@ -144,21 +145,24 @@ impl Qos {
         self
     }
 
-    /// Sets how many of the topic's 64 places this publisher may take: it takes one of the first.
-    /// So at most this number of publishers with this setting are open at a time. Default 64.
+    /// Sets how many of the topic's 64 places this publisher may take: it takes one of the first
+    /// `publishers`. So at most this number of publishers with this setting are open at a time.
+    /// Default 64.
     pub const fn publishers_max(mut self, publishers: u32) -> Self {
         self.publishers_max = Some(publishers);
         self
     }
 
-    /// Sets how many of the topic's 64 places this subscriber may take: it takes one of the first.
-    /// So at most this number of subscribers with this setting are open at a time. Default 64.
+    /// Sets how many of the topic's 64 places this subscriber may take: it takes one of the first
+    /// `subscribers`. So at most this number of subscribers with this setting are open at a time.
+    /// Default 64.
     pub const fn subscribers_max(mut self, subscribers: u32) -> Self {
         self.subscribers_max = Some(subscribers);
         self
     }
 
-    /// Sets what this publisher does about a reliable subscriber that stops reading.
+    /// Sets what this publisher does about a reliable subscriber that stops reading. Default:
+    /// [`OnStalled::Full`].
     pub const fn on_stalled(mut self, on_stalled: OnStalled) -> Self {
         self.on_stalled = on_stalled;
         self
@@ -176,7 +180,7 @@ impl Qos {
     }
 
     /// Sets whether this endpoint matches only endpoints of exactly its message. Default false: it
-    /// also matches those whose message has some fields less or some more at the end.
+    /// also matches those whose message has fewer or more fields at the end.
     pub const fn strict_schema(mut self, strict: bool) -> Self {
         self.strict_schema = strict;
         self

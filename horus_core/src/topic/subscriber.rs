@@ -45,7 +45,7 @@ impl<T: Payload> Subscriber<T> {
         Topic::builder(name).subscriber()
     }
 
-    /// [`Self::new`] with a quality of service.
+    /// Does the same as [`Self::new`], with a quality of service.
     ///
     /// # Errors
     ///
@@ -91,9 +91,9 @@ impl<T: Payload> Subscriber<T> {
     /// returns their number. Never blocks.
     ///
     /// This is the fastest way to receive a stream: the fixed costs of a receive are paid once for
-    /// several messages. The read cursor is published in steps, so reliable publishers
-    /// may find it full up to an eighth of its capacity too early while this runs. If `each`
-    /// panics, the messages passed to it count as received, and all others remain unread.
+    /// several messages. The read cursor is published in steps, so reliable publishers may find
+    /// their lane full up to an eighth of its capacity too early while this runs. If `each` panics,
+    /// the messages passed to it count as received, and all others remain unread.
     ///
     /// ```
     /// # fn main() -> horus_core::Result<()> {
@@ -128,8 +128,8 @@ impl<T: Payload> Subscriber<T> {
         self.inbox.latest()
     }
 
-    /// Checks whether this subscriber can still receive: for when no messages come. About a
-    /// nanosecond.
+    /// Checks whether this subscriber can still receive. Call this when no messages come. Takes
+    /// about a nanosecond.
     ///
     /// # Errors
     ///
@@ -137,7 +137,8 @@ impl<T: Payload> Subscriber<T> {
     /// [`RecvError::LaneNotMapped`] if the last receive could not read one publisher's lane.
     /// [`RecvError::Incompatible`] if it found live publishers, but none that sends this message
     /// with the reliability that this subscriber requests. [`RecvError::NamespaceRemoved`] or
-    /// [`RecvError::NameLost`] if those who open the topic from now on do not reach it.
+    /// [`RecvError::NameLost`] if publishers that open the topic from now on do not reach this
+    /// subscriber.
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         self.raw().check()
@@ -154,7 +155,7 @@ impl<T: Payload> Subscriber<T> {
     /// Returns the next message; waits for it for up to `timeout`.
     ///
     /// Blocks: spins for the time of [`Self::set_spin`], then sleeps until it is woken, in slices
-    /// of 50 ms. With a `timeout` of zero it is [`Self::recv`].
+    /// of 50 ms. With a `timeout` of zero it does the same as [`Self::recv`].
     ///
     /// # Errors
     ///
@@ -216,16 +217,16 @@ impl<T: Payload> Subscriber<T> {
         self.raw().watch()
     }
 
-    /// Returns the number of messages that were overwritten before this subscriber read them, up to
-    /// now: also those that no call has come across yet. It never shrinks. Loads a few words for
-    /// each lane.
+    /// Returns the number of messages that were overwritten before this subscriber read them,
+    /// including those that no call has noticed yet. The number never shrinks. Loads a few words
+    /// for each lane.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.raw().stats().lost
     }
 
-    /// Returns the sequence number of the last message received, in its publisher's count; 0 before
-    /// the first.
+    /// Returns the sequence number of the last message received, in the lane of its publisher; 0
+    /// before the first message.
     #[must_use]
     pub fn sequence(&self) -> u64 {
         self.raw().sequence()
@@ -258,11 +259,11 @@ impl<T: Payload> Subscriber<T> {
         ))
     }
 
-    /// Returns the number of bytes of the last message that came from its publisher; 0 before the
-    /// first. To be asked before the next receive.
+    /// Returns the number of bytes that the publisher sent for the last message received; 0 before
+    /// the first message. Call this before the next receive.
     ///
-    /// It is less than the length of the message if the publisher knows fewer fields: the fields
-    /// behind have their defaults.
+    /// The number is less than the length of the message if the publisher knows fewer fields. The
+    /// other fields have their defaults.
     #[must_use]
     pub fn received_bytes(&self) -> usize {
         self.raw().received_bytes()
@@ -274,13 +275,13 @@ impl<T: Payload> Subscriber<T> {
         &self.name
     }
 
-    /// Counts the live publishers of the topic. About 0.2 µs for each.
+    /// Counts the live publishers of the topic. Takes about 0.2 µs for each.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         present(self.raw().segment()).publisher_count()
     }
 
-    /// Counts the live subscribers of the topic, in any process. About 0.2 µs for each.
+    /// Counts the live subscribers of the topic, in any process. Takes about 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
         present(self.raw().segment()).subscriber_count()
@@ -297,8 +298,8 @@ impl<T: Payload> Subscriber<T> {
     ///
     /// # Errors
     ///
-    /// [`EndpointWaitError::Timeout`] if too few came in time. The other variants at once: if so
-    /// many can never be there, in a forked child, or if the topic's memory is lost.
+    /// [`EndpointWaitError::Timeout`] if too few came in time. Returns the other variants at once:
+    /// if so many can never be there, in a forked child, or if the topic's memory is lost.
     pub fn wait_for_publishers(
         &self,
         count: usize,
@@ -307,15 +308,16 @@ impl<T: Payload> Subscriber<T> {
         Wanted::publishers(count).wait(self.raw().segment(), timeout)
     }
 
-    /// Returns the events of the publishers of the topic, in all processes: those that are there,
-    /// join, leave or die from now on, each with the reason if it does not match this subscriber.
+    /// Watches the publishers of the topic, in all processes. Returns the events of those that are
+    /// there now, and of those that join, leave or die later. The event of one that joins has the
+    /// reason if it does not match this subscriber.
     #[must_use]
     pub fn publisher_events(&self) -> EndpointEvents {
         let raw = self.raw();
         EndpointEvents::new(raw.segment(), EndpointKind::Publisher, raw.card())
     }
 
-    /// Returns the kind of ring that the topic is with its present participants.
+    /// Returns the kind of ring buffer that the topic acts as with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
         Backend::of(&present(self.raw().segment()))
@@ -337,7 +339,7 @@ impl<T: Payload> Subscriber<T> {
 }
 
 impl<T: Message> Subscriber<T> {
-    /// [`Self::recv`] into existing memory, which saves one copy of a large message.
+    /// Receives as [`Self::recv`] does, into existing memory: one copy less of a large message.
     ///
     /// Returns true if a message arrived. Otherwise `message` holds unspecified values.
     #[inline(always)]
@@ -367,11 +369,12 @@ impl<T: Message> Subscriber<T> {
         self.inbox.borrow()
     }
 
-    /// [`Self::borrow`] of the newest message; older ones are counted as by [`Self::latest`].
+    /// Borrows the newest message, as [`Self::borrow`] does; older ones are counted as by
+    /// [`Self::latest`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of that method.
     pub fn borrow_latest(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
         self.inbox.borrow_latest(&published_ns::<T>)
     }
@@ -392,11 +395,12 @@ impl<H: Header> Subscriber<Framed<H>> {
         self.borrow_with(RawConsumer::borrow)
     }
 
-    /// [`Self::borrow`] of the newest message; older ones are counted as by [`Self::latest`].
+    /// Borrows the newest message, as [`Self::borrow`] does; older ones are counted as by
+    /// [`Self::latest`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of that method.
     pub fn borrow_latest(&mut self) -> Result<Option<FramedSample<H>>, BorrowError> {
         self.borrow_with(|raw| raw.borrow_latest(&published_ns::<H>))
     }

@@ -8,7 +8,8 @@ use horus_shm::internals::wait::{EVENTS_MAX, LocalEventcount, WaitPolicy};
 use super::{DynamicSubscriber, Payload, Subscriber};
 use crate::topic::error::{WaitError, WaitSetFull};
 
-/// The eventcount at which a wait also sleeps, and the function that then says if it shall end.
+/// The eventcount at which a wait also sleeps, and the function that says, after it was notified,
+/// whether the wait ends.
 pub(crate) type Bell<'a> = (&'a LocalEventcount, &'a dyn Fn() -> bool);
 
 /// The most timers of one set.
@@ -47,7 +48,7 @@ pub enum Reason {
     },
     /// The timer fired.
     Timer {
-        /// Earlier periods that ended without being reported.
+        /// Number of earlier periods that ended without being reported.
         missed: u64,
     },
     /// The subscriber was dropped. It is no longer in the set.
@@ -137,7 +138,7 @@ pub struct Ready {
 /// ```
 #[derive(Debug)]
 pub struct WaitSet {
-    /// One for each of `topics`.
+    /// The watches of `topics`, in the same order.
     watches: Vec<Watch>,
     topics: Vec<Watched>,
     intervals: Vec<Interval>,
@@ -263,7 +264,7 @@ impl WaitSet {
 
     /// Adds a timer that is ready every `period` from now on.
     ///
-    /// A late wait does not shift its phase; periods missed by it are counted.
+    /// A late wait does not shift the phase of the timer; the periods that it missed are counted.
     ///
     /// # Errors
     ///
@@ -338,7 +339,8 @@ impl WaitSet {
     /// Does the same as [`Self::wait`], but returns also if `bell` is notified and its function
     /// returns true. The result is empty then.
     ///
-    /// Does not wake to poll: another thread looks at [`Self::watches`], and notifies the bell.
+    /// Does not wake up to poll: another thread has to look at [`Self::watches`] again and again,
+    /// and to notify the bell if one is due.
     pub(crate) fn wait_guarded(
         &mut self,
         timeout: Duration,
@@ -352,7 +354,7 @@ impl WaitSet {
         &self.watches
     }
 
-    /// [`Self::wait`] without a timeout: the result is never empty.
+    /// Waits as [`Self::wait`] does, without a timeout: the result is never empty.
     ///
     /// # Errors
     ///

@@ -15,7 +15,7 @@
 //!
 //! The keys of the list are paths, such as `legs[2].x`; a backslash in front of a dot, a bracket or
 //! a backslash means the character itself. If the value is not a map of texts to values, the
-//! outermost object has it under the key `value`, and the list has the empty path.
+//! outermost object has it under the key `value`, and the list has an entry for the empty path.
 //!
 //! ```
 //! use horus_core::value::json::{from_json, to_json};
@@ -46,10 +46,11 @@ use number::{element_from_json, element_to_json};
 /// The key of the list of types in the outermost object.
 pub const TYPES_KEY: &str = "$types";
 
-/// The key of a value that is not an object itself.
+/// The key, in the outermost object, for a value that is not an object itself.
 const VALUE_KEY: &str = "value";
 
-/// The entry for a value of JSON's own types in the list of types.
+/// The entry in the list of types for a value that needs no conversion. Only the outermost value
+/// has such an entry.
 const PLAIN: &str = "json";
 
 const BYTES: &str = "bytes";
@@ -110,16 +111,16 @@ fn object_pairs(value: &Value) -> Option<&[(Value, Value)]> {
     pairs.iter().all(is_name).then_some(pairs)
 }
 
-/// The types of the values that JSON does not have.
+/// Collects the types of the values that JSON does not have, during a conversion.
 #[derive(Default)]
 struct Types {
     found: Vec<(Value, Value)>,
-    /// The path of the present value.
+    /// The path of the value that is being converted.
     path: String,
 }
 
 impl Types {
-    /// Notes the type of the present value, in place of an earlier note about it.
+    /// Notes the type of the value at `path`. It replaces an earlier note for this path.
     fn note(&mut self, kind: impl Into<String>) {
         let kind = Value::String(kind.into());
         match self.found.last_mut() {
@@ -190,7 +191,7 @@ impl Types {
         Value::Array(converted)
     }
 
-    /// Calls `convert` one step further down.
+    /// Calls `convert` with the path extended by `step`, and then restores the path.
     fn within(&mut self, step: &str, convert: impl FnOnce(&mut Self) -> Value) -> Value {
         let length = self.path.len();
         self.path.push_str(step);
@@ -210,7 +211,7 @@ fn step_into(index: usize) -> String {
     format!("[{index}]")
 }
 
-/// Returns the step from `path` to the value called `name`.
+/// Returns the text that extends `path` to the value called `name`, such as `.name`.
 fn step_to(path: &str, name: &str) -> String {
     let mut step = String::new();
     if !path.is_empty() {
@@ -229,8 +230,8 @@ fn step_to(path: &str, name: &str) -> String {
     step
 }
 
-/// Returns the value of which `json` is the result of [`to_json`]. Any other object is a value,
-/// too, if it has no list of types or if that fits.
+/// Returns the value of which `json` is the result of [`to_json`]. Any other object is accepted,
+/// too, if it has no list of types, or if its values have the types in its list.
 ///
 /// # Errors
 ///

@@ -12,11 +12,11 @@ use crate::topic::{Encoded, encoded_payload};
 pub const MSGPACK_SCHEMA: &str =
     "horus schema 1\nmessage MessagePack\nsize 0\nalign 8\ntail msgpack u8\n";
 
-/// Length of a value for which a publisher has slots at first, in bytes.
+/// Length of the longest value that fits a publisher's slots at first, in bytes.
 const DEFAULT_MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 
-/// Returns the type of all topics that carry MessagePack. Each endpoint chooses the type that it
-/// decodes.
+/// Returns the type of all topics that carry MessagePack. Each endpoint chooses the Rust type into
+/// which it decodes.
 fn msgpack_type() -> TypeInfo {
     TypeInfo {
         name: "MessagePack".into(),

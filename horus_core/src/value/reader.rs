@@ -248,8 +248,8 @@ impl<'a> MsgpackReader<'a> {
         Some(text)
     }
 
-    /// Steps over a value of `count` bytes after the first byte; returns `None` if that would leave
-    /// too few bytes for the other values.
+    /// Steps over a value of `count` bytes after the first byte. Returns `None`, and reads nothing,
+    /// if that would leave too few bytes for the values that must still follow.
     #[inline]
     fn step_over(&mut self, count: usize) -> Option<()> {
         let due = self.due.saturating_sub(1);

@@ -82,7 +82,7 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, rmp_serde::decode::Error
 /// WHY + 2: `rmp_serde` stops when its counter reaches 0, and also counts extensions.
 const RMP_DEPTH_LIMIT: usize = DEPTH_MAX + 2;
 
-/// Returns the offset up to which a `T` can be read.
+/// Returns the offset, in bytes, at which the deserializer of a `T` stops with an error.
 ///
 /// WHY a second pass: the deserializer of slices does not report the offset, and the one of readers
 /// copies. So only bytes that caused an error are read by the latter.

@@ -1,5 +1,5 @@
-//! Implements `serde` for `Value`: for MessagePack with the same bytes, and for JSON and other
-//! formats.
+//! Implements `serde` for `Value`: for MessagePack with the same bytes as `Value::encode`, and for
+//! JSON and other formats.
 
 use std::fmt;
 

@@ -74,7 +74,7 @@ fn write_list<T>(
     f.write_char(close)
 }
 
-/// Writes the shortest decimal that parses to the same double.
+/// Writes the shortest decimal that parses to the same double-precision number.
 fn write_float(f: &mut Formatter<'_>, number: f64) -> fmt::Result {
     match number {
         f64::INFINITY => f.write_str("Infinity"),
@@ -83,7 +83,7 @@ fn write_float(f: &mut Formatter<'_>, number: f64) -> fmt::Result {
     }
 }
 
-/// Writes the shortest decimal that parses to the same single.
+/// Writes the shortest decimal that parses to the same single-precision number.
 fn write_single(f: &mut Formatter<'_>, number: f32) -> fmt::Result {
     match number {
         number if number.is_infinite() => write_float(f, f64::from(number)),

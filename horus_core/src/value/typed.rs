@@ -52,10 +52,10 @@ pub enum TypedArrayError {
     /// The shape takes more bytes than a program can address.
     #[error("a shape too large for any memory")]
     TooManyBytes,
-    /// The shape takes another number of bytes than there are, or more than a program can address.
+    /// The number of bytes is not the one that the type and the shape require.
     #[error("{found} bytes of elements, which do not match its shape")]
     Size {
-        /// Number of bytes of elements.
+        /// Number of bytes that were given for the elements.
         found: usize,
     },
 }
@@ -300,8 +300,8 @@ fn check(dtype: DType, shape: &[u32], bytes: usize) -> Result<(), TypedArrayErro
     }
 }
 
-/// Converts the bytes of one element to a value. A half-precision number becomes the same number in
-/// double precision.
+/// Converts the bytes of one element to a value. A float of lower precision becomes the same number
+/// in double precision.
 pub(super) fn element(dtype: DType, bytes: &[u8]) -> Value {
     match dtype {
         DType::U8 => u8::from_bytes_le(bytes).into(),

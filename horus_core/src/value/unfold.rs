@@ -7,8 +7,8 @@ use crate::message::DType;
 /// Returns the MessagePack `bytes` with each typed array replaced by plain arrays of numbers,
 /// nested according to its shape.
 ///
-/// A typed array without dimensions becomes a number. Returns `None` if there is no typed array.
-/// Allocates at most some 70 bytes for each byte of the input.
+/// A typed array without dimensions becomes a number. Returns `None` if there is no typed array, or
+/// if one cannot be converted. Allocates at most some 70 bytes for each byte of the input.
 pub(super) fn unfold(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut counting = MsgpackWriter::new(&mut []);
     let has_typed = write_all(&mut counting, bytes)?;
@@ -23,8 +23,8 @@ pub(super) fn unfold(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(plain)
 }
 
-/// Writes the converted bytes to `out`; returns whether there was a typed array, or `None` if one
-/// cannot be written.
+/// Writes the converted bytes to `out`. Returns true if there was a typed array, and `None` if a
+/// value cannot be converted.
 fn write_all(out: &mut MsgpackWriter<'_>, bytes: &[u8]) -> Option<bool> {
     let mut reader = MsgpackReader::new(bytes);
     let mut has_typed = false;

@@ -171,8 +171,8 @@ impl<'a> MsgpackWriter<'a> {
         Ok(())
     }
 
-    /// Writes the header of a typed array, and returns the memory for its elements, which are
-    /// row-major and little-endian. Returns `None` if they do not fit.
+    /// Writes the header of a typed array, and returns the memory into which the caller must write
+    /// its elements, row-major and little-endian. Returns `None` if the elements do not fit.
     ///
     /// # Errors
     ///

@@ -16,9 +16,9 @@ namespace horus {
 /// A publisher or subscriber that joined, left or died: the struct of <horus/horus.h>.
 using EndpointEvent = horus_endpoint_event_t;
 
-/// The subscribers of a publisher's topic, or the publishers of a subscriber's topic, that join,
-/// leave or die. It compares what is there with what was there at its last look, and costs the
-/// others nothing. Only one thread at a time may use it.
+/// The events of the subscribers of a publisher's topic, or of the publishers of a subscriber's
+/// topic: they join, leave or die. Each look compares the endpoints with those of the look before,
+/// and costs them nothing. Only one thread at a time may use it.
 class EndpointEvents {
   public:
     template <class T>
@@ -33,8 +33,8 @@ class EndpointEvents {
         horus_endpoint_events_t raw{};
         return opened(horus_subscriber_publisher_events(subscriber.raw(), &raw), raw, error);
     }
-    /// Waits up to `timeout` for the next event; returns nothing if there was none. With 0 it does
-    /// not block. Looks at once, and again after pauses of 1 ms that grow to 10 ms.
+    /// Waits up to `timeout` for the next event; returns nothing if there was none. With a timeout
+    /// of 0 it does not block. Looks at once, and again after pauses of 1 ms that grow to 10 ms.
     std::optional<EndpointEvent> wait(std::chrono::nanoseconds timeout,
                                       std::error_code &error) noexcept {
         EndpointEvent event = empty();

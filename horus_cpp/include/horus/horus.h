@@ -8,15 +8,15 @@
  *           thread. Numbers are never reused for another meaning.
  * Outputs   come last and are written only with HORUS_OK (and HORUS_TRUNCATED). They may have any
  *           alignment. A null output is HORUS_E_NULL, except where the comment allows null.
- * Handles   are numbers with a type, a generation and an index. A zero, stale or forged handle, or
- *           one of another type, is HORUS_E_HANDLE, in optimised builds too, and never undefined
- *           behaviour. The caller that opens a handle closes it. The kernel closes handles that are
- *           still open when the process exits.
- * Threads   Any thread may call. Two threads must not use the same handle at the same time (open
- *           one for each thread). This is undefined; in debug builds and in builds with the feature
- *           `checked`, it is HORUS_E_BUSY. One exception: a handle may be closed at any time. The
- *           close waits for calls that use the handle, blocking calls return within 50 ms, and
- *           later calls return HORUS_E_HANDLE.
+ * Handles   are numbers with a type, a generation and an index. A call with a zero, stale or forged
+ *           handle, or one of another type, returns HORUS_E_HANDLE, in optimised builds too, and is
+ *           never undefined behaviour. The caller that opens a handle closes it. The kernel closes
+ *           handles that are still open when the process exits.
+ * Threads   Any thread may call. Two threads must not use the same handle at the same time: open
+ *           one for each thread. Otherwise the behaviour is undefined; debug builds and builds with
+ *           the feature `checked` return HORUS_E_BUSY. One exception: any thread may close a handle
+ *           at any time. The close waits for calls that use the handle. Blocking calls then return
+ *           within 50 ms, and later calls return HORUS_E_HANDLE.
  * Blocking  Only functions whose names end in _timeout or _wait, or contain _wait_for_, block, and
  *           _close as described above. Functions that open or close make system calls and take 10
  *           to 500 us. After the first message, the other functions make no system call and
@@ -27,11 +27,11 @@
  *           the size of the struct (the HORUS_*_INIT macros do). A zero in any other member selects
  *           the default.
  * Times     are in nanoseconds. A negative timeout is infinite.
- * fork      A handle that a child inherits is HORUS_E_FORKED there. The child can close it, without
- *           effect on the parent.
+ * fork      A call of a child with a handle that it inherited returns HORUS_E_FORKED. The child can
+ *           close the handle, without effect on the parent.
  * Cancels   pthread_cancel of a thread takes effect when the thread has left the library's calls,
  *           including those that wait: no call is a cancellation point.
- * Panics    No call unwinds or aborts. A defect of the library is HORUS_E_PANIC.
+ * Panics    No call unwinds or aborts. After a defect of the library, it returns HORUS_E_PANIC.
  */
 #ifndef HORUS_HORUS_H
 #define HORUS_HORUS_H
@@ -64,7 +64,7 @@ enum {
     HORUS_FULL = 2,      /* a reliable subscriber is the lane's whole capacity behind: try again */
     HORUS_TIMEOUT = 3,   /* the timeout has expired */
     HORUS_TRUNCATED = 4, /* the message was longer than the buffer and was truncated */
-    HORUS_STOPPED = 5,   /* the scheduler should stop, or has stopped */
+    HORUS_STOPPED = 5,   /* the scheduler is stopping, or has stopped */
 
     HORUS_E_PANIC = -1,         /* a defect of this library: please report the text */
     HORUS_E_HANDLE = -2,        /* not a handle, one of another type, or a closed one */
@@ -74,19 +74,19 @@ enum {
     HORUS_E_LIMIT = -6,         /* too many handles, endpoints, entries or borrowed messages */
     HORUS_E_NAME = -7,          /* not a valid name of a topic or namespace */
     HORUS_E_NOT_FOUND = -8,     /* the topic does not exist yet: try again, or give its type */
-    HORUS_E_TYPE = -9,          /* publishers send another message: the text says where */
+    HORUS_E_TYPE = -9,          /* publishers send another message type: the text says where */
     HORUS_E_QOS = -10,          /* no publisher offers the reliability that was requested */
     HORUS_E_SCHEMA = -11,       /* the schema text is invalid: the error text says where */
     HORUS_E_MESSAGE = -12,      /* a message of a length that cannot be sent here */
     HORUS_E_FORKED = -13,       /* the handle belongs to the parent process: open a new one */
     HORUS_E_REGION_LOST = -14,  /* the topic's memory is lost: close all handles, open again */
     HORUS_E_NOT_PINNABLE = -15, /* the topic has no loans and borrows: use send and recv */
-    HORUS_E_LOAN = -16,         /* a slot is on loan and must not be, or the reverse */
+    HORUS_E_LOAN = -16,         /* a slot is on loan and must not be, or none is and must be */
     HORUS_E_NO_SPACE = -17,     /* the memory file system is full */
     HORUS_E_SYSTEM = -18,       /* a system call failed */
     HORUS_E_DAMAGED = -19,      /* a file is foreign, damaged, or of another version */
     HORUS_E_NODE = -20,         /* wrong settings of a node, or no node of that name */
-    HORUS_E_STATE = -21,        /* the scheduler runs already, does not run yet, or has ended */
+    HORUS_E_STATE = -21,        /* the scheduler, the log or the callback is in another state */
     HORUS_E_NO_MEMORY = -22,    /* no memory to map messages; receiving calls try again */
     HORUS_E_FAILED = -23,       /* a node failed and ended the run: see the text */
     HORUS_E_NAMESPACE_REMOVED = -24 /* the topic's namespace was removed: close all, open again */
@@ -105,8 +105,8 @@ const char *horus_last_error_message(void);
 
 /* ---- Namespaces --------------------------------------------------------------------------- */
 
-/* A set of topics with unique names. {0} is the namespace of the environment; it need not be
- * opened. */
+/* A set of topics with unique names. {0} is the namespace that the environment variables select; it
+ * need not be opened. */
 typedef struct horus_namespace {
     uint64_t id;
 } horus_namespace_t;
@@ -139,8 +139,8 @@ horus_status_t horus_namespace_close(horus_namespace_t name_space);
  * Closes the handle, and removes the namespace with all of its topics. This is for tests, which use
  * private namespaces. Publishers and subscribers of this process stay usable.
  *
- * Errors: HORUS_E_BUSY if another process uses it: nothing is removed, but the handle is closed;
- * HORUS_E_SYSTEM if it was removed already: the handle is closed, too.
+ * Errors: HORUS_E_BUSY if another process uses the namespace: nothing is removed. HORUS_E_SYSTEM if
+ * the namespace was removed already. In both cases the handle is closed.
  */
 horus_status_t horus_namespace_remove(horus_namespace_t name_space);
 
@@ -163,7 +163,7 @@ enum { HORUS_UNSET = 0, HORUS_NO = 1, HORUS_YES = 2 };
 enum { HORUS_BEST_EFFORT = 1, HORUS_RELIABLE = 2 };
 enum { HORUS_WAKE_MEMBARRIER = 1, HORUS_WAKE_FENCE = 2 };
 
-/* The value of `history` for no history. (0 leaves it open.) */
+/* The value of `history` for no history. (0 selects the default.) */
 #define HORUS_HISTORY_NONE UINT32_MAX
 
 enum {
@@ -179,29 +179,30 @@ enum {
  * to the topic, so the order in which programs start does not matter. Start from HORUS_QOS_INIT and
  * a preset, and change single members.
  *
- * Of a subscriber only the reliability counts, and its own subscribers_max. With HORUS_RELIABLE,
- * publishers that offer that wait for it, and it receives nothing from others: HORUS_E_QOS while
- * none that lives offers it. Otherwise it receives from all publishers, and none waits for it.
+ * For a subscriber, only the reliability, `subscribers_max`, `strict` and `strict_schema` have an
+ * effect. A subscriber with HORUS_RELIABLE receives only from publishers with HORUS_RELIABLE, and
+ * these wait for it. While no live publisher has HORUS_RELIABLE, receiving calls return
+ * HORUS_E_QOS. Any other subscriber receives from all publishers, and none waits for it.
  *
- * The message type is not a setting of the topic, either: a subscriber receives the messages of its
- * own type, and HORUS_E_TYPE while all live publishers send others. A message that has fields more
- * at the end is a version of the same type, unless one of the two has `strict_schema`. With
- * `strict`, opening fails with HORUS_E_TYPE if the topic was created with another type, which
- * depends on who came first.
+ * The message type is not a setting of the topic, either. A subscriber receives the messages of its
+ * own type; while all live publishers send other types, receiving calls return HORUS_E_TYPE. A
+ * message that has additional fields at its end is a version of the same type, unless the publisher
+ * or the subscriber has `strict_schema`. With `strict`, opening fails with HORUS_E_TYPE if the
+ * topic was created with another type, so it depends on which program came first.
  */
 typedef struct horus_qos {
     uint32_t struct_bytes;
     int32_t preset;             /* HORUS_QOS_*; the members below change it */
     int32_t reliability;        /* HORUS_BEST_EFFORT (default) or HORUS_RELIABLE */
-    uint32_t history;           /* messages for a late joiner, or HORUS_HISTORY_NONE */
+    uint32_t history;           /* number of messages for a late joiner, or HORUS_HISTORY_NONE */
     uint64_t capacity;          /* slots of this publisher, rounded up to a power of two */
     int32_t persist_after_exit; /* HORUS_YES: topic and history outlive the publisher */
-    int32_t wake_edge;          /* HORUS_WAKE_*: the side that pays for a wake */
+    int32_t wake_edge;          /* HORUS_WAKE_*: a membarrier per sleep, or a fence per send */
     int32_t pinnable;           /* HORUS_YES: loans and borrows below 4 KiB, too */
-    uint32_t publishers_max;    /* HORUS_E_LIMIT if it would be one more; at most 64 (default) */
-    uint32_t subscribers_max;   /* the same for a subscriber */
-    int32_t strict;             /* HORUS_YES: HORUS_E_TYPE at once; see above */
-    uint64_t detach_after_ns;   /* continue without a subscriber stalled for so long */
+    uint32_t publishers_max;    /* HORUS_E_LIMIT if that many are open already; default 64 */
+    uint32_t subscribers_max;   /* the same for subscribers */
+    int32_t strict;             /* HORUS_YES: opening fails if the types differ; see above */
+    uint64_t detach_after_ns;   /* no longer wait for a subscriber that was stalled for this time */
     int32_t strict_schema;      /* HORUS_YES: only the same version of the message matches */
     uint32_t reserved;          /* 0 */
 } horus_qos_t;
@@ -217,22 +218,22 @@ enum {
 /*
  * The options for opening a publisher or a subscriber.
  *
- * With `max_message_bytes` a publisher sends no longer messages, up to nearly 64 MiB, and its slots
- * have that size from the start. With 0 they grow when a longer message is sent, at the cost of
- * horus_publisher_reserve. It has no effect on a subscriber.
+ * `max_message_bytes` is the length of the longest message that a publisher may send, at most
+ * nearly 64 MiB; its slots have that size from the start. With 0 the slots grow when a longer
+ * message is sent, at the cost of horus_publisher_reserve. It has no effect on a subscriber.
  */
 typedef struct horus_topic_options {
     uint32_t struct_bytes;
     int32_t message_type;       /* HORUS_TYPE_* */
     const char *schema;         /* for HORUS_TYPE_SCHEMA */
-    uint64_t max_message_bytes; /* of a publisher, for messages of a variable length: below */
+    uint64_t max_message_bytes; /* of a publisher, for messages of a variable length: see above */
     horus_namespace_t name_space;
     const horus_qos_t *qos; /* may be null */
-    const void *defaults;   /* of a subscriber: a message, or its fields in front of data of any
-                               length, with the values of fields that a publisher does not know;
-                               null: zeros. Only read by the opening call */
+    const void *defaults;   /* of a subscriber: a message with the values of fields that a publisher
+                               does not know; null: zeros. If messages have a variable length, only
+                               the fields in front of the data. Read only by the opening call */
     const char *latch_key;  /* of a publisher whose history outlives it: its first message replaces
-                               the history of this key; null: of the program's name */
+                               the history of this key; null: the key is the program's name */
 } horus_topic_options_t;
 
 #define HORUS_TOPIC_OPTIONS_INIT {.struct_bytes = (uint32_t)sizeof(horus_topic_options_t)}
@@ -247,15 +248,15 @@ typedef struct horus_topic_options {
 typedef struct horus_topic_info {
     uint32_t struct_bytes;
     int32_t is_sized;           /* 1: messages have a variable length */
-    uint64_t max_message_bytes; /* if sized, the longest that this publisher may send, or that this
-                                   subscriber can be sent now: it grows with the publishers' slots.
-                                   Otherwise the length of every message */
+    uint64_t max_message_bytes; /* if is_sized: length of the longest message that this publisher
+                                   may send, or that publishers can send to this subscriber now (it
+                                   grows with their slots). Otherwise the length of every message */
     uint64_t sequence;          /* of the last message sent or received by this handle */
     uint32_t publishers;        /* live ones, in all processes */
     uint32_t subscribers;
-    uint64_t received_bytes;    /* bytes of the last message received that came from its publisher:
-                                   less than its length if that knows fewer fields. To be asked
-                                   before the next one is received. Of a publisher 0 */
+    uint64_t received_bytes;    /* bytes of the last received message that its publisher sent: fewer
+                                   than its length if the publisher knows fewer fields. Valid until
+                                   the next message is received. 0 for a publisher */
 } horus_topic_info_t;
 
 #define HORUS_TOPIC_INFO_INIT {.struct_bytes = (uint32_t)sizeof(horus_topic_info_t)}
@@ -302,8 +303,8 @@ horus_status_t horus_publisher_send_timeout(horus_publisher_t publisher, const v
  *
  * Outcomes: HORUS_FULL if reliable subscribers have yet to read too many former slots. Errors:
  * HORUS_E_MESSAGE if this publisher may not send such messages; HORUS_E_NO_SPACE, HORUS_E_NO_MEMORY
- * or HORUS_E_LIMIT if they cannot be had: shorter messages can still be sent; HORUS_E_LOAN,
- * HORUS_E_FORKED, HORUS_E_REGION_LOST.
+ * or HORUS_E_LIMIT if longer slots cannot be made: shorter messages can still be sent;
+ * HORUS_E_LOAN, HORUS_E_FORKED, HORUS_E_REGION_LOST.
  */
 horus_status_t horus_publisher_reserve(horus_publisher_t publisher, size_t bytes);
 
@@ -311,9 +312,9 @@ horus_status_t horus_publisher_reserve(horus_publisher_t publisher, size_t bytes
  * Lends the next slot in shared memory, to be filled in place: nothing is copied, and the cost
  * does not depend on the size. For a message of a variable length, reserve its length before.
  * `out_data` is aligned to 64 bytes and holds an older message or zeros; `out_bytes`, the length of
- * the slot, may be null. The caller owns the slot until the loan ends by
- * publish, discard or close, and must not access it afterwards. One loan at a time; during it, send
- * is HORUS_E_LOAN. Never blocks.
+ * the slot, may be null. The caller owns the slot until the loan ends by publish, discard or close,
+ * and must not access it afterwards. There is one loan at a time; during it, horus_publisher_send
+ * returns HORUS_E_LOAN. Never blocks.
  *
  * Outcomes: HORUS_FULL. Errors: HORUS_E_NOT_PINNABLE, HORUS_E_LOAN, HORUS_E_FORKED,
  * HORUS_E_REGION_LOST.
@@ -325,8 +326,7 @@ horus_status_t horus_publisher_loan(horus_publisher_t publisher, void **out_data
  * Publishes the first `bytes` bytes of the slot on loan, and ends the loan. Never blocks.
  *
  * Errors: HORUS_E_MESSAGE for a length that the topic does not allow, or longer than the slot: the
- * loan continues;
- * HORUS_E_LOAN, HORUS_E_FORKED, HORUS_E_REGION_LOST.
+ * loan continues; HORUS_E_LOAN, HORUS_E_FORKED, HORUS_E_REGION_LOST.
  */
 horus_status_t horus_publisher_publish(horus_publisher_t publisher, size_t bytes);
 
@@ -334,10 +334,10 @@ horus_status_t horus_publisher_publish(horus_publisher_t publisher, size_t bytes
 horus_status_t horus_publisher_discard(horus_publisher_t publisher);
 
 /*
- * Waits up to `timeout_ns` until `count` subscribers of the topic are there, in all processes, and
- * gets their number, which may be more. `out_count` may be null. Messages that are sent afterwards
- * reach them. Subscribers of killed processes do not count. Blocks: counts at once, which takes
- * 0.2 us for each subscriber, and again after pauses of 1 ms that grow to 10 ms.
+ * Waits up to `timeout_ns` until the topic has `count` subscribers, in all processes, and writes
+ * their number, which may be greater, to `out_count`, which may be null. Messages that are sent
+ * afterwards reach them. Subscribers of killed processes do not count. Blocks: counts at once,
+ * which takes 0.2 us for each subscriber, and again after pauses of 1 ms that grow to 10 ms.
  *
  * Outcomes: HORUS_TIMEOUT; the error text says how many were found. Errors: HORUS_E_ARGUMENT if the
  * topic has no room for so many, HORUS_E_FORKED, HORUS_E_REGION_LOST.
@@ -345,7 +345,8 @@ horus_status_t horus_publisher_discard(horus_publisher_t publisher);
 horus_status_t horus_publisher_wait_for_subscribers(horus_publisher_t publisher, size_t count,
                                                     int64_t timeout_ns, size_t *out_count);
 
-/* Gets information. Takes 0.2 us for each endpoint of the topic. Errors: HORUS_E_FORKED. */
+/* Gets information about the publisher and its topic. Takes 0.2 us for each endpoint of the topic.
+ * Errors: HORUS_E_FORKED. */
 horus_status_t horus_publisher_info(horus_publisher_t publisher, horus_topic_info_t *out);
 
 /* ---- Subscribers -------------------------------------------------------------------------- */
@@ -364,7 +365,7 @@ typedef struct horus_stats {
     uint64_t received;
     uint64_t malformed;
     uint64_t lost;    /* overwritten before this subscriber received them, noticed or not */
-    uint64_t skipped; /* by calls of latest, while they could still be received */
+    uint64_t skipped; /* passed over by calls for the latest message, not overwritten */
     uint64_t waiting; /* still to be received, including those of unmapped publishers */
     uint64_t sent;
     uint64_t busy; /* calls that gave up because the writer was faster; this loses nothing */
@@ -377,7 +378,7 @@ typedef struct horus_sample {
     uint64_t id; /* for horus_sample_release */
     const void *data;
     size_t bytes;
-    uint64_t sequence; /* as its publisher counts, from 1 on */
+    uint64_t sequence; /* number of the message among those of its publisher, from 1 on */
 } horus_sample_t;
 
 /*
@@ -416,8 +417,9 @@ horus_status_t horus_subscriber_recv_timeout(horus_subscriber_t subscriber, void
 /*
  * Receives the newest message that was not received yet. Older ones are counted as skipped, or as
  * lost if they are overwritten already. With several publishers, the message with the greatest
- * `timestamp_ns` is the newest, if messages have that field. Never blocks. Outputs, outcomes and errors are those of horus_subscriber_recv. The
- * first call allocates two buffers of the longest message, and the message is copied twice.
+ * `timestamp_ns` is the newest, if messages have that field. Never blocks. Outputs, outcomes and
+ * errors are those of horus_subscriber_recv. The first call allocates two buffers of the longest
+ * message, and the message is copied twice.
  */
 horus_status_t horus_subscriber_latest(horus_subscriber_t subscriber, void *out, size_t room,
                                        size_t *out_bytes);
@@ -442,7 +444,7 @@ horus_status_t horus_subscriber_borrow_latest(horus_subscriber_t subscriber, hor
  */
 horus_status_t horus_sample_release(uint64_t sample_id);
 
-/* Waits until `count` publishers of the topic are there. Everything else is as for
+/* Waits until the topic has `count` publishers. Everything else is as for
  * horus_publisher_wait_for_subscribers. */
 horus_status_t horus_subscriber_wait_for_publishers(horus_subscriber_t subscriber, size_t count,
                                                     int64_t timeout_ns, size_t *out_count);
@@ -451,8 +453,8 @@ horus_status_t horus_subscriber_wait_for_publishers(horus_subscriber_t subscribe
  * Returns HORUS_OK while the subscriber can receive. Use it if no messages arrive. Takes a few
  * nanoseconds.
  *
- * Errors: HORUS_E_FORKED, HORUS_E_REGION_LOST, HORUS_E_NAMESPACE_REMOVED; HORUS_E_NO_MEMORY,
- * HORUS_E_TYPE and HORUS_E_QOS, as horus_subscriber_recv, until it receives again.
+ * Errors: HORUS_E_FORKED, HORUS_E_REGION_LOST, HORUS_E_NAMESPACE_REMOVED; as for
+ * horus_subscriber_recv, until it receives again: HORUS_E_NO_MEMORY, HORUS_E_TYPE, HORUS_E_QOS.
  */
 horus_status_t horus_subscriber_check(horus_subscriber_t subscriber);
 
@@ -462,10 +464,11 @@ horus_status_t horus_subscriber_check(horus_subscriber_t subscriber);
  */
 horus_status_t horus_subscriber_set_spin(horus_subscriber_t subscriber, uint64_t spin_ns);
 
-/* Gets the ledger. Errors: HORUS_E_FORKED. */
+/* Gets the ledger of the subscriber: see horus_stats_t. Errors: HORUS_E_FORKED. */
 horus_status_t horus_subscriber_stats(horus_subscriber_t subscriber, horus_stats_t *out);
 
-/* Gets information. Takes 0.2 us for each endpoint of the topic. Errors: HORUS_E_FORKED. */
+/* Gets information about the subscriber and its topic. Takes 0.2 us for each endpoint of the topic.
+ * Errors: HORUS_E_FORKED. */
 horus_status_t horus_subscriber_info(horus_subscriber_t subscriber, horus_topic_info_t *out);
 
 /* ---- Introspection ------------------------------------------------------------------------ */
@@ -494,10 +497,10 @@ typedef struct horus_topic_counters {
 typedef struct horus_lane_counters {
     uint32_t struct_bytes;
     uint32_t lane;         /* its index in the topic */
-    int32_t is_alive;      /* 1: a publisher has it and lives */
+    int32_t is_alive;      /* 1: the lane belongs to a live publisher */
     uint32_t process_id;   /* of the publisher; 0 if it is not known */
     uint64_t sent;         /* messages of all publishers that have used the lane */
-    uint64_t refused;      /* sends refused because a reliable subscriber was a lane behind */
+    uint64_t refused;      /* sends refused because a reliable subscriber was a whole lane behind */
     uint64_t skips;        /* positions skipped because a subscriber held the slot */
     uint64_t aborted;      /* writes that were interrupted by the death of a publisher */
     char process_name[64]; /* "" if it is not known */
@@ -511,11 +514,11 @@ typedef struct horus_reader_counters {
     uint32_t process_id;   /* 0 if it is not known */
     uint64_t received;     /* messages delivered to it */
     uint64_t lost;         /* overwritten before it received them, noticed or not */
-    uint64_t skipped;      /* by calls of latest, while it could still receive them */
+    uint64_t skipped;      /* passed over by calls for the latest message, not overwritten */
     uint32_t borrowed;     /* messages that it holds now */
     int32_t is_asleep;     /* 1: it sleeps until a message arrives */
     char process_name[64]; /* "" if it is not known */
-    uint64_t waiting;      /* not received yet, and still to be had */
+    uint64_t waiting;      /* not received yet, and not overwritten */
 } horus_reader_counters_t;
 
 #define HORUS_READER_COUNTERS_INIT {.struct_bytes = (uint32_t)sizeof(horus_reader_counters_t)}
@@ -550,7 +553,7 @@ horus_status_t horus_topic_reader_counters(horus_namespace_t name_space, const c
 
 /* ---- Events of endpoints -------------------------------------------------------------------- */
 
-/* The publishers or subscribers of a topic that join, leave or die. */
+/* A source of events: publishers or subscribers of a topic join, leave or die. */
 typedef struct horus_endpoint_events {
     uint64_t id;
 } horus_endpoint_events_t;
@@ -561,14 +564,14 @@ enum {
 };
 
 enum {
-    HORUS_JOINED = 1, /* it was opened, or was there before the first look */
+    HORUS_JOINED = 1, /* it was opened, or was open already at the first look */
     HORUS_LEFT = 2,   /* it was closed */
     HORUS_DIED = 3    /* its process ended without closing it */
 };
 
 enum {
     HORUS_MATCHES = 0,
-    HORUS_OTHER_TYPE = 1, /* the two have different messages */
+    HORUS_OTHER_TYPE = 1, /* the message types of the two do not match */
     HORUS_OTHER_QOS = 2   /* the subscriber requests reliable, the publisher offers best effort */
 };
 
@@ -577,7 +580,7 @@ typedef struct horus_endpoint_event {
     uint32_t struct_bytes;
     int32_t kind;          /* HORUS_PUBLISHER or HORUS_SUBSCRIBER */
     int32_t change;        /* HORUS_JOINED, HORUS_LEFT or HORUS_DIED */
-    int32_t mismatch;      /* of one that joined: why no message passes, or HORUS_MATCHES */
+    int32_t mismatch;      /* if it joined: the reason why no message passes, or HORUS_MATCHES */
     uint32_t process_id;   /* 0 if it is not known */
     uint32_t reserved;     /* 0 */
     char process_name[64]; /* "" if it is not known */
@@ -586,9 +589,10 @@ typedef struct horus_endpoint_event {
 #define HORUS_ENDPOINT_EVENT_INIT {.struct_bytes = (uint32_t)sizeof(horus_endpoint_event_t)}
 
 /*
- * Opens the events of the topic's subscribers, in all processes. Each look compares what is there
- * with what was there before, so it costs the others nothing, and one that comes and goes between
- * two looks makes no event. The topic stays in use until they are closed.
+ * Opens the events of the topic's subscribers, in all processes. Each look compares the subscribers
+ * of the topic with those of the look before. So it costs the subscribers nothing, and one that is
+ * opened and closed between two looks makes no event. The topic stays in use until the events are
+ * closed.
  */
 horus_status_t horus_publisher_subscriber_events(horus_publisher_t publisher,
                                                  horus_endpoint_events_t *out);
@@ -597,7 +601,7 @@ horus_status_t horus_publisher_subscriber_events(horus_publisher_t publisher,
 horus_status_t horus_subscriber_publisher_events(horus_subscriber_t subscriber,
                                                  horus_endpoint_events_t *out);
 
-/* Closes them: the topic is no longer in use for their sake. */
+/* Closes the handle. The events then no longer keep the topic in use. */
 horus_status_t horus_endpoint_events_close(horus_endpoint_events_t events);
 
 /*

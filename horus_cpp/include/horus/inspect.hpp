@@ -34,7 +34,7 @@ struct Inspection {
 
 namespace detail {
 
-/// Calls `get(room, size, out_bytes)` until the text fits.
+/// Calls `get(out, room, out_bytes)` with a buffer that grows until the text fits.
 template <class Get>
 horus_status_t text_of(std::string &text, Get get) {
     std::size_t bytes = 0;
@@ -48,7 +48,7 @@ horus_status_t text_of(std::string &text, Get get) {
     return status;
 }
 
-/// Calls `get(index, out)` for each entry.
+/// Appends all entries to `all`: calls `get(index, out)` with each index until there is no entry.
 template <class Metrics, class Get>
 horus_status_t all_of(std::vector<Metrics> &all, Get get) {
     for (;;) {
@@ -99,8 +99,8 @@ inline horus_status_t topics(horus_namespace_t in, std::vector<std::string> &nam
 
 }  // namespace detail
 
-/// Returns the sorted names of the topics of a namespace: by default that of the environment, else
-/// pass `name_space.raw()`. Empty after an error.
+/// Returns the sorted names of the topics of the namespace `in`, for instance `name_space.raw()`.
+/// The default is the namespace of the environment. Empty after an error.
 inline std::vector<std::string> topics(std::error_code &error, horus_namespace_t in = {}) {
     std::vector<std::string> names;
     (void)detail::done(detail::topics(in, names), error);

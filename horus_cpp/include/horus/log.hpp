@@ -33,9 +33,9 @@ enum class LogLevel : std::uint32_t {
 
 /// Settings of the log. A null namespace is that of the environment.
 struct LogOptions {
-    /// The node of lines that no other node logs; empty for none.
+    /// The node name of lines that are logged outside of nodes; empty for none.
     std::string node;
-    /// Selects lines, such as "info,planner=debug"; the variable HORUS_LOG is preferred to it.
+    /// Selects lines, such as "info,planner=debug". The environment variable HORUS_LOG replaces it.
     std::string filter = "info";
     const Namespace *name_space = nullptr;
 };
@@ -56,22 +56,22 @@ inline void open_log(const LogOptions &options = {}) {
 }
 #endif
 
-/// Returns true if lines of this level may be logged: to format no text in vain.
+/// Returns true if lines of this level may be logged. If not, a text need not be formatted.
 inline bool is_log_enabled(LogLevel level) noexcept {
     return static_cast<std::uint32_t>(level) <= horus_log_level();
 }
 
 #if defined(__cpp_lib_source_location)
-/// Logs a line of the node that ticks in this thread, or of that of `open_log`. Does nothing while
-/// the log is not open. Never throws; see <horus/log.h> about blocking.
+/// Logs a line of the node that ticks in this thread, or of the node of `open_log`. Does nothing if
+/// the log is not open. Never throws. <horus/log.h> says when it blocks.
 inline void log(LogLevel level, std::string_view text,
                 std::source_location source = std::source_location::current()) noexcept {
     (void)horus_log_from(nullptr, static_cast<std::uint32_t>(level), source.file_name(),
                          source.line(), text.data(), text.size());
 }
 #else
-/// Logs a line of the node that ticks in this thread, or of that of `open_log`. Does nothing while
-/// the log is not open. Never throws; see <horus/log.h> about blocking.
+/// Logs a line of the node that ticks in this thread, or of the node of `open_log`. Does nothing if
+/// the log is not open. Never throws. <horus/log.h> says when it blocks.
 inline void log(LogLevel level, std::string_view text) noexcept {
     (void)horus_log(static_cast<std::uint32_t>(level), text.data(), text.size());
 }
@@ -85,7 +85,7 @@ inline void log_from(Name node, LogLevel level, std::string_view text) noexcept 
 
 #if defined(__cpp_lib_format)
 /// Formats a line as std::format does, and logs it. Formats nothing if the level is not logged, and
-/// allocates nothing. The end of a text of more than 1024 bytes is left out without a count.
+/// allocates nothing. A text of more than 1024 bytes is cut to that length before it is logged.
 template <class... Args>
 void logf(LogLevel level, std::format_string<Args...> format, Args &&...args) {
     if (!is_log_enabled(level)) {

@@ -70,12 +70,12 @@ constexpr std::int64_t timeout_ns(std::chrono::nanoseconds timeout) noexcept {
     return timeout == forever ? -1 : timeout.count() < 0 ? 0 : timeout.count();
 }
 
-/// Converts a period for the C ABI, in which 0 is an error or leaves the period open.
+/// Converts a period to nanoseconds for the C ABI; a negative period becomes 0.
 constexpr std::uint64_t period_ns(std::chrono::nanoseconds period) noexcept {
     return period.count() < 0 ? 0 : static_cast<std::uint64_t>(period.count());
 }
 
-/// A handle that its last owner closes.
+/// The owner of a handle. It can be moved, and the destructor closes the handle.
 template <class Raw, horus_status_t (*Close)(Raw)>
 class Handle {
   public:
@@ -116,9 +116,9 @@ class Qos {
     constexpr Qos() noexcept : Qos(HORUS_QOS_DEFAULT) {}
     /// For fresh data: 8 slots, best effort.
     static constexpr Qos sensor_data() noexcept { return Qos(HORUS_QOS_SENSOR_DATA); }
-    /// No unread message is overwritten: `send` returns false if all slots are full. Of a
-    /// subscriber: publishers that are reliable, too, wait for it, and it receives nothing from
-    /// others (horus::Errc::qos while none that lives is reliable).
+    /// No unread message is overwritten: `send` returns false if all slots are full. A reliable
+    /// subscriber receives only from reliable publishers, and these wait for it (horus::Errc::qos
+    /// while no live publisher is reliable).
     static constexpr Qos reliable() noexcept { return Qos(HORUS_QOS_RELIABLE); }
     /// For actuators: 16 slots, and the sender pays for wakes (HORUS_WAKE_FENCE).
     static constexpr Qos command() noexcept { return Qos(HORUS_QOS_COMMAND); }
@@ -141,24 +141,26 @@ class Qos {
     constexpr Qos pinnable(bool pinnable = true) const noexcept {
         return with(&horus_qos_t::pinnable, pinnable ? HORUS_YES : HORUS_NO);
     }
-    /// The greatest number of publishers beside which this one opens, at most 64.
+    /// Sets the maximum number of publishers with this setting that can be open at a time: at most
+    /// 64, which is the default.
     constexpr Qos publishers_max(std::uint32_t max) const noexcept {
         return with(&horus_qos_t::publishers_max, max);
     }
-    /// The greatest number of subscribers beside which this one opens, at most 64.
+    /// Sets the same maximum for subscribers.
     constexpr Qos subscribers_max(std::uint32_t max) const noexcept {
         return with(&horus_qos_t::subscribers_max, max);
     }
-    /// Makes opening fail with horus::Errc::type if the topic was created with another message,
-    /// which depends on who came first.
+    /// Makes opening fail with horus::Errc::type if the topic was created with another message. So
+    /// the result depends on which program came first.
     constexpr Qos strict(bool strict = true) const noexcept {
         return with(&horus_qos_t::strict, strict ? HORUS_YES : HORUS_NO);
     }
-    /// Matches only endpoints with exactly this message, none with fields more or less at the end.
+    /// Matches only endpoints with exactly this message, not with versions of it that have more or
+    /// fewer fields at the end.
     constexpr Qos strict_schema(bool strict = true) const noexcept {
         return with(&horus_qos_t::strict_schema, strict ? HORUS_YES : HORUS_NO);
     }
-    /// Continues without a reliable subscriber that is stalled for that time.
+    /// Makes the publisher no longer wait for a reliable subscriber that was stalled for that time.
     constexpr Qos detach_after(std::chrono::nanoseconds time) const noexcept {
         return with(&horus_qos_t::detach_after_ns, detail::period_ns(time));
     }
@@ -255,8 +257,8 @@ class Namespace {
 
 namespace detail {
 
-/// The message with the values of fields that a publisher does not know: those of its members'
-/// initializers, or zeros. Not const: zeros then take no room in the program.
+/// The message with the values of fields that a publisher does not know: the default member
+/// initializers of T, or zeros. Not const, so that zeros take no space in the program file.
 template <class T>
 inline T default_message{};
 

@@ -64,7 +64,7 @@ class Loan {
 
     T &operator*() const noexcept { return *get(); }
     T *operator->() const noexcept { return get(); }
-    /// Returns null after `publish`.
+    /// Returns the message in the slot; null after `publish`.
     T *get() const noexcept { return static_cast<T *>(slot_.data()); }
 
     /// Publishes the message, and ends the loan. Never blocks.
@@ -97,7 +97,7 @@ class Loan<T, true> {
     }
 
     /// Publishes the header and the first `elements` elements, and ends the loan. Never blocks.
-    /// If more than fit, the error is horus::Errc::message, and the loan continues.
+    /// If the slot has fewer elements, the error is horus::Errc::message, and the loan continues.
     void publish(std::size_t elements, std::error_code &error) noexcept {
         (void)detail::done(slot_.publish(bytes_of(elements)), error);
     }
@@ -105,7 +105,7 @@ class Loan<T, true> {
     void publish(std::size_t elements) { (void)detail::done(slot_.publish(bytes_of(elements))); }
 #endif
 
-    /// Returns the length of a message with so many elements, in bytes.
+    /// Returns the length in bytes of a message with this number of elements.
     static std::size_t bytes_of(std::size_t elements) noexcept {
         constexpr std::size_t max = (SIZE_MAX - sizeof(Header)) / sizeof(Element);
         return elements > max ? SIZE_MAX : sizeof(Header) + elements * sizeof(Element);
@@ -144,8 +144,8 @@ class Publisher {
     /// Lends the next slot in shared memory. Returns nothing if a reliable subscriber is a whole
     /// lane behind, and after an error: horus::Errc::not_pinnable for messages below 4 KiB without
     /// Qos::pinnable. One loan at a time. Never blocks; the cost does not depend on the size. For a
-    /// message of a variable length, say the number of elements: without it the slot has the length
-    /// of the longest message so far, or of what was reserved.
+    /// message of a variable length, use the overload with the number of elements. This one lends a
+    /// slot with the length of the longest message so far, or with the length that was reserved.
     std::optional<Loan<T>> loan(std::error_code &error) noexcept {
         void *data = nullptr;
         std::size_t bytes = 0;
@@ -154,8 +154,8 @@ class Publisher {
         }
         return std::nullopt;
     }
-    /// Waits up to `timeout` until `count` subscribers of the topic are there, in all processes, and
-    /// returns their number, which may be more: messages that are sent afterwards reach them.
+    /// Waits up to `timeout` until the topic has `count` subscribers, in all processes, and returns
+    /// their number, which may be greater. Messages that are sent afterwards reach them.
     /// Returns nothing after the timeout, and after an error: horus::Errc::argument if the topic
     /// has no room for so many. Counts at once, and again after pauses of 1 ms that grow to 10 ms.
     [[nodiscard]] std::optional<std::size_t>
@@ -172,14 +172,14 @@ class Publisher {
         }
         return std::nullopt;
     }
-    /// Makes sure that messages of `bytes` bytes (header and data) fit the slots, at the cost that
-    /// horus_publisher_reserve says, so that later sends and loans do not have to. Returns false if
-    /// reliable subscribers have too much to read yet, and after an error: horus::Errc::no_space if
-    /// there is no memory.
+    /// Makes sure that messages of `bytes` bytes (header and data) fit the slots, so that later
+    /// sends and loans need not reserve longer slots. For the cost see horus_publisher_reserve.
+    /// Returns false if reliable subscribers have too much to read yet, and after an error:
+    /// horus::Errc::no_space if there is no memory.
     [[nodiscard]] bool reserve(std::size_t bytes, std::error_code &error) noexcept {
         return detail::done(reserve_raw(bytes), error);
     }
-    /// Returns information. Takes 0.2 us for each endpoint of the topic.
+    /// Returns information about the publisher and its topic. Takes 0.2 us for each endpoint.
     Info info(std::error_code &error) const noexcept {
         Info info = empty_info();
         (void)detail::done(horus_publisher_info(raw(), &info), error);

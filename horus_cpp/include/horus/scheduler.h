@@ -2,15 +2,16 @@
  * horus: nodes and schedulers in C. Included by horus.h, whose conventions hold here, except:
  *
  * Threads   horus_scheduler_is_running, _stop, _pause, _resume, _stop_node, _set_rate and _metrics
- *           may be called by any number of threads at any time, also from callbacks. Of the other
- *           calls on one scheduler, one is executed at a time; a second one is HORUS_E_BUSY, in
- *           optimised builds too. Any of them is HORUS_E_BUSY in a callback of that scheduler.
+ *           may be called by any number of threads at any time, also from callbacks. Only one of
+ *           the other calls on a scheduler is executed at a time; a second one returns
+ *           HORUS_E_BUSY, in optimised builds too, and so does any of them in a callback of that
+ *           scheduler.
  * Callbacks are called from threads of the library. Those of nodes that have neither a rate nor a
  *           topic, and every `init`, are called from the thread that runs the scheduler. The calls
  *           of one node never overlap, except `safe_state`. They must return, and must not leave by
- *           longjmp, pthread_exit or a C++ exception (scheduler.hpp catches those). pthread_cancel
- *           of a thread takes effect when it has left the library's calls; of a thread of the
- *           library, never.
+ *           longjmp, pthread_exit or a C++ exception (scheduler.hpp catches exceptions).
+ *           pthread_cancel of a thread takes effect when the thread has left the library's calls,
+ *           and never for threads that the library has started.
  */
 #ifndef HORUS_SCHEDULER_H
 #define HORUS_SCHEDULER_H
@@ -44,7 +45,8 @@ uint64_t horus_context_started_ns(horus_context_t *context);
 /* Returns the time from one tick to the next; 0 without a rate. */
 uint64_t horus_context_period_ns(horus_context_t *context);
 
-/* Returns the rest of the budget; 0 if it is used up, UINT64_MAX without one. Reads the clock. */
+/* Returns the rest of the budget in ns; 0 if it is used up, UINT64_MAX if the node has no budget.
+ * Reads the clock. */
 uint64_t horus_context_budget_left_ns(horus_context_t *context);
 
 /* Returns 64 random bits from the generator of this node. Not for secrets. */
@@ -61,7 +63,7 @@ horus_status_t horus_context_stop(horus_context_t *context);
 
 /*
  * Sets the error text of the callback, for the case that it returns a number other than 0. The text
- * is UTF-8 with up to 4096 bytes, and is copied. The last call counts.
+ * is UTF-8 with up to 4096 bytes, and is copied. A later call replaces the text.
  */
 horus_status_t horus_context_set_error(horus_context_t *context, const char *error);
 
@@ -96,7 +98,8 @@ typedef struct horus_node {
      * error. The node needs a rate, a budget or a watchdog; otherwise the error is HORUS_E_NODE.
      */
     int32_t (*safe_state)(void *user, horus_context_t *context);
-    /* Frees `user`. It is the last call, from any thread, and is not made if add_node failed. */
+    /* Frees `user`. It is the last call for the node, from any thread. It is not called if
+     * horus_scheduler_add_node failed. */
     void (*destroy)(void *user);
 } horus_node_t;
 
@@ -108,16 +111,16 @@ enum {
     HORUS_MISS_WARN = 1,      /* the miss is counted and reported: the default */
     HORUS_MISS_SKIP = 2,      /* the next tick is skipped */
     HORUS_MISS_SAFE_MODE = 3, /* the node enters its safe state until it is on time for a while */
-    HORUS_MISS_GRADUATED = 4, /* a warning, then half the rate, isolation, the end of the run */
+    HORUS_MISS_GRADUATED = 4, /* misses in steps: warning, half rate, isolation, end of the run */
     HORUS_MISS_STOP = 5       /* the run ends, with every node in its safe state */
 };
 
 enum {
     HORUS_FAILURE_FATAL = 1,   /* the run ends, with every node in its safe state: the default */
     HORUS_FAILURE_RESTART = 2, /* shutdown and init after `pause_ns`, which doubles each time; the
-                                  run ends after more than `failures_max` in a row */
-    HORUS_FAILURE_SKIP = 3,    /* the tick is lost; after more than `failures_max` in a row the node
-                                  rests for `pause_ns` */
+                                  run ends after more than `failures_max` failures in a row */
+    HORUS_FAILURE_SKIP = 3,    /* the tick is lost; after more than `failures_max` failures in a row
+                                  the node does not tick for `pause_ns` */
     HORUS_FAILURE_IGNORE = 4   /* the failure is counted and reported */
 };
 
@@ -126,28 +129,28 @@ typedef struct horus_node_options {
     uint32_t struct_bytes;
     int32_t order;          /* nodes on one thread: smaller ones tick first */
     double rate_hz;         /* rate on a thread of its own; implies budget and deadline */
-    double at_most_hz;      /* of a node that topics wake: the highest rate */
+    double at_most_hz;      /* the highest rate of a node that topics wake */
     uint64_t budget_ns;     /* the longest duration of a tick; 0: 80 % of the period */
     uint64_t deadline_ns;   /* the latest end of a tick after it was due; 0: 95 % of the period */
     uint64_t watchdog_ns;   /* a longer tick counts as hung; 0: twice the budget */
-    uint64_t not_before_ns; /* the shortest time from start to start */
+    uint64_t not_before_ns; /* the shortest time from the start of a tick to that of the next */
     uint64_t checkpoints;   /* the number of checkpoints that a tick passes in order: 1, 2, ... */
     int32_t on_miss;        /* HORUS_MISS_* */
     int32_t on_failure;     /* HORUS_FAILURE_* */
-    uint32_t failures_max;
-    int32_t priority; /* SCHED_FIFO priority, 1 to 99, if the system allows it */
-    uint64_t pause_ns;
+    uint32_t failures_max;  /* for HORUS_FAILURE_RESTART and _SKIP */
+    int32_t priority;       /* SCHED_FIFO priority, 1 to 99, if the system allows it */
+    uint64_t pause_ns;      /* for HORUS_FAILURE_RESTART and _SKIP */
     int32_t is_pinned; /* HORUS_YES: its thread stays on `core` */
     uint32_t core;
-    int32_t is_compute; /* HORUS_YES: takes long, may be late; a pool of threads runs it */
+    int32_t is_compute; /* HORUS_YES: the node takes long and may be late; a thread pool runs it */
     int32_t is_awake;   /* HORUS_YES: keeps the CPUs of the machine from idle sleep states, if the
                            system allows it */
     const char *chain;              /* nodes of the same chain share a thread; may be null */
     const horus_subscriber_t *wake; /* a message on any of these starts a tick; at most 128 */
     size_t wake_count;
-    const char *const *reads; /* other topics that it reads: their writers tick first */
+    const char *const *reads; /* other topics that the node reads: their writers tick before it */
     size_t reads_count;
-    const char *const *writes; /* topics that it writes */
+    const char *const *writes; /* topics that the node writes */
     size_t writes_count;
 } horus_node_options_t;
 
@@ -171,7 +174,7 @@ typedef struct horus_event {
     uint64_t timestamp_ns;
     uint64_t monotonic_ns;
     uint64_t tick;
-    uint64_t value_ns; /* a duration or lateness */
+    uint64_t value_ns; /* the duration or lateness that the event is about */
     const char *node;
     const char *text;
     const char *line; /* the whole event as text for people */
@@ -180,13 +183,13 @@ typedef struct horus_event {
 typedef struct horus_scheduler_options {
     uint32_t struct_bytes;
     uint32_t compute_threads;     /* for compute nodes; 0: one less than there are CPUs */
-    const char *name;             /* its name for other processes; null: that of the program */
-    horus_namespace_t name_space; /* the namespace in which other processes see it */
-    double main_rate_hz;          /* the rate of nodes without a rate; 0: 100 */
+    const char *name;             /* its name for other processes; null: the program's name */
+    horus_namespace_t name_space; /* the namespace in which other processes see the scheduler */
+    double main_rate_hz;          /* the rate of nodes without a rate of their own; 0: 100 */
     int32_t stop_on_signals;      /* HORUS_YES: SIGINT and SIGTERM stop the run */
     int32_t use_kernel_clock;     /* HORUS_YES: use the kernel's clock, not the CPU's counter */
-    /* Called for events, from another thread, some ms later. If null, warnings and errors are
-     * printed to stderr. */
+    /* Called for each event, from another thread, some ms after it. If null, warnings and errors
+     * are printed to stderr. */
     void (*on_event)(void *user, const horus_event_t *event);
     void *on_event_user;
 } horus_scheduler_options_t;
@@ -196,10 +199,10 @@ typedef struct horus_scheduler_options {
 #endif
 
 enum {
-    HORUS_REASON_ASKED = 1,  /* a request: horus_scheduler_stop, a node, a command */
-    HORUS_REASON_OVER = 2,   /* the time of the run has expired */
-    HORUS_REASON_SIGNAL = 3, /* the process got `signal` */
-    HORUS_REASON_NODE = 4    /* `node` failed or was late: `error` */
+    HORUS_REASON_ASKED = 1,  /* a request by horus_scheduler_stop, by a node or by a command */
+    HORUS_REASON_OVER = 2,   /* the duration of the run has passed */
+    HORUS_REASON_SIGNAL = 3, /* the process got the signal `signal` */
+    HORUS_REASON_NODE = 4    /* `node` failed or was late; `error` says why */
 };
 
 /* The report of a run. */
@@ -207,7 +210,7 @@ typedef struct horus_report {
     uint32_t struct_bytes;
     int32_t reason; /* HORUS_REASON_* */
     int32_t signal;
-    int32_t exit_code; /* for the process: 0, 1 if a node failed, 128 plus the signal */
+    int32_t exit_code; /* for the process: 0, 1 if a node failed, or 128 + signal */
     char scheduler[72];
     char node[72];
     char error[512];
@@ -216,20 +219,21 @@ typedef struct horus_report {
 enum {
     HORUS_HEALTH_ACTIVE = 1,
     HORUS_HEALTH_PAUSED = 2,
-    HORUS_HEALTH_RESTING = 3, /* after failures */
-    HORUS_HEALTH_SAFE = 4,    /* in its safe state */
-    HORUS_HEALTH_STOPPED = 5
+    HORUS_HEALTH_RESTING = 3, /* it pauses after failures */
+    HORUS_HEALTH_SAFE = 4,    /* it is in its safe state */
+    HORUS_HEALTH_STOPPED = 5  /* it is shut down */
 };
 
-/* The metrics of a node. The buckets of histograms count times below 1, 2, 4, ... ns. */
+/* The metrics of a node. `durations` and `lateness` are histograms: bucket i counts times below 2^i
+ * ns that are not in an earlier bucket; the last bucket also counts all longer times. */
 typedef struct horus_metrics {
     uint32_t struct_bytes;
     int32_t health; /* HORUS_HEALTH_* */
     uint64_t ticks;
     uint64_t last_ns; /* the duration of the last tick */
     uint64_t max_ns;  /* the duration of the longest tick */
-    uint64_t misses;
-    uint64_t skipped_ticks; /* due times without a tick */
+    uint64_t misses;        /* ticks that were late or too long, faults of checkpoints */
+    uint64_t skipped_ticks; /* due times at which no tick began */
     uint64_t failures;
     uint64_t panics;
     uint64_t durations[40];
@@ -251,8 +255,8 @@ horus_status_t horus_scheduler_open(const horus_scheduler_options_t *options,
 
 /*
  * Stops the scheduler, shuts its nodes down in reverse order and closes the handle. Blocks until
- * calls with the handle have returned and nodes have left their ticks. Nodes with a thread of their
- * own are left behind after 0.8 s.
+ * calls with the handle have returned and nodes have left their ticks. After 0.8 s it no longer
+ * waits for nodes with a thread of their own: they are left behind.
  *
  * Errors: HORUS_E_BUSY in a callback of the scheduler: nothing is done.
  */
@@ -275,29 +279,30 @@ horus_status_t horus_scheduler_add_node(horus_scheduler_t scheduler, const char 
  *
  * This call and those below return HORUS_E_FAILED if a node failed or was late and its policy has
  * ended the run: the text names the node and the reason. A program that exits with an error status
- * after any error therefore also does so after a failure of a node. The call that returns it shuts
- * the nodes down, as do horus_scheduler_run, _finish and _close. After _run and _finish,
- * horus_scheduler_report has the details. A node that is left behind at the end has failed, too.
+ * after any error therefore also does so after a failure of a node. The call that returns
+ * HORUS_E_FAILED shuts the nodes down, as do horus_scheduler_run, _finish and _close. After _run
+ * and _finish, horus_scheduler_report has the details. A node that is left behind at the end has
+ * failed, too.
  *
- * Outcomes: HORUS_STOPPED if the run should stop already. Errors: HORUS_E_FAILED, for instance
- * after a failed init; HORUS_E_STATE the second time; HORUS_E_SYSTEM; and the errors of
- * horus_publisher_open if the topics that show the scheduler to other processes cannot be opened.
- * After the last two, the scheduler can only be closed.
+ * Outcomes: HORUS_STOPPED if the run is to stop already. Errors: HORUS_E_FAILED, for instance after
+ * a failed init; HORUS_E_STATE if the scheduler was started before; HORUS_E_SYSTEM; and the errors
+ * of horus_publisher_open if the topics that show the scheduler to other processes cannot be
+ * opened. After the last two, the scheduler can only be closed.
  */
 horus_status_t horus_scheduler_start(horus_scheduler_t scheduler);
 
 /*
- * Ticks every node that has neither a rate nor a topic once, on this thread. Blocks only in the
- * nodes and in the end of a run that failed; takes some 15 ns, and 40 ns for each node.
+ * Ticks every node that has neither a rate nor a topic once, on this thread. Blocks only while the
+ * nodes do, and at the end of a run that failed; takes some 15 ns, and 40 ns for each node.
  *
- * Outcomes: HORUS_STOPPED if the run should stop: nothing was done. Errors: HORUS_E_FAILED.
+ * Outcomes: HORUS_STOPPED if the run is to stop: no node was ticked. Errors: HORUS_E_FAILED.
  */
 horus_status_t horus_scheduler_tick_once(horus_scheduler_t scheduler);
 
 /*
- * Runs for `time_ns`. It can be called again. Blocks.
+ * Runs the scheduler for `time_ns`. It can be called again. Blocks.
  *
- * Outcomes: HORUS_STOPPED if the run should stop. Errors: HORUS_E_FAILED.
+ * Outcomes: HORUS_STOPPED if the run is to stop. Errors: HORUS_E_FAILED.
  */
 horus_status_t horus_scheduler_run_for(horus_scheduler_t scheduler, int64_t time_ns);
 
@@ -313,14 +318,14 @@ horus_status_t horus_scheduler_run(horus_scheduler_t scheduler);
  * Stops the run and shuts all nodes down, in reverse order. Blocks for at most a second, unless a
  * node on this thread hangs.
  *
- * Errors: HORUS_E_STATE unless it runs; HORUS_E_FAILED as horus_scheduler_run.
+ * Errors: HORUS_E_STATE unless the scheduler runs; HORUS_E_FAILED as for horus_scheduler_run.
  */
 horus_status_t horus_scheduler_finish(horus_scheduler_t scheduler);
 
-/* Gets the report of the run. Errors: HORUS_E_STATE before it has ended. */
+/* Gets the report of the run. Errors: HORUS_E_STATE before the run has ended. */
 horus_status_t horus_scheduler_report(horus_scheduler_t scheduler, horus_report_t *out);
 
-/* Returns 1 if it was started and not stopped yet, else 0; or HORUS_E_HANDLE. Takes 1 to 2 ns. */
+/* Returns 1 if the scheduler runs and was not stopped, else 0, or HORUS_E_HANDLE. In 1 to 2 ns. */
 horus_status_t horus_scheduler_is_running(horus_scheduler_t scheduler);
 
 /* Stops the run after the current ticks. Never blocks. */

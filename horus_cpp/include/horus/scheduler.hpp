@@ -56,14 +56,14 @@ class Context {
 
     /// Returns the number of this tick of this node, from 0 on.
     std::uint64_t tick() const noexcept { return horus_context_tick(raw_); }
-    /// Return the due time and the start time of the tick, by CLOCK_MONOTONIC.
+    /// Returns the due time of the tick (`started`: its start time), by CLOCK_MONOTONIC.
     std::chrono::nanoseconds scheduled() const noexcept {
         return ns(horus_context_scheduled_ns(raw_));
     }
     std::chrono::nanoseconds started() const noexcept { return ns(horus_context_started_ns(raw_)); }
     /// Returns the time from one tick to the next; zero without a rate.
     std::chrono::nanoseconds period() const noexcept { return ns(horus_context_period_ns(raw_)); }
-    /// Returns the rest of the budget; zero if it is used up, the maximum without one.
+    /// Returns the rest of the budget; zero if it is used up, the maximum if there is no budget.
     std::chrono::nanoseconds budget_left() const noexcept {
         return ns(horus_context_budget_left_ns(raw_));
     }
@@ -71,11 +71,12 @@ class Context {
     std::uint64_t random() noexcept { return horus_context_random(raw_); }
     /// Returns a random number from 0 to 1, excluding 1.
     double random_double() noexcept { return horus_context_random_double(raw_); }
-    /// Passes a checkpoint: 1, 2, and so on.
+    /// Passes a checkpoint: a tick passes 1, 2, and so on, up to NodeBuilder::checkpoints.
     void checkpoint(std::uint64_t number) noexcept { horus_context_checkpoint(raw_, number); }
     /// Stops the scheduler after this tick.
     void stop() noexcept { horus_context_stop(raw_); }
-    /// Sets the error text, for a call that then returns false or a number. Or throw an exception.
+    /// Sets the error text, for a callback that then returns false or a nonzero number. A callback
+    /// can throw an exception instead.
     void set_error(const char *error) noexcept { horus_context_set_error(raw_, error); }
 
     horus_context_t *raw() const noexcept { return raw_; }
@@ -95,7 +96,8 @@ struct Virtual;
 }  // namespace detail
 
 /// A part of a robot's program that the scheduler runs. An exception in a call is a failure of the
-/// node, with its text. Other threads make the calls, never two at the same time.
+/// node, with the text of the exception. Different threads may make the calls, but never two at the
+/// same time.
 class Node {
   public:
     Node() = default;
@@ -140,12 +142,13 @@ struct FailurePolicy {
 
     /// Stops the whole scheduler.
     static constexpr FailurePolicy fatal() noexcept { return {HORUS_FAILURE_FATAL, 0, {}}; }
-    /// Shuts down and initialises again, up to `max` times in a row, after a pause that doubles.
+    /// Shuts the node down and initialises it again after a pause, which doubles each time. After
+    /// more than `max` failures in a row, the run ends.
     static constexpr FailurePolicy restart(std::uint32_t max,
                                            std::chrono::nanoseconds backoff) noexcept {
         return {HORUS_FAILURE_RESTART, max, backoff};
     }
-    /// Skips the tick; after more than `max` failures in a row the node rests.
+    /// Skips the tick; after more than `max` failures in a row, the node pauses for `cooldown`.
     static constexpr FailurePolicy skip(std::uint32_t max,
                                         std::chrono::nanoseconds cooldown) noexcept {
         return {HORUS_FAILURE_SKIP, max, cooldown};
@@ -156,7 +159,8 @@ struct FailurePolicy {
 
 namespace detail {
 
-/// Runs a callback. An exception becomes a number, and an error text in the context.
+/// Runs a callback. Returns 0, or another number after an exception, whose text becomes the error
+/// text of the context.
 template <typename Call>
 std::int32_t trampoline(horus_context_t *context, Call &&call) noexcept {
 #if HORUS_EXCEPTIONS
@@ -198,7 +202,7 @@ std::int32_t trampoline(horus_context_t *context, Call &&call) noexcept {
 #endif
 }
 
-/// A callable as a node. It returns nothing, or reports a failure by false or a nonzero number.
+/// A node made of a callable, which returns nothing, or false or a nonzero number for a failure.
 template <typename Tick>
 struct Callable {
     Tick tick;
@@ -230,7 +234,7 @@ struct Callable {
     }
 };
 
-/// The callbacks of a Node.
+/// The C callbacks of a node whose `user` is a Node: each calls a virtual function.
 struct Virtual {
     static Node &of(void *user) noexcept { return *static_cast<Node *>(user); }
 
@@ -287,10 +291,10 @@ class NodeBuilder {
     }
     /// Limits the rate of a node that topics wake.
     NodeBuilder &at_most(Rate rate) { return options_.at_most_hz = rate.hz, *this; }
-    /// Declare another topic that it reads, or a topic that it writes.
+    /// Declares another topic that the node reads (`writes`: a topic that it writes).
     NodeBuilder &reads(std::string topic) { return reads_.push_back(std::move(topic)), *this; }
     NodeBuilder &writes(std::string topic) { return writes_.push_back(std::move(topic)), *this; }
-    /// Runs the node in a pool of threads: it takes long and may be late.
+    /// Runs the node in a pool of threads, for a node that takes long and may be late.
     NodeBuilder &compute() { return options_.is_compute = HORUS_YES, *this; }
     NodeBuilder &budget(std::chrono::nanoseconds time) {
         return options_.budget_ns = ns(time), *this;
@@ -332,7 +336,7 @@ class NodeBuilder {
     NodeBuilder &stay_awake() { return options_.is_awake = HORUS_YES, *this; }
     NodeBuilder &chain(std::string chain) { return chain_ = std::move(chain), *this; }
 
-    /// Adds a node. The scheduler owns it then; after an error, it is destroyed.
+    /// Adds the node to the scheduler, which owns it. After an error, the node is destroyed.
     bool build(std::unique_ptr<Node> node, std::error_code &error) {
         horus_node_t calls{};
         calls.struct_bytes = sizeof calls;
@@ -436,8 +440,8 @@ struct SchedulerOptions {
     bool stop_on_signals = false;
     bool use_kernel_clock = false;
     horus_namespace_t name_space{};
-    /// Is called for events, from another thread, some milliseconds later. If empty, warnings and
-    /// errors are printed to stderr. Exceptions that it throws are ignored.
+    /// Is called for each event, from another thread, some milliseconds after it. If empty,
+    /// warnings and errors are printed to stderr. Exceptions that it throws are ignored.
     std::function<void(const Event &)> on_event{};
 };
 
@@ -470,20 +474,20 @@ class Scheduler {
     NodeBuilder node(std::string name) { return NodeBuilder(raw_, std::move(name)); }
 
     /// Ticks every node that has neither a rate nor a topic once, on this thread. Returns false if
-    /// the run should stop.
+    /// the run is to stop.
     bool tick_once(std::error_code &error) noexcept {
         return detail::done(horus_scheduler_tick_once(raw_), error);
     }
-    /// Initialises the nodes and starts their threads. Returns false if the run should stop.
+    /// Initialises the nodes and starts their threads. Returns false if the run is to stop.
     bool start(std::error_code &error) noexcept {
         return detail::done(horus_scheduler_start(raw_), error);
     }
-    /// Runs for this time. Returns false if the run should stop.
+    /// Runs the scheduler for this time. Returns false if the run is to stop.
     bool run_for(std::chrono::nanoseconds time, std::error_code &error) noexcept {
         return detail::done(horus_scheduler_run_for(raw_, time.count()), error);
     }
-    /// Runs until it is stopped, and shuts all nodes down. Returns false with `Errc::failed` if a
-    /// node failed and ended the run; then `report` has the details.
+    /// Runs the scheduler until it is stopped, and shuts all nodes down. Returns false with
+    /// `Errc::failed` if a node failed and ended the run; then `report` has the details.
     bool run(std::error_code &error) noexcept {
         return detail::done(horus_scheduler_run(raw_), error);
     }
@@ -499,11 +503,11 @@ class Scheduler {
         return report;
     }
 
-    /// From any thread: returns true if it was started and not stopped yet.
+    /// From any thread: returns true if the scheduler was started and not stopped yet.
     bool is_running() const noexcept { return horus_scheduler_is_running(raw_) == 1; }
     /// From any thread: stops the run.
     void stop() const noexcept { horus_scheduler_stop(raw_); }
-    /// From any thread.
+    /// From any thread, as the functions below: stops the ticks of the node until `resume`.
     bool pause(const char *node, std::error_code &error) const noexcept {
         return detail::done(horus_scheduler_pause(raw_, node), error);
     }
@@ -596,7 +600,7 @@ class Scheduler {
     }
 
     horus_scheduler_t raw_{};
-    /// Called until the scheduler is closed.
+    /// The callback for events. It may be called until the scheduler is closed.
     std::unique_ptr<OnEvent> on_event_;
 };
 

@@ -166,7 +166,8 @@ constexpr bool is_number() noexcept {
     return primitive_of<T>()[0] != 0;
 }
 
-/// Removes the array dimensions of a field type.
+/// Removes the array dimensions of a field type. `count` is the number of elements of all
+/// dimensions; `text_bytes` is the length of a text, 0 for other elements.
 template <class T>
 struct Peeled {
     using Element = T;
@@ -261,7 +262,7 @@ constexpr bool check_layout() noexcept {
     return true;
 }
 
-/// Counts and hashes a text, and stores it if it has a buffer.
+/// Counts the bytes of a text and computes its hash. Stores the text in `out` if `keeps` is true.
 struct Writer {
     bool keeps = false;
     char *out = nullptr;
@@ -346,7 +347,7 @@ constexpr void write_fields(Writer &out, const Schema &schema, std::size_t offse
     }
 }
 
-/// Writes the text that horus_core/src/message/schema.rs defines.
+/// Writes the schema text, in the format that horus_core/src/message/schema.rs defines.
 constexpr void write_schema(Writer &out, const Schema &schema) noexcept {
     out.text("horus schema 1\nmessage ");
     out.text(schema.name);
@@ -444,7 +445,7 @@ struct HasHash : std::false_type {};
 template <class T>
 struct HasHash<T, std::void_t<decltype(T::schema_hash)>> : std::true_type {};
 
-/// Checks the rules for messages; every template of this library calls it.
+/// Checks the rules for messages at compile time. Every class template for messages T calls it.
 template <class T>
 constexpr bool check_message() noexcept {
     static_assert(HasFields<T>::value || IsFramed<T>::value,

@@ -37,7 +37,8 @@ class Sample {
 }  // namespace detail
 
 /// A borrowed message in shared memory: nothing is copied, and its publisher does not overwrite it.
-/// It may be moved to another thread, and may outlive its subscriber. Keep few, seven at most.
+/// It may be moved to another thread, and may outlive its subscriber. A subscriber can have at most
+/// seven at a time.
 template <class T, bool = is_framed_v<T>>
 class Borrow {
   public:
@@ -46,7 +47,7 @@ class Borrow {
     const T &operator*() const noexcept { return *get(); }
     const T *operator->() const noexcept { return get(); }
     const T *get() const noexcept { return static_cast<const T *>(sample_.raw().data); }
-    /// As its publisher counts, from 1 on.
+    /// Returns the number of the message among those of its publisher, from 1 on.
     std::uint64_t sequence() const noexcept { return sample_.raw().sequence; }
 
   private:
@@ -71,7 +72,7 @@ class Borrow<T, true> {
         return {reinterpret_cast<const Element *>(first + sizeof(Header)),
                 (sample_.raw().bytes - sizeof(Header)) / sizeof(Element)};
     }
-    /// As its publisher counts, from 1 on.
+    /// Returns the number of the message among those of its publisher, from 1 on.
     std::uint64_t sequence() const noexcept { return sample_.raw().sequence; }
 
   private:
@@ -105,7 +106,8 @@ class Subscriber {
         return detail::done(recv_raw(out, timeout), error);
     }
     /// Receives the newest message that was not received yet; older ones are counted as skipped, or
-    /// as lost if they are overwritten already. Returns false if there is no new message: each one is returned only once.
+    /// as lost if they are overwritten already. Returns false if there is no new message: each
+    /// message is received only once.
     bool latest(T &out, std::error_code &error) noexcept {
         return detail::done(latest_raw(out), error);
     }
@@ -122,8 +124,8 @@ class Subscriber {
         const horus_status_t status = horus_subscriber_borrow_latest(raw(), &sample);
         return borrowed(detail::done(status, error), sample);
     }
-    /// Waits up to `timeout` until `count` publishers of the topic are there, in all processes, and
-    /// returns their number, as Publisher::wait_for_subscribers does.
+    /// Waits up to `timeout` until the topic has `count` publishers, in all processes, and returns
+    /// their number, as Publisher::wait_for_subscribers does.
     [[nodiscard]] std::optional<std::size_t>
     wait_for_publishers(std::size_t count, std::chrono::nanoseconds timeout,
                         std::error_code &error) const noexcept {
@@ -131,7 +133,7 @@ class Subscriber {
         const bool is_met = detail::done(wait_raw(count, timeout, found), error);
         return is_met ? std::optional<std::size_t>(found) : std::nullopt;
     }
-    /// Reports an error if it cannot receive any more. Takes a few nanoseconds.
+    /// Reports an error if the subscriber cannot receive. Takes a few nanoseconds.
     void check(std::error_code &error) const noexcept {
         (void)detail::done(horus_subscriber_check(raw()), error);
     }
@@ -139,13 +141,13 @@ class Subscriber {
     void set_spin(std::chrono::nanoseconds spin, std::error_code &error) noexcept {
         (void)detail::done(horus_subscriber_set_spin(raw(), detail::period_ns(spin)), error);
     }
-    /// Returns the ledger.
+    /// Returns the ledger of the subscriber: see Stats.
     Stats stats(std::error_code &error) const noexcept {
         Stats stats = empty<Stats>();
         (void)detail::done(horus_subscriber_stats(raw(), &stats), error);
         return stats;
     }
-    /// Returns information. Takes 0.2 us for each endpoint of the topic.
+    /// Returns information about the subscriber and its topic. Takes 0.2 us for each endpoint.
     Info info(std::error_code &error) const noexcept {
         Info info = empty<Info>();
         (void)detail::done(horus_subscriber_info(raw(), &info), error);

@@ -7,7 +7,8 @@
 
 namespace horus {
 
-/// Sends and receives messages; also receives its own. Has the members of Publisher and Subscriber.
+/// Sends and receives messages of one topic, also those that it has sent itself. Has the members of
+/// Publisher and Subscriber.
 template <class T>
 class Topic : public Publisher<T>, public Subscriber<T> {
   public:
@@ -28,16 +29,16 @@ class Topic : public Publisher<T>, public Subscriber<T> {
         : Publisher<T>(topic, options), Subscriber<T>(topic, options) {}
 #endif
 
-    /// Waits for subscribers as Publisher does. Its own subscriber does not count, except in the text
-    /// of an error.
+    /// Waits for subscribers as Publisher does. The subscriber of this object does not count,
+    /// except in the text of an error.
     [[nodiscard]] std::optional<std::size_t>
     wait_for_subscribers(std::size_t count, std::chrono::nanoseconds timeout,
                          std::error_code &error) const noexcept {
         const Publisher<T> &publisher = *this;
         return others(publisher.wait_for_subscribers(with_own(count), timeout, error));
     }
-    /// Waits for publishers as Subscriber does. Its own publisher does not count, except in the text
-    /// of an error.
+    /// Waits for publishers as Subscriber does. The publisher of this object does not count, except
+    /// in the text of an error.
     [[nodiscard]] std::optional<std::size_t>
     wait_for_publishers(std::size_t count, std::chrono::nanoseconds timeout,
                         std::error_code &error) const noexcept {

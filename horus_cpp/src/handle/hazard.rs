@@ -1,7 +1,7 @@
-//! Hazard words: a few words of each thread that hold the handles of its calls.
+//! Hazard words: a few words of each thread that hold the handles that its calls use at present.
 //!
-//! [`announce`], [`free_word`], [`enter`], [`leave`], [`mark`] and [`is_used`] are generic over
-//! their memory, for the models.
+//! [`announce`], [`free_word`], [`enter`], [`leave`], [`mark`] and [`is_used`] are generic over the
+//! type of the words, so that the loom models run the same code.
 
 use std::cell::Cell;
 use std::ptr;
@@ -14,24 +14,26 @@ use horus_core::{barrier_in_process, can_barrier_in_process, set_child_hook};
 use super::HandleError;
 use super::sync::{self, Edge, Word, edge, load_pointer};
 
-/// Maximum number of handles that one thread can use at a time, by calls that call back.
+/// Maximum number of handles that one thread can use at a time. A thread uses several handles if
+/// calls are nested in callbacks.
 pub(crate) const NESTED_MAX: usize = 7;
 
 /// Number of polls before a closer sleeps between two polls.
 const LOOKS: u32 = 64;
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Publishes the value of `handle`, whose entry belongs to the caller.
+/// Publishes the value of an entry that only the caller can access: stores `handle` in its `state`.
 pub(crate) fn announce<W: Word>(state: &W, handle: u64) {
     // ORDERING(handle): pairs with the load in `enter` and the exchange in `mark`.
     state.store(handle, edge::HANDLE_OPEN);
 }
 
-/// Returns a free word of the calling thread, if no other call of it uses `handle`.
+/// Returns a free one of `words`, the hazard words of the calling thread.
 ///
 /// # Errors
 ///
-/// [`HandleError::Busy`] if another of its calls uses it; [`HandleError::Nested`].
+/// [`HandleError::Busy`] if a call of this thread uses `handle` already; [`HandleError::Nested`] if
+/// no word is free.
 #[inline(always)]
 pub(crate) fn free_word<W: Word, const WORDS: usize>(
     words: &[W; WORDS],
@@ -58,8 +60,8 @@ fn nested_word<W: Word>(words: &[W], handle: u64) -> Result<&W, HandleError> {
         .ok_or(HandleError::Nested)
 }
 
-/// Stores that `handle` is used, then checks that `state` still is that handle. Otherwise frees the
-/// word and returns false.
+/// Stores `handle` in the hazard word, then checks that it is still open: that `state` holds it.
+/// Otherwise frees the word and returns false.
 #[inline(always)]
 pub(crate) fn enter<W: Word>(word: &W, state: &W, handle: u64, fence: impl FnOnce(Edge)) -> bool {
     // Relaxed: the fence, or the barrier of a closer, orders it before the load.
@@ -75,7 +77,7 @@ pub(crate) fn enter<W: Word>(word: &W, state: &W, handle: u64, fence: impl FnOnc
     false
 }
 
-/// Ends the use of a handle.
+/// Ends the use of a handle: clears the hazard word that holds it.
 #[inline(always)]
 pub(crate) fn leave<W: Word>(word: &W) {
     // ORDERING(left): pairs with the load in `is_used`: the call happens before the closing.
@@ -88,24 +90,25 @@ pub(crate) fn mark<W: Word>(state: &W, handle: u64) -> bool {
     state.compare_exchange_at(handle, 0, edge::HANDLE_SEE)
 }
 
-/// Returns true if the call of `word` uses `handle`. To be called after [`mark`] and a barrier.
+/// Returns true if the hazard word holds `handle`. To be called after [`mark`] and a barrier.
 pub(crate) fn is_used<W: Word>(word: &W, handle: u64) -> bool {
     // ORDERING(left): pairs with the store in `leave`.
     word.load(edge::LEFT_SEE) == handle
 }
 
-/// The words of one thread. Never freed; reused when the thread ends.
+/// The hazard words of one thread. Never freed: after the thread has ended, another one reuses it.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Record {
     words: [AtomicU64; NESTED_MAX],
-    /// 1 while a thread has it.
+    /// 1 while the record belongs to a thread, otherwise 0.
     taken: AtomicU64,
     /// The record's number, from 1 on.
     number: AtomicU64,
-    /// The next record in the list of all: the one that was made before this one.
+    /// The next record in the list of all records: the one that was made before this one.
     next: AtomicPtr<Record>,
-    /// True if closers make barriers by the kernel, so that calls need no fence.
+    /// True if threads that close handles make the kernel execute barriers, so that calls need no
+    /// fence.
     by_barrier: bool,
 }
 
@@ -119,8 +122,8 @@ thread_local! {
     static RETURN: Return = const { Return };
 }
 
-/// Frees the record of a thread when the thread ends, unless it ends within a call. The words then
-/// stay its own, because a guard of it may still be dropped, or never.
+/// Frees the record of a thread when the thread ends. A thread that ends within a call keeps its
+/// record, because the guard of that call still refers to a word of it.
 struct Return;
 
 impl Drop for Return {
@@ -189,7 +192,8 @@ impl Record {
         record
     }
 
-    /// Returns the fence of a call in the Dekker pair.
+    /// Returns the fence that a call executes between its store to the hazard word and its load of
+    /// the entry: a compiler fence if the kernel executes barriers.
     #[inline(always)]
     pub(super) fn fence(&self) -> impl FnOnce(Edge) + use<> {
         let by_barrier = self.by_barrier;
@@ -208,7 +212,7 @@ impl Record {
         free_word(&self.words, handle)
     }
 
-    /// Returns a free word, for a call beside others with the same handle.
+    /// Returns a free word, even if other calls of this thread use the same handle.
     #[inline(always)]
     pub(super) fn shared_word(&self) -> Result<&AtomicU64, HandleError> {
         // Relaxed: only this thread stores them.
@@ -227,7 +231,7 @@ impl Record {
     }
 }
 
-/// Returns all records.
+/// Returns the records of all threads, newest first.
 fn all() -> impl Iterator<Item = &'static Record> {
     // ORDERING(records): pairs with the exchange in `push_pointer`.
     let mut next = load_pointer(&RECORDS, edge::RECORDS_SEE);
@@ -240,7 +244,7 @@ fn all() -> impl Iterator<Item = &'static Record> {
     })
 }
 
-/// Waits until no call uses `handle`, whose entry is marked. Blocks as long as such calls take.
+/// Waits until no call uses `handle`, which the caller has marked as closed with [`mark`].
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
 //! Models of handles: a call never sees a dropped value, and a free entry is handed on whole.
 //!
-//! Each states one property, and explores the real algorithms in every interleaving that matters,
-//! on words of loom. The last tests weaken the orderings one at a time, and require a model that
-//! fails.
+//! Each model states one property. It runs the real algorithms on words of loom, which explores
+//! every interleaving that matters. The tests below weaken the orderings one at a time, and require
+//! that a model then fails.
 
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
@@ -24,7 +24,7 @@ models! {
         a_free_entry_has_one_owner;
 }
 
-/// Some model fails if any one of the orderings is weakened.
+/// Checks that some model fails for each ordering that is weakened everywhere.
 #[test]
 fn every_weakened_edge_turns_a_model_red() {
     let edges = edge::MODELLED
@@ -33,7 +33,7 @@ fn every_weakened_edge_turns_a_model_red() {
     all_are_killed("weakened to relaxed", &MODELS, edges);
 }
 
-/// Each single line that uses an ordering needs it.
+/// Checks that some model fails for each single line whose ordering is weakened.
 #[test]
 fn every_use_of_an_edge_is_needed() {
     let uses = sites(&MODELS)
@@ -42,8 +42,8 @@ fn every_use_of_an_edge_is_needed() {
     all_are_killed("weakened on one line", &MODELS, uses.map(Mutant::Site));
 }
 
-/// Explores every execution with at most `preemptions` involuntary switches, or with as many as
-/// `LOOM_MAX_PREEMPTIONS` says.
+/// Explores every execution of a model in which threads are preempted at most `preemptions` times.
+/// The environment variable `LOOM_MAX_PREEMPTIONS` replaces that limit.
 fn explore(preemptions: usize, execution: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
@@ -106,7 +106,7 @@ fn fence(edge: Edge) {
     }
 }
 
-/// Returns the ordering of an edge in the running model.
+/// Returns the ordering of an edge in the running model: relaxed if the present mutant weakens it.
 #[track_caller]
 fn ordering(edge: Edge) -> Ordering {
     mutation::ordering(edge.label, edge.ordering)
@@ -114,10 +114,10 @@ fn ordering(edge: Edge) -> Ordering {
 
 const HANDLE: u64 = 7;
 
-/// Another handle, which the same threads use.
+/// A second handle, which the outer call of [`Entry::call_within`] uses.
 const OTHER: u64 = 8;
 
-/// An entry, and the hazard words of each of two threads.
+/// An entry for [`HANDLE`], and the hazard words of two threads, two for each.
 struct Entry {
     state: LoomWord,
     words: [[LoomWord; 2]; 2],
@@ -140,7 +140,7 @@ impl Entry {
         hazard::announce(&self.state, HANDLE);
     }
 
-    /// Returns the value as a call of thread `me` sees it.
+    /// Makes a call in thread `me`. Returns the value that it sees; `None` if the handle is closed.
     fn call(&self, me: usize) -> Option<u64> {
         let word = hazard::free_word(&self.words[me], HANDLE).expect("one call at a time");
         hazard::enter(word, &self.state, HANDLE, fence).then(|| {
@@ -151,8 +151,8 @@ impl Entry {
         })
     }
 
-    /// The same within a call with another handle, which ends first. Until the inner call ends, the
-    /// thread cannot have a second call with the same handle.
+    /// Does the same as [`Entry::call`], within a call with another handle that ends first. Checks
+    /// that the thread cannot make a second call with the same handle until the inner call ends.
     fn call_within(&self, me: usize) -> Option<u64> {
         let words = &self.words[me];
         let outer = hazard::free_word(words, OTHER).expect("the first call");
@@ -173,7 +173,8 @@ impl Entry {
         })
     }
 
-    /// Returns the value, if this thread closed the handle.
+    /// Closes the handle without waiting for calls, and returns the value; `None` if another thread
+    /// closed it.
     fn take(&self) -> Option<u64> {
         hazard::mark(&self.state, HANDLE).then(|| {
             // SAFETY: this thread closed the handle, and there are no calls.
@@ -198,7 +199,8 @@ impl Entry {
     }
 }
 
-/// A call that the handle admits sees its value, whole, until it ends.
+/// Checks that a call sees either a closed handle or the whole value, which is not dropped before
+/// the call ends.
 pub(super) fn a_call_never_meets_a_value_that_is_gone() {
     explore(3, || {
         let entry = Entry::new();
@@ -215,7 +217,7 @@ pub(super) fn a_call_never_meets_a_value_that_is_gone() {
     });
 }
 
-/// The same for a call within another one, which ends before it.
+/// Checks the same for a call that was made within another call, which ends first.
 pub(super) fn a_call_within_another_is_waited_for() {
     explore(3, || {
         let entry = Entry::new();
@@ -232,7 +234,8 @@ pub(super) fn a_call_within_another_is_waited_for() {
     });
 }
 
-/// Two threads take a value out of a vault, which does not wait for calls, and one of them gets it.
+/// Checks that one of two threads that take a value out of a vault gets it. A vault does not wait
+/// for calls.
 pub(super) fn a_handle_is_closed_once() {
     explore(3, || {
         let entry = Entry::new();
@@ -247,7 +250,8 @@ pub(super) fn a_handle_is_closed_once() {
     });
 }
 
-/// Two threads take entries from the list of free ones and give them back.
+/// Checks that two threads never get the same entry while they take entries from the list of free
+/// ones and give them back.
 pub(super) fn a_free_entry_has_one_owner() {
     explore(3, || {
         let free = Rc::new(LoomWord::new(0));

@@ -1,4 +1,4 @@
-//! Shared values, which any number of threads use at a time by one handle.
+//! Shared values: any number of threads can use one handle at the same time.
 
 use std::fmt;
 use std::ops::Deref;
@@ -9,8 +9,8 @@ use super::{Entry, HandleError, close, hazard};
 
 /// Values of one kind that calls share, and their handles. Meant for a `static`.
 ///
-/// WHY a type of its own: no code has exclusive access to such a value before it is closed, so any
-/// call may read it.
+/// WHY not a `Slab`: its guards give exclusive access. Here guards only read until the handle is
+/// closed, so any number of calls may hold one.
 #[derive(Debug)]
 pub(crate) struct SharedSlab<T: 'static> {
     table: Table<T>,
@@ -34,8 +34,8 @@ impl<T: Send + Sync> SharedSlab<T> {
         self.table.put(value)
     }
 
-    /// Returns a guard of the value of `handle`, for the length of a call, beside other calls with
-    /// the same handle, of other threads and of this one. Never blocks.
+    /// Returns a guard of the value of `handle`, for the length of a call. Other calls, of any
+    /// thread, may use the same handle meanwhile. Never blocks.
     ///
     /// # Errors
     ///
@@ -53,18 +53,18 @@ impl<T: Send + Sync> SharedSlab<T> {
         Ok(Shared { entry, word })
     }
 
-    /// Closes `handle` and returns its value. Waits for calls that use it now; later ones get an
-    /// error. Takes some microseconds, and as long as such calls.
+    /// Closes `handle` and returns its value. Waits for calls that use it now; later calls get an
+    /// error. Takes some microseconds in addition to that wait.
     ///
     /// # Errors
     ///
-    /// [`HandleError`]; if two threads close it, one gets [`HandleError::Stale`].
+    /// [`HandleError`]. If two threads close `handle`, one of them gets [`HandleError::Stale`].
     pub(crate) fn close(&self, handle: u64) -> Result<T, HandleError> {
         close(&self.table, handle)
     }
 }
 
-/// A guard of a value that other calls use, too, for the length of a call.
+/// A guard of a shared value, for the length of a call. It gives read access only.
 pub(crate) struct Shared<'a, T> {
     entry: &'a Entry<T>,
     word: &'a AtomicU64,

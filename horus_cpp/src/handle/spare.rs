@@ -1,12 +1,12 @@
-//! Free entries of handles: a stack of their indices.
+//! The free entries of a table of handles: a stack of their indices, linked by `Entry::next`.
 //!
-//! The lower half of its word is the first one's index plus one, or 0. The upper half counts
-//! changes, so that a list is never mistaken for an older one that looks the same. Generic over its
-//! memory, for the models.
+//! One word is the head of the stack. Its lower half is the index of the first free entry plus 1,
+//! or 0 if there is none. Its upper half counts the changes, to prevent the ABA problem. Generic
+//! over the type of the words, so that the loom models run the same code.
 
 use super::sync::{Word, edge};
 
-/// Pushes entry `index`, whose link is `next`.
+/// Pushes entry `index`, whose link is `next`, on the stack whose head is `free`.
 pub(crate) fn push<W: Word>(free: &W, next: &W, index: u32) {
     loop {
         // Relaxed: nothing is read through it.
@@ -23,7 +23,7 @@ pub(crate) fn push<W: Word>(free: &W, next: &W, index: u32) {
     }
 }
 
-/// Pops an entry, if there is one; `next_of` finds its link.
+/// Pops an entry, if there is one, off the stack with the head `free`. `next_of` returns its link.
 pub(crate) fn pop<'a, W: Word + 'a>(
     free: &W,
     next_of: impl Fn(u32) -> Option<&'a W>,
@@ -41,7 +41,7 @@ pub(crate) fn pop<'a, W: Word + 'a>(
     }
 }
 
-/// Returns the count of changes plus one.
+/// Returns the upper half of the head after one more change; the lower half is 0.
 const fn changed(found: u64) -> u64 {
     ((found >> 32).wrapping_add(1)) << 32
 }

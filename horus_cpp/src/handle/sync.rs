@@ -1,4 +1,4 @@
-//! Atomics as the handles use them: words of any memory, and orderings with names.
+//! The atomics of the handles: words that are real or simulated by loom, and named orderings.
 //!
 //! As in `horus_shm`, each ordering on which another thread relies is a named [`Edge`], which the
 //! models can weaken; `docs/memory-ordering.md` lists both halves of every label.
@@ -9,10 +9,10 @@
 use std::ptr;
 use std::sync::atomic::{self, AtomicPtr, AtomicU64, Ordering};
 
-/// An ordering, with the label under which it is argued, modelled and weakened.
+/// An ordering, with the label that `docs/memory-ordering.md` and the models use for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Edge {
-    /// `<pair>/<half>`: both halves of a pair share the part before the slash.
+    /// `<pair>/<half>`: the two orderings of a pair share the part before the slash.
     pub(crate) label: &'static str,
     /// The ordering on real memory.
     pub(crate) ordering: Ordering,
@@ -24,7 +24,7 @@ impl Edge {
     }
 }
 
-/// The edges of handles. All other accesses to shared words are `Relaxed`.
+/// The named orderings of handles. All other accesses to shared words are `Relaxed`.
 pub(crate) mod edge {
     use super::{Edge, Ordering};
 
@@ -74,7 +74,7 @@ pub(crate) mod edge {
     /// ORDERING(records): Acquire load of their address. Pairs with [`RECORDS_PUSH`].
     pub(crate) const RECORDS_SEE: Edge = Edge::new("records/see", Ordering::Acquire);
 
-    /// The edges that models can weaken; those of pointers are the same pattern.
+    /// The edges that models can weaken. The others order pointers, and follow the same pattern.
     #[cfg(test)]
     pub(crate) const MODELLED: [Edge; 8] = [
         HANDLE_OPEN,
@@ -98,10 +98,10 @@ pub(crate) trait Word {
     fn load(&self, edge: Edge) -> u64;
     /// Stores `value` with the edge's ordering.
     fn store(&self, value: u64, edge: Edge);
-    /// Replaces `old` by `new`, relaxed. Returns true if it did.
+    /// Replaces `old` by `new`, relaxed. Returns false if the word does not hold `old`.
     fn compare_exchange_relaxed(&self, old: u64, new: u64) -> bool;
-    /// Replaces `old` by `new` with the edge's ordering; relaxed on failure. Returns true if it
-    /// did.
+    /// Replaces `old` by `new` with the edge's ordering. Returns false, with a relaxed load, if the
+    /// word does not hold `old`.
     fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool;
 }
 
@@ -139,8 +139,8 @@ impl Word for AtomicU64 {
     }
 }
 
-/// Keeps the compiler from moving accesses across this call, where a barrier made by another
-/// thread orders them on the CPU.
+/// Keeps the compiler from moving accesses across this call. Enough where another thread makes the
+/// kernel execute a barrier on this CPU.
 #[inline(always)]
 pub(crate) fn compiler_fence(edge: Edge) {
     atomic::compiler_fence(edge.ordering);
@@ -158,7 +158,8 @@ pub(crate) fn load_pointer<T>(place: &AtomicPtr<T>, edge: Edge) -> *mut T {
     place.load(edge.ordering)
 }
 
-/// Publishes the address of such an object; false if one was published before.
+/// Publishes the address of an object that is made once; returns false if `place` has an address
+/// already.
 pub(crate) fn publish_pointer<T>(place: &AtomicPtr<T>, new: *mut T, edge: Edge) -> bool {
     let nothing = ptr::null_mut();
     place
@@ -166,7 +167,7 @@ pub(crate) fn publish_pointer<T>(place: &AtomicPtr<T>, new: *mut T, edge: Edge) 
         .is_ok()
 }
 
-/// Inserts `new`, whose link is `next`, at the front of a list.
+/// Inserts `new`, whose link is `next`, at the front of the list that begins at `first`.
 pub(crate) fn push_pointer<T>(first: &AtomicPtr<T>, next: &AtomicPtr<T>, new: *mut T, edge: Edge) {
     // Relaxed: nothing is read through the pointer here.
     let mut found = first.load(Ordering::Relaxed);
@@ -179,7 +180,7 @@ pub(crate) fn push_pointer<T>(first: &AtomicPtr<T>, next: &AtomicPtr<T>, new: *m
     }
 }
 
-/// Adds one, and returns the sum.
+/// Adds 1 to `count`, and returns the sum: a number that no other call returns.
 pub(crate) fn next_number(count: &AtomicU64) -> u64 {
     count.fetch_add(1, Ordering::Relaxed) + 1
 }

@@ -18,9 +18,9 @@ pub(crate) const HANDLES_MAX: usize = CHUNKS_MAX * CHUNK_ENTRIES;
 pub(super) struct Table<T: 'static> {
     kind: u8,
     chunks: [AtomicPtr<[Entry<T>; CHUNK_ENTRIES]>; CHUNKS_MAX],
-    /// Number of entries ever used.
+    /// Number of entries ever used. Entries from this index on were never used.
     used: AtomicU64,
-    /// The list of free entries, as in [`spare`].
+    /// The head of the stack of free entries, in the encoding of [`spare`].
     free: AtomicU64,
 }
 
@@ -39,7 +39,8 @@ impl<T> Table<T> {
         }
     }
 
-    /// Returns the entry of `handle`, if the handle is of this kind.
+    /// Returns the entry at the index in `handle`; `None` if the kind differs or there is no such
+    /// entry. Does not check that the handle is open.
     #[inline]
     pub(super) fn entry(&self, handle: u64) -> Option<&Entry<T>> {
         if handle >> KIND_SHIFT != u64::from(self.kind) {
@@ -68,7 +69,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// Stores `value` in a free entry.
+    /// Stores `value` in a free entry, opens the entry, and returns its handle.
     pub(super) fn put(&self, value: T) -> Result<u64, HandleError> {
         let index = spare::pop(&self.free, |index| Some(&self.at(index)?.next));
         let index = index.or_else(|| self.fresh()).ok_or(HandleError::TooMany)?;
@@ -84,7 +85,7 @@ impl<T> Table<T> {
         Ok(handle)
     }
 
-    /// Takes the value out of the entry of `handle`, which is free from then on.
+    /// Takes the value out of the entry of `handle`, and puts the entry into the list of free ones.
     ///
     /// # Safety
     ///
@@ -101,7 +102,7 @@ impl<T> Table<T> {
         value
     }
 
-    /// Returns the index of an entry that was never used.
+    /// Returns the index of an entry that was never used; `None` if there is none left.
     fn fresh(&self) -> Option<u32> {
         loop {
             // Relaxed: only the numbers themselves matter.

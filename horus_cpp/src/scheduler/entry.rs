@@ -1,4 +1,4 @@
-//! The schedulers of the process behind their handles, and the right to use one.
+//! The values behind the handles of schedulers, and exclusive access to their states.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use crate::status::{
     Failure, HORUS_E_BUSY, HORUS_E_FAILED, HORUS_E_FORKED, HORUS_E_STATE, HORUS_OK, HORUS_STOPPED,
 };
 
-/// The state of a scheduler, with what exists in it.
+/// The state of a scheduler, with the object that exists in this state.
 pub(super) enum State {
     Built(Box<Scheduler>),
     Running(Box<Running>),
@@ -25,17 +25,17 @@ pub(super) const BUILT: u32 = 0;
 pub(super) const RUNNING: u32 = 1;
 pub(super) const OVER: u32 = 2;
 
-/// The value behind a scheduler's handle: the state, which one thread at a time may use, and what
-/// any thread may read.
+/// The value behind a scheduler's handle. Only one thread at a time may use `state`; any thread may
+/// use the other fields.
 pub(super) struct SchedulerEntry {
     pub(super) handle: Handle,
-    /// [`BUILT`], [`RUNNING`] or [`OVER`].
+    /// The phase of the scheduler's life: [`BUILT`], [`RUNNING`] or [`OVER`].
     pub(super) phase: AtomicU32,
     /// True while a thread has a [`StateGuard`], and with it exclusive access to `state`.
     pub(super) is_locked: AtomicBool,
     pub(super) state: UnsafeCell<State>,
     pub(super) has_nodes: AtomicBool,
-    /// The process that opened the scheduler.
+    /// The id of the process that opened the scheduler.
     pub(super) process_id: u32,
 }
 
@@ -46,12 +46,13 @@ pub(super) static SCHEDULERS: SharedSlab<SchedulerEntry> = SharedSlab::new(6);
 
 /// Number of schedulers whose running state can be read without looking up the handle.
 pub(super) const RUNNING_HANDLES_MAX: usize = 4096;
-/// For the index of each scheduler: its handle while it runs and is not stopping, otherwise 0.
+/// For each scheduler, by the index in its handle: the handle while the scheduler runs and is not
+/// stopping, otherwise 0.
 pub(super) static RUNNING_HANDLES: [AtomicU64; RUNNING_HANDLES_MAX] =
     [const { AtomicU64::new(0) }; RUNNING_HANDLES_MAX];
 
-/// Returns the word that holds the scheduler's handle while it runs; `None` if its index has no
-/// word.
+/// Returns the word of [`RUNNING_HANDLES`] for the scheduler with the handle `id`; `None` if its
+/// index is too large.
 #[inline(always)]
 pub(super) fn running_handle(id: u64) -> Option<&'static AtomicU64> {
     RUNNING_HANDLES.get(id as u32 as usize)
@@ -107,8 +108,8 @@ impl SchedulerEntry {
         Err(Failure::new(HORUS_E_FORKED, text))
     }
 
-    /// Starts the scheduler unless it has been started, and returns its run; an error after its
-    /// end.
+    /// Starts the scheduler unless it has been started, and returns the running scheduler. Returns
+    /// an error if the run has ended, or the scheduler could not be started.
     pub(super) fn start_if_built<'a>(
         &self,
         id: u64,
@@ -179,7 +180,8 @@ impl SchedulerEntry {
         }
     }
 
-    /// Returns the status after a stop: an error if a node failed, otherwise `HORUS_STOPPED`.
+    /// Returns the status after a stop: an error if a node's failure was the reason, otherwise
+    /// `HORUS_STOPPED`.
     #[cold]
     pub(super) fn stopped_status(&self) -> StatusResult {
         match self.handle.reason() {

@@ -23,9 +23,9 @@ use crate::scheduler::settings::parse_failure_policy;
 #[derive(Debug)]
 pub(crate) struct PyActors {
     actors: Actors,
-    /// The settings of actors without a name, a batch and a policy.
+    /// The settings that all actors without a name, a batch and a failure policy share.
     spec: Arc<Spec>,
-    /// The scheduler of a group that has its own.
+    /// The scheduler of the group, if the group has its own; `None` if it runs in another one.
     own: Option<Py<PyScheduler>>,
 }
 
@@ -55,7 +55,7 @@ impl PyActors {
     }
 }
 
-/// The settings with which an actor is spawned.
+/// The arguments of a call that spawns an actor.
 struct Asked<'a, 'py> {
     mailbox: Option<&'a Bound<'py, PyAny>>,
     batch: Option<usize>,
@@ -64,7 +64,8 @@ struct Asked<'a, 'py> {
 }
 
 impl PyActors {
-    /// Spawns an actor: `handler` is its handler, or makes it.
+    /// Spawns an actor. `handler` is its handler or, if `is_factory` is true, a callable that
+    /// returns the handler.
     fn start(
         &self,
         handler: &Bound<'_, PyAny>,

@@ -27,7 +27,7 @@ use crate::wait::timeout::WaitPolicy;
 #[derive(Debug)]
 pub(crate) struct PyAddress {
     pub(crate) address: Address<Mail>,
-    /// The settings of the actor, for a handler that replaces its own.
+    /// The settings of the actor, which a handler that replaces its handler takes over.
     spec: Arc<Spec>,
 }
 
@@ -36,7 +36,7 @@ impl PyAddress {
         Self { address, spec }
     }
 
-    /// Sends `message`, and waits for room as `wait_policy` says.
+    /// Sends `message`, and waits for room in the mailbox until the time limit of `wait`.
     #[cold]
     fn tell_timeout(&self, py: Python<'_>, message: Mail, wait: WaitPolicy) -> PyResult<()> {
         let mut message = Some(message);
@@ -175,7 +175,7 @@ impl PyAddress {
     }
 }
 
-/// Refuses a batch of no messages.
+/// Returns `batch`, the maximum length of the lists that a handler gets. Refuses a length of 0.
 pub(crate) fn check_batch(batch: Option<usize>) -> PyResult<Option<usize>> {
     if batch == Some(0) {
         let text = "batch=0: give at least 1, or None for single messages";

@@ -1,4 +1,4 @@
-//! The answers for which tasks of asyncio wait.
+//! The answers to questions of actors, for which tasks of asyncio wait.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use crate::actor::error::from_ask_error;
 use crate::wait::wakeups::Wakeups;
 
-/// The answer to a question, for one task.
+/// The answer to a question, for which one task waits; empty once the question was cancelled.
 #[pyclass(frozen, name = "_Answer", module = "horus._horus")]
 #[derive(Debug)]
 pub(crate) struct PyAnswer(Mutex<Option<Answer<Py<PyAny>>>>);

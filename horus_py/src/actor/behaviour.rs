@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::scheduler::interruption::Interruption;
 use crate::scheduler::node::{describe_exception, interpreter_ended};
 
-/// The flag of the code of an `async def`.
+/// The bit of `co_flags` that marks the code object of an `async def`.
 const CO_COROUTINE: u32 = 0x80;
 
 /// A Python exception, as an error of the actor.
@@ -37,14 +37,14 @@ impl fmt::Display for ActorFailure {
 
 impl std::error::Error for ActorFailure {}
 
-/// The group of an actor, as its failures need it.
+/// The part of an actor's group that is needed to report a failure.
 #[derive(Debug)]
 pub(crate) struct Group {
     pub(crate) name: String,
     pub(crate) interruption: Arc<Interruption>,
 }
 
-/// The settings of an actor that its handler does not have.
+/// The settings of an actor that are not part of its handler object.
 #[derive(Debug)]
 pub(crate) struct Spec {
     pub(crate) group: Arc<Group>,
@@ -56,7 +56,7 @@ pub(crate) struct Spec {
 }
 
 impl Spec {
-    /// Returns the settings of actors that have none of their own.
+    /// Returns the settings of actors without a name, a batch and a failure policy.
     pub(crate) const fn plain(group: Arc<Group>) -> Self {
         Self {
             group,
@@ -85,23 +85,23 @@ impl Spec {
     }
 }
 
-/// An actor whose handler is a Python object. WHY boxed: it fits in its cell.
+/// An actor whose handler is a Python object. WHY boxed: so small an actor fits in its cell.
 #[derive(Debug)]
 pub(crate) struct PythonActor(Box<Handlers>);
 
 #[derive(Debug)]
 struct Handlers {
-    /// `None` if it could not be made anew.
+    /// The callable that handles messages; `None` if the handler could not be made anew.
     handle: Option<Py<PyAny>>,
     hooks: Option<Box<Hooks>>,
     spec: Arc<Spec>,
-    /// The messages that the handler gets next, in a list.
+    /// The messages that the handler gets at its next call, in a list. Only with a batch.
     waiting: Vec<Py<PyAny>>,
-    /// The failure to make it, which `init` returns.
+    /// The error by which the handler could not be made anew. `init` returns it.
     broken: Option<Box<ActorFailure>>,
 }
 
-/// The methods of a handler that few have.
+/// The optional methods of a handler. They are kept apart, because few handlers have any.
 #[derive(Debug)]
 struct Hooks {
     init: Option<Py<PyAny>>,
@@ -124,7 +124,7 @@ impl Hooks {
 }
 
 impl PythonActor {
-    /// Makes an actor of a callable, or of an object with a method `handle`.
+    /// Makes an actor whose handler is a callable, or an object with a method `handle`.
     pub(crate) fn new(handler: &Bound<'_, PyAny>, spec: Arc<Spec>) -> PyResult<Self> {
         // WHY: a look for an attribute that is not there costs as much as the rest.
         let method = if is_function(handler)? {
@@ -158,7 +158,8 @@ impl PythonActor {
         })))
     }
 
-    /// Makes an actor of the handler that `make` returns: a class, or another callable.
+    /// Calls `make`, which is a class or another callable, and makes an actor with the handler that
+    /// it returns.
     pub(crate) fn made_by(make: &Bound<'_, PyAny>, spec: Arc<Spec>) -> PyResult<Self> {
         Self::new(&make.call0()?, spec)
     }
@@ -188,8 +189,8 @@ impl Handlers {
         choose(self.hooks.as_deref()?).as_ref()
     }
 
-    /// Calls `hook` with the context, after `argument` if there is one. Returns its result, and the
-    /// question that it has not answered.
+    /// Calls `hook` with `argument`, if there is one, and then the context. Returns its result, and
+    /// `question` if the hook has not answered it.
     fn call<'py>(
         &self,
         hook: &Bound<'py, PyAny>,
@@ -231,7 +232,7 @@ impl Handlers {
         outcome.unwrap_or_else(|| Err(interpreter_ended()))
     }
 
-    /// Calls the handler with the list of all messages that wait.
+    /// Calls the handler with a list of all messages in `waiting`, unless there are none.
     fn handle_list(&mut self, context: &mut Context<'_, PythonActor>) -> NodeResult {
         let waiting = std::mem::take(&mut self.waiting);
         let Some(handle) = self.handle.as_ref().filter(|_| !waiting.is_empty()) else {

@@ -1,4 +1,4 @@
-//! Bursts: a worker attaches to the interpreter once to run many actors.
+//! Bursts: a worker thread attaches to the interpreter once, and then runs many actors.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,8 +15,8 @@ thread_local! {
     static IN_BURST: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs actors attached to the interpreter. Once that is shutting down, runs them without it: each
-/// call of a handler then fails.
+/// Calls `burst`, which runs actors, attached to the interpreter. Once the interpreter is shutting
+/// down, calls it without attaching: each call of a handler then fails.
 pub(crate) fn run_burst(burst: &mut dyn FnMut()) {
     let ran = with_python(|_| {
         // Relaxed: a counter for tests.

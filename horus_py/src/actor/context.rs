@@ -1,4 +1,5 @@
-//! The context of a handler, and what it makes: timers, and the ends of other actors.
+//! The context of a handler, and the objects that a handler gets by it: timers, and messages about
+//! the ends of other actors.
 
 use std::cell::Cell;
 use std::ptr;
@@ -19,10 +20,10 @@ use crate::actor::question::PyQuestion;
 use crate::error::Error;
 use crate::wait::duration::duration_from_secs;
 
-/// A handler that runs.
+/// The state of a call of a handler, while the handler runs.
 struct Current<'a, 'c, 'py> {
     context: &'a mut Context<'c, PythonActor>,
-    /// The question that it handles and has not answered.
+    /// The question that the handler handles, until it has answered it.
     question: Option<Bound<'py, PyQuestion>>,
     spec: &'a Arc<Spec>,
 }
@@ -31,12 +32,13 @@ struct Current<'a, 'c, 'py> {
 #[pyclass(frozen, name = "ActorContext", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyActorContext {
-    /// Null outside of handlers. Replaced and dereferenced only while the interpreter is attached.
+    /// The call of the handler; null while no handler runs. Replaced and dereferenced only while
+    /// the interpreter is attached.
     current: AtomicPtr<Current<'static, 'static, 'static>>,
 }
 
 thread_local! {
-    /// A context that no handler uses. WHY kept: a call allocates nothing.
+    /// A context that no handler uses, for the next call. WHY kept: then a call allocates nothing.
     static SPARE: Cell<Option<Py<PyActorContext>>> = const { Cell::new(None) };
 }
 
@@ -50,7 +52,7 @@ fn take_context(py: Python<'_>) -> PyResult<Bound<'_, PyActorContext>> {
     Bound::new(py, context)
 }
 
-/// Keeps a context for the next handler, unless somebody else has it.
+/// Keeps a context for the next call of a handler, unless Python code still has a reference to it.
 fn keep_context(context: Bound<'_, PyActorContext>) {
     // SAFETY: a live object, and the interpreter is attached.
     let owners = unsafe { ffi::Py_REFCNT(context.as_ptr()) };
@@ -59,8 +61,8 @@ fn keep_context(context: Bound<'_, PyActorContext>) {
     }
 }
 
-/// Calls a handler or hook with the context, after `argument` if there is one. Returns its result,
-/// and the question if it is not answered.
+/// Calls a handler or hook with `argument`, if there is one, and then the context. Returns its
+/// result, and `question` if the handler has not answered it.
 #[inline]
 pub(crate) fn call_handler<'py>(
     handler: &Bound<'py, PyAny>,

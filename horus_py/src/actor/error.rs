@@ -88,7 +88,7 @@ pub(crate) fn from_recv_error(error: RecvTimeoutError) -> PyErr {
     }
 }
 
-/// Converts the error of an actor that was not replaced.
+/// Converts the error of an actor whose handler was not replaced.
 #[cold]
 pub(crate) fn from_swap_error(error: SwapError) -> PyErr {
     match error {

@@ -16,12 +16,12 @@ use crate::topic::endpoint::End;
 use crate::wait::timeout::WaitPolicy;
 use crate::wait::wakeups::Wakeups;
 
-/// An inbox by itself, or the set that has it.
+/// The inbox of a Python object, or the set in which it is.
 #[derive(Debug)]
 pub(crate) enum Held {
     Alone(Inbox<Mail>),
     InSet(Arc<SharedSet>, ActorId),
-    /// Between the two.
+    /// The inbox is being added to a set, or removed from it.
     Moving,
 }
 
@@ -39,7 +39,7 @@ impl PyInbox {
         }
     }
 
-    /// Calls `act` with the inbox.
+    /// Calls `act` with the inbox, whether it is in a set or not.
     fn with_inbox<R>(
         &self,
         py: Python<'_>,
@@ -57,7 +57,8 @@ impl PyInbox {
         }
     }
 
-    /// Waits for the oldest message. `None` after the time, and if nobody can send any more.
+    /// Waits for the oldest message until the time limit. The inner error says that the time is
+    /// over, or that nobody can send any more.
     fn wait<'py>(
         &self,
         py: Python<'py>,
@@ -79,7 +80,7 @@ impl PyInbox {
         Ok(received.map(|mail| mail.into_bound(py)))
     }
 
-    /// Receives the oldest message that is there.
+    /// Receives the oldest message that is there, without waiting.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Result<Bound<'py, PyAny>, TryRecvError>> {
         let received = self.with_inbox(py, Inbox::try_recv)?;
         Ok(received.map(|mail| mail.into_bound(py)))

@@ -19,7 +19,8 @@ use crate::wait::timeout::WaitPolicy;
 #[pyclass(frozen, name = "InboxSet", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyInboxSet {
-    /// WHY shared: the inboxes need it, and objects of Python that keep each other would leak.
+    /// The set. WHY shared and not a Python object: the inboxes refer to it, too, and Python
+    /// objects that refer to each other would leak.
     set: Arc<SharedSet>,
     inboxes: Mutex<HashMap<ActorId, Py<PyInbox>>>,
 }
@@ -29,7 +30,7 @@ impl PyInboxSet {
         lock(&self.inboxes)
     }
 
-    /// Takes the set for the calling thread, without the inboxes that were closed.
+    /// Takes the set for the calling thread, and drops the inboxes in it that were closed.
     fn enter(&self, py: Python<'_>) -> PyResult<Entered<'_, InboxSet<Mail>>> {
         let mut entered = self.set.end.enter(py)?;
         self.set.drop_closed(entered.get());
@@ -37,7 +38,7 @@ impl PyInboxSet {
         Ok(entered)
     }
 
-    /// Drops the objects of the inboxes that were closed and are not in the set any more.
+    /// Drops the Python objects of inboxes that were closed and dropped from the set.
     fn forget_closed(&self) {
         let dropped = mem::take(&mut *lock(&self.set.dropped));
         // WHY the lock is released first: the drop may run Python code.
@@ -47,13 +48,13 @@ impl PyInboxSet {
     }
 }
 
-/// A set, as its inboxes see it.
+/// The part of a set that its inboxes refer to.
 #[derive(Debug)]
 pub(crate) struct SharedSet {
     pub(crate) end: End<InboxSet<Mail>>,
     /// The inboxes that were closed and are still in the set.
     closed: Mutex<Vec<ActorId>>,
-    /// The inboxes that were closed and whose objects the set still has.
+    /// The inboxes that were closed and dropped from the set, whose Python objects it still has.
     dropped: Mutex<Vec<ActorId>>,
 }
 
@@ -67,7 +68,7 @@ impl SharedSet {
         }
     }
 
-    /// Drops the inboxes that were closed. Needs no GIL.
+    /// Drops the inboxes in `set` that were closed. Needs no GIL.
     fn drop_closed(&self, set: &mut InboxSet<Mail>) {
         let mut closed = mem::take(&mut *lock(&self.closed));
         for id in &closed {

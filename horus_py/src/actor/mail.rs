@@ -2,9 +2,9 @@
 
 use pyo3::prelude::*;
 
-/// A message: an owned reference to any object. Eight bytes.
+/// A message: an owned reference to any Python object. It takes eight bytes.
 ///
-/// Empty if a timer could not make it, because the interpreter has ended.
+/// It is empty if a timer could not make the message, because the interpreter has ended.
 #[derive(Debug)]
 pub(crate) struct Mail(Option<Py<PyAny>>);
 
@@ -21,7 +21,7 @@ impl Mail {
         self.0
     }
 
-    /// Returns the message, or `None` of Python if it is empty.
+    /// Returns the message, or Python's `None` if it is empty.
     pub(crate) fn into_bound(self, py: Python<'_>) -> Bound<'_, PyAny> {
         match self.0 {
             Some(message) => message.into_bound(py),

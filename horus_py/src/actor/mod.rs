@@ -1,7 +1,7 @@
 //! Actors whose handlers are Python objects, and inboxes out of which Python threads receive.
 //!
-//! It converts the arguments, calls one function of `horus_core`, and converts the result. The top
-//! room: imports `scheduler` and `wait`, and no room imports it.
+//! It converts the arguments, calls one function of `horus_core`, and converts the result. It is
+//! the top room: it imports `scheduler` and `wait`, and no room imports it.
 
 pub(crate) mod actors;
 pub(crate) mod address;

@@ -33,7 +33,7 @@ impl PyQuestion {
         *place = Some(reply);
     }
 
-    /// Answers, if that was not done before; returns false otherwise.
+    /// Answers the question. Returns false if it was answered before.
     pub(crate) fn answer(&self, value: Py<PyAny>) -> bool {
         let reply = self.take_reply();
         let Some(reply) = reply else { return false };

@@ -113,7 +113,8 @@ pub(crate) fn make_class<'py>(
     Ok(class)
 }
 
-/// Returns the base class of the class of a kind.
+/// Returns the base class for the class of a kind: [`Message`](instance::Message) or
+/// [`Framed`](framed::base::Framed).
 fn base_of<'py>(py: Python<'py>, kind: &Kind) -> Bound<'py, PyType> {
     match kind.framed {
         Some(_) => framed::base::Framed::type_object(py),
@@ -121,7 +122,7 @@ fn base_of<'py>(py: Python<'py>, kind: &Kind) -> Bound<'py, PyType> {
     }
 }
 
-/// `tp_new`: new a message with the default values, except for the fields that the keywords set.
+/// `tp_new`: makes a message with the default values, except for the fields that the keywords set.
 unsafe extern "C" fn tp_new(
     class: *mut ffi::PyTypeObject,
     args: *mut ffi::PyObject,

@@ -3,8 +3,8 @@
 
 use pyo3::prelude::*;
 
-/// The name of a message, counted arrays in it, and the fields whose product is the number of their
-/// elements in use.
+/// The name of a message, the names of counted arrays in it, and the names of its count fields. The
+/// product of the count fields is the number of elements in use of each of these arrays.
 type Counted = (
     &'static str,
     &'static [&'static str],

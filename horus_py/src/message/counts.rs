@@ -1,4 +1,5 @@
-//! Keeps a counted array of a message and the field with its number of elements in agreement.
+//! Keeps the counted arrays of a message consistent with their count fields. Only the first
+//! elements of a counted array are in use, and the product of its count fields is their number.
 
 use horus_core::message::{FieldKind, Primitive};
 use pyo3::exceptions::PyValueError;
@@ -7,12 +8,12 @@ use pyo3::prelude::*;
 use crate::message::instance;
 use crate::message::kind::{Field, Kind};
 
-/// An array for which a caller gave elements, and their number.
+/// An array for which a caller gave elements, and the number of these elements.
 pub(crate) type GivenArray<'a> = (&'a Field, usize);
 
-/// Sets the count fields of a new message from the arrays that its caller gave, unless `is_given`
-/// says that the caller gave the count too. Refuses arrays that disagree with each other or with a
-/// given count.
+/// Sets the count fields of a new message to the lengths of the arrays that the caller gave. Leaves
+/// a count for which `is_given` returns true, because the caller gave it, too. Refuses arrays that
+/// disagree with each other or with such a count.
 #[cold]
 pub(crate) fn complete_counts(
     object: &Bound<'_, PyAny>,
@@ -44,8 +45,8 @@ pub(crate) fn complete_counts(
     Ok(())
 }
 
-/// Refuses to assign `found` elements to an array if they disagree with the count that it shares
-/// with other arrays. Call it before the assignment.
+/// Refuses to assign `found` elements to an array if this number disagrees with a count that the
+/// array shares with others. Must be called before the assignment.
 #[cold]
 pub(crate) fn check_change(object: &Bound<'_, PyAny>, field: &Field, found: usize) -> PyResult<()> {
     if sets_count(object, field)? {
@@ -55,8 +56,8 @@ pub(crate) fn check_change(object: &Bound<'_, PyAny>, field: &Field, found: usiz
     }
 }
 
-/// Sets the count after `found` elements were assigned to an array. A full array leaves the count
-/// as it is, because it does not say how many elements are in use.
+/// Sets the count after `found` elements were assigned to an array. Leaves it unchanged if the
+/// array was assigned in full length, which does not say how many elements are in use.
 #[cold]
 pub(crate) fn update_count(object: &Bound<'_, PyAny>, field: &Field, found: usize) -> PyResult<()> {
     match field.counts {
@@ -67,8 +68,8 @@ pub(crate) fn update_count(object: &Bound<'_, PyAny>, field: &Field, found: usiz
     }
 }
 
-/// Returns true if assigning to this array sets its count: if it shares the count with no other
-/// array, or the count is 0.
+/// Returns true if assigning to this array sets its count: if it has a single count field, which it
+/// shares with no other array or which is 0.
 fn sets_count(object: &Bound<'_, PyAny>, field: &Field) -> PyResult<bool> {
     let [_] = field.counts else { return Ok(false) };
     let kind = instance::kind_of(object);

@@ -42,8 +42,8 @@ pub(crate) fn _declare<'py>(
     make_class(py, kind, &module, &doc)
 }
 
-/// Makes the table of the fields of a message, and the bytes of its default without the defaults of
-/// single fields.
+/// Makes the table of the fields of a message, and the bytes of a message with default values.
+/// Those do not contain the defaults that the program declared for single fields.
 fn declared_schema(
     name: &str,
     fields: &[(String, Bound<'_, PyAny>, usize)],
@@ -112,8 +112,8 @@ fn declared_schema(
     Ok((schema, default))
 }
 
-/// Makes the type of a message whose fields are those of `schema` and that ends in any number of
-/// numbers, which the field `count` counts.
+/// Makes the type of a message that consists of the fields of `schema` and of any number of numbers
+/// at the end. The field `count` holds how many they are.
 fn declared_tail(
     schema: Schema,
     (tail, number): (&str, &str),

@@ -1,5 +1,5 @@
-//! Exports arrays to other libraries without a copy through DLPack, in the form of `dlpack.h` 1.0
-//! and in the older one without versions.
+//! Exports arrays to other libraries through DLPack, without a copy. Supports the structures of
+//! `dlpack.h` 1.0, and the older ones without a version.
 
 use std::ffi::{CStr, c_void};
 use std::ptr;

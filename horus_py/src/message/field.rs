@@ -16,8 +16,8 @@ use crate::message::instance;
 use crate::message::kind::{Field, Kind};
 use crate::numpy::{ArrayMemory, numpy};
 
-/// Calls a macro with the table of the number types: variant, Rust type, and code in numpy and in
-/// `struct`.
+/// Calls a macro with the table of the number types. A row is the variant of [`Primitive`], the
+/// Rust type, numpy's code, and the letter in `struct`.
 macro_rules! numbers {
     ($callback:ident $($rest:tt)*) => {
         $callback! { $($rest)*
@@ -46,7 +46,7 @@ pub(crate) fn get<'py>(object: &Bound<'py, PyAny>, field: &Field) -> PyResult<Bo
     }
 }
 
-/// Returns one text, or one nested message, of a field.
+/// Returns element `index` of a field of texts or nested messages.
 fn element<'py>(
     object: &Bound<'py, PyAny>,
     field: &Field,
@@ -162,8 +162,7 @@ fn array_view<'py>(
     unsafe { numpy.view(dtype, memory, object) }
 }
 
-/// Sets fields of a message that no Python code has seen yet, and the fields that count its arrays'
-/// elements.
+/// Sets fields of a message that no Python code has seen yet, and the count fields of its arrays.
 pub(crate) fn set_all(
     object: &Bound<'_, PyAny>,
     kind: &Kind,
@@ -183,7 +182,8 @@ pub(crate) fn set_all(
     counts::complete_counts(object, &arrays, |name| fields.contains(name))
 }
 
-/// Sets the default value of one field, for a kind that has no class yet.
+/// Writes the default value of one field to `default`, the bytes of a default message. The kind
+/// must not have a class yet.
 pub(crate) fn set_default(
     kind: &Kind,
     default: &mut [u8],
@@ -208,8 +208,8 @@ fn field_named<'a>(kind: &'a Kind, name: &Bound<'_, PyString>) -> PyResult<&'a F
     })
 }
 
-/// Sets a field of a message that Python code can see, and the field that counts its elements. On
-/// an error nothing has changed.
+/// Sets a field of a message that Python code can see, and the count field of an array. If it
+/// fails, nothing has changed.
 pub(crate) fn set_with_count(
     object: &Bound<'_, PyAny>,
     field: &Field,
@@ -225,7 +225,7 @@ pub(crate) fn set_with_count(
 }
 
 /// Sets a field of a message if `check` accepts the number of elements in `value`. Returns that
-/// number; on an error nothing has changed.
+/// number. If it fails, nothing has changed.
 pub(crate) fn set_if(
     object: &Bound<'_, PyAny>,
     field: &Field,
@@ -251,7 +251,7 @@ pub(crate) fn set_if(
     Ok(found)
 }
 
-/// Writes the bytes of a field whose value is `value`. Returns the number of elements in `value`.
+/// Encodes `value` as the bytes of a field in `out`. Returns the number of elements in `value`.
 /// Errors name the field.
 pub(crate) fn encode_field(
     field: &Field,
@@ -297,7 +297,8 @@ fn encode(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<u
     Ok(found)
 }
 
-/// Refuses an array with fewer elements than its length, unless it is a counted one.
+/// Returns `found`, the number of elements given for an array. Refuses fewer than its length,
+/// unless it is a counted array.
 fn check_length(field: &Field, found: usize) -> PyResult<usize> {
     if found == field.count || !field.counts.is_empty() {
         return Ok(found);
@@ -340,7 +341,7 @@ fn encode_element(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> Py
     }
 }
 
-/// Writes a Python expression that makes an equal message.
+/// Writes a Python expression that makes an equal message, for `repr`.
 pub(crate) fn write_message(
     out: &mut String,
     module: &str,

@@ -15,7 +15,7 @@ pub(crate) struct Object {
     message: MessageFields,
 }
 
-/// The fields of a message object after the object header that all Python objects have.
+/// The fields of a message object that follow the header of all Python objects.
 #[repr(C)]
 struct MessageFields {
     kind: &'static Kind,
@@ -23,8 +23,8 @@ struct MessageFields {
     owner: *mut ffi::PyObject,
 }
 
-/// The offset of the bytes in a message that owns them, in bytes: a multiple of 8, the largest
-/// alignment of a message.
+/// The size of the head, in bytes, which is the offset of the bytes that follow it. A multiple of
+/// 8, the largest alignment of a message.
 pub(crate) const HEAD_BYTES: usize = size_of::<Object>();
 const _: () = assert!(HEAD_BYTES.is_multiple_of(8));
 
@@ -60,8 +60,8 @@ fn allocate<'py>(py: Python<'py>, kind: &'static Kind) -> PyResult<Bound<'py, Py
     with_extra_bytes(py, kind, 0)
 }
 
-/// Makes a message with uninitialised bytes, after `extra` bytes for other data, which are
-/// uninitialised too: see [`extra_bytes_of`].
+/// Makes a message with uninitialised bytes. Before them, the object has `extra` uninitialised
+/// bytes for other data: see [`extra_bytes_of`].
 ///
 /// `extra` must be a multiple of 8.
 #[inline]
@@ -84,7 +84,8 @@ pub(crate) fn extra_bytes_of(object: *mut ffi::PyObject) -> *mut u8 {
     object.cast::<u8>().wrapping_add(HEAD_BYTES)
 }
 
-/// Makes the object of the message nested in `whole` at `offset`. It has no bytes of its own.
+/// Makes an object for the message that is nested in `whole` at `offset`, in bytes. It has no bytes
+/// of its own: it shows those of `whole`.
 pub(crate) fn nested<'py>(
     whole: &Bound<'py, PyAny>,
     kind: &'static Kind,

@@ -25,11 +25,12 @@ pub(crate) struct Kind {
     /// The bytes of a new message, with the default values.
     pub(crate) default: Box<[u8]>,
     pub(crate) fields: Box<[Field]>,
-    /// The byte ranges of the message with their type of comparison, in the order of their offsets.
+    /// The ranges of the message's bytes, each with its type of comparison, in the order of their
+    /// offsets.
     pub(crate) runs: Box<[ByteRun]>,
     /// The offset of the field `timestamp_ns`, if there is one.
     pub(crate) timestamp_offset: Option<usize>,
-    /// The numpy type, once it was used.
+    /// The structured numpy type, once it was needed.
     pub(crate) dtype: PyOnceLock<Py<PyAny>>,
     /// The Python class; null until it is made. It is never freed.
     class: AtomicPtr<ffi::PyTypeObject>,
@@ -43,12 +44,12 @@ pub(crate) struct Field {
     pub(crate) kind: FieldKind,
     pub(crate) offset: usize,
     pub(crate) count: usize,
-    /// The type of its numbers, if it holds numbers of a type that numpy has.
+    /// The type of the field's numbers; `None` if it does not hold numbers of a type in [`DType`].
     pub(crate) dtype: Option<DType>,
-    /// The kind of the nested message, if it holds one.
+    /// The kind of the nested messages; `None` if the field holds no messages.
     pub(crate) inner: Option<&'static Kind>,
-    /// The fields whose product is the number of elements in use; empty if all elements are always
-    /// in use.
+    /// The names of the fields whose product is the number of elements in use; empty if all
+    /// elements are always in use.
     pub(crate) counts: &'static [&'static str],
 }
 
@@ -67,7 +68,8 @@ pub(crate) struct ByteRun {
     pub(crate) bytes: usize,
 }
 
-/// The type as which bytes are compared. As floats, −0 equals 0, and NaN equals nothing.
+/// The type as which bytes are compared. If they are compared as floats, −0 equals 0, and NaN
+/// equals nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Comparison {
     Bytes,
@@ -95,8 +97,8 @@ impl Kind {
         Self::with(framed.schema(), default, framed.payload(), Some(framed))
     }
 
-    /// Returns the data at the end, if the class has an attribute for them: those that a field
-    /// counts.
+    /// Returns the description of the numbers at the end of a message, if the class has an
+    /// attribute for them; `None` unless a field of the message counts them.
     pub(crate) fn counted_tail(&self) -> Option<Tail> {
         self.schema
             .tail
@@ -158,7 +160,7 @@ impl Kind {
         }
     }
 
-    /// Returns the class. It is made before the first message.
+    /// Returns the Python class. It is always made before the first message of the kind.
     #[inline]
     pub(crate) fn class(&self) -> *mut ffi::PyTypeObject {
         // Relaxed: set once, under the GIL.
@@ -183,7 +185,8 @@ impl Field {
         matches!(self.kind, FieldKind::Primitive(Primitive::U64)) && self.count == 1
     }
 
-    /// Returns true for a field that is explicit padding. A `repr` shows it only if it is not 0.
+    /// Returns true if the field is explicit padding, by its name. `repr` shows such a field only
+    /// if it is not 0.
     pub(crate) fn is_reserved(&self) -> bool {
         self.name.starts_with("_reserved")
     }

@@ -1,7 +1,7 @@
 //! Messages as Python objects: their classes, fields and data, and the declaration of new ones.
 //!
-//! It knows neither topics nor MessagePack. Imports no other room, and of the files beside the
-//! rooms only `buffer`, `call`, `error` and `numpy`.
+//! This room knows neither topics nor MessagePack. It imports no other room, and of the files
+//! beside the rooms only `buffer`, `call`, `error` and `numpy`.
 
 pub(crate) mod base;
 pub(crate) mod class;

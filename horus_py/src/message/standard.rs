@@ -29,7 +29,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("_STANDARD", classes)
 }
 
-/// Makes the Python object of a standard message.
+/// Makes a Python object with a copy of a standard message.
 pub(crate) fn object_of<'py, T: Message>(
     py: Python<'py>,
     message: &T,

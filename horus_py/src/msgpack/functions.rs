@@ -41,8 +41,8 @@ fn _layouts_made(py: Python<'_>, messages: Vec<Vec<u8>>) -> usize {
     keys.layouts_made
 }
 
-/// Returns the object that a topic without a message type makes of `data`, after it has unpacked
-/// the messages `after`: its cache of their keys must not change the result.
+/// Unpacks `data` as a topic without a message type does. Unpacks the messages in `after` first,
+/// with the same cache of keys, which must not change the result.
 #[pyfunction]
 #[pyo3(signature = (data, /, *, after = Vec::new()))]
 fn _unpack<'py>(py: Python<'py>, data: &[u8], after: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyAny>> {

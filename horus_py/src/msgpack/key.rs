@@ -13,7 +13,8 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// Makes a key; `None` if it is too long to be cached.
+    /// Makes the key with the UTF-8 bytes `bytes`, and the `str` made of them; `None` if it is too
+    /// long to be cached.
     pub(super) fn new(bytes: &[u8], text: &Bound<'_, PyAny>) -> Option<Self> {
         let mut kept = [0; KEY_BYTES_MAX];
         kept.get_mut(..bytes.len())?.copy_from_slice(bytes);

@@ -9,9 +9,9 @@ use crate::msgpack::key::Key;
 use crate::msgpack::layout::Layout;
 use crate::msgpack::result::{UnpackError, UnpackResult, decode_text};
 
-/// Number of keys that the cache has slots for: a power of two.
+/// Number of slots for keys in the cache, a power of two. A slot holds one key.
 const KEY_SLOTS: usize = 512;
-/// Number of dict layouts that the cache has slots for: a power of two.
+/// Number of slots for dict layouts in the cache, a power of two. A slot holds one layout.
 const LAYOUT_SLOTS: usize = 16;
 /// Maximum number of pairs of a dict whose layout is cached.
 const PAIRS_MAX: usize = 128;
@@ -23,24 +23,24 @@ const PAIRS_MAX: usize = 128;
 /// Takes at most about 400 KiB, whatever is received.
 #[derive(Default)]
 pub(crate) struct KeyCache {
-    /// Empty until the first key is read, then [`KEY_SLOTS`] long.
+    /// The slots for keys. Empty until the first key is read, then [`KEY_SLOTS`] long.
     key_slots: Vec<Option<Key>>,
-    /// Empty until the first dict is read, then [`LAYOUT_SLOTS`] long.
+    /// The slots for layouts. Empty until the first dict is read, then [`LAYOUT_SLOTS`] long.
     layout_slots: Vec<LayoutSlot>,
     /// Number of layouts made so far.
     pub(crate) layouts_made: usize,
 }
 
-/// The cached layout of the dicts with the same number of pairs whose first keys begin alike, and
-/// the statistics that decide when a layout is made.
+/// A cached layout, and the statistics that decide when a layout is made. The number of pairs of a
+/// dict and the beginning of its first key select the slot.
 struct LayoutSlot {
     /// The signature of the keys of the last dict that was read without a layout.
     signature: usize,
     /// Number of dicts in a row with that signature.
     alike: u32,
-    /// Number of dicts in a row after which a layout is made. WHY not always 2: where two kinds of
-    /// dicts alternate, a layout is made for nothing. The number doubles each time that this
-    /// happens.
+    /// Number of dicts in a row with the same signature after which a layout is made. WHY not
+    /// always 2: where two kinds of dicts alternate, a layout is made in vain. The number doubles
+    /// each time that this happens.
     required: u32,
     layout: Option<Box<Layout>>,
     /// True while a dict is being read with the layout, which is moved out of the slot meanwhile.
@@ -57,14 +57,14 @@ impl LayoutSlot {
         is_taken: false,
     };
 
-    /// Makes the next layout later, because one did not fit the dicts that were received.
+    /// Doubles the number of dicts before the next layout is made, because the last layout did not
+    /// fit the dicts that were received.
     fn back_off(&mut self) {
         self.required = (2 * self.required).min(REPEATS_MAX);
     }
 }
 
-/// Number of dicts in a row with the same keys after which a layout is made: initially, and at
-/// most.
+/// The initial and the largest value of [`LayoutSlot::required`].
 const REPEATS_MIN: u32 = 2;
 const REPEATS_MAX: u32 = 1024;
 
@@ -75,7 +75,8 @@ impl fmt::Debug for KeyCache {
 }
 
 impl KeyCache {
-    /// Returns the Python `str` of these UTF-8 bytes, from the cache if it is there.
+    /// Returns the Python `str` of these UTF-8 bytes, from the cache if possible. Otherwise makes
+    /// it, and caches it if it is not too long.
     #[inline]
     pub(super) fn text<'py>(&mut self, py: Python<'py>, bytes: &[u8]) -> UnpackResult<'py> {
         if self.key_slots.is_empty() {

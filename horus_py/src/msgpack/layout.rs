@@ -1,4 +1,4 @@
-//! Layouts of dicts: their keys in order, and a dict that has them already.
+//! Layouts of dicts: the keys of a dict in order, and a dict with these keys that is copied.
 
 use horus_core::value::SHORT_TEXT_BYTES_MAX;
 use pyo3::prelude::*;
@@ -6,9 +6,9 @@ use pyo3::types::{PyDict, PyString};
 
 use crate::msgpack::key::Key;
 
-/// The keys of a dict, in their order. A new dict is made as a copy of one whose values are all
-/// `None`. WHY: a copy is one block of memory, while a dict that grows key by key is rehashed at
-/// each doubling.
+/// The keys of a dict in their order, and a dict with these keys whose values are all `None`. A
+/// copy of it is a new dict. WHY: a copy is one block of memory, while a dict that grows key by key
+/// is rehashed at each doubling.
 pub(super) struct Layout {
     keys: Vec<Key>,
     blank: Py<PyDict>,

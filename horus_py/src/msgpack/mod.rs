@@ -1,8 +1,8 @@
 //! Python objects as MessagePack, and back: the only algorithm of this crate.
 //!
-//! It does not know topics: it writes to bytes and reads from bytes that it is given. Imports
-//! `message`, to name the class of an object in an error, and `buffer` and `numpy` beside the
-//! rooms.
+//! This room does not know topics: it writes to bytes and reads from bytes that it is given. It
+//! imports `message`, to name the class of an object in an error, and the files `buffer` and
+//! `numpy` beside the rooms.
 
 pub(crate) mod ext;
 pub(crate) mod functions;

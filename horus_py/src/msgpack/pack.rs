@@ -195,7 +195,7 @@ fn size_changed() -> PyErr {
     PyRuntimeError::new_err("a dict or list changed its size while it was sent")
 }
 
-/// Writes objects of subclasses, and of classes that are not built in.
+/// Writes an object whose exact class is not a built-in one: a subclass of such, or another class.
 #[cold]
 fn write_other(out: &mut MsgpackWriter<'_>, object: &Bound<'_, PyAny>, depth: usize) -> PackResult {
     if let Ok(text) = object.cast::<PyString>() {

@@ -16,7 +16,7 @@ use crate::numpy::{DIMENSIONS_MAX, numpy};
 
 /// Reads bytes that must be the MessagePack of exactly one value.
 ///
-/// Allocates at most about 100 bytes for each byte read, and never recurses next_depth than
+/// Allocates at most about 100 bytes for each byte read, and never recurses deeper than
 /// [`DEPTH_MAX`].
 pub(crate) fn unpack<'py>(py: Python<'py>, bytes: &[u8], keys: &mut KeyCache) -> UnpackResult<'py> {
     let mut reader = Reader {
@@ -106,7 +106,8 @@ impl<'py> Reader<'_, 'py> {
         Ok(dict.into_any())
     }
 
-    /// Reads a dict that probably has the keys of this layout. The bool is true if it has.
+    /// Reads a dict that probably has the keys of this layout. The returned `bool` is true if it
+    /// has.
     fn dict_from_layout(
         &mut self,
         layout: &Layout,
@@ -130,8 +131,8 @@ impl<'py> Reader<'_, 'py> {
         Ok((dict, true))
     }
 
-    /// Reads `pairs` pairs into the dict. Also returns a signature of the keys: equal for the same
-    /// keys in the same order, and almost certainly different for others.
+    /// Reads `pairs` pairs into the dict. Also returns a signature of the keys, for comparisons:
+    /// other keys, or the same in another order, almost certainly have another signature.
     fn read_pairs(
         &mut self,
         dict: Bound<'py, PyDict>,
@@ -191,7 +192,7 @@ impl<'py> Reader<'_, 'py> {
         }
     }
 
-    /// Takes the exception that a Python call has raised.
+    /// Takes the exception that a call into Python has raised, as an [`UnpackError`].
     #[cold]
     fn take_exception(&self) -> UnpackError {
         match PyErr::fetch(self.py) {

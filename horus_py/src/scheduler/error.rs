@@ -32,13 +32,13 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CommandError", py.get_type::<CommandError>())
 }
 
-/// Makes the exception of a scheduler that could not be made, started or inspected.
+/// Makes the exception for a scheduler that could not be made, started or inspected.
 #[cold]
 pub(crate) fn scheduler_error(error: impl std::fmt::Display) -> PyErr {
     SchedulerError::new_err(error.to_string())
 }
 
-/// Makes the exception of a command that could not be given.
+/// Makes the exception for a command that could not be given to a scheduler.
 #[cold]
 pub(crate) fn command_error(error: impl std::fmt::Display) -> PyErr {
     CommandError::new_err(error.to_string())

@@ -1,4 +1,4 @@
-//! The exception that ends a run: a node records it, and the caller of the run gets it.
+//! The exception that ends a run: a node records it, and it is raised to the caller of the run.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use horus_core::scheduler::Handle;
 use pyo3::prelude::*;
 
-/// The exception for the caller of a run: a `SystemExit` or `KeyboardInterrupt` that a node raised,
-/// or the exception by which a node failed.
+/// Holds the exception to raise to the caller of a run: a `SystemExit` or `KeyboardInterrupt` that
+/// a node raised, or the exception by which a node failed.
 #[derive(Debug)]
 pub(crate) struct Interruption {
-    /// The handle that stops the run; `None` once the run is over or the scheduler was dropped.
-    /// WHY: otherwise there would be a reference cycle: the handle keeps a node that waits to be
-    /// swapped in, and that node keeps this `Interruption`.
+    /// The handle that stops the run; `None` once the run is over or the scheduler was dropped. WHY
+    /// dropped then: the handle keeps a node that waits to be swapped in, and that node keeps this
+    /// `Interruption`, which would be a reference cycle.
     handle: Mutex<Option<Handle>>,
     error: Mutex<Option<PyErr>>,
-    /// The failures that may end the run: for each node's name, the text and the exception.
+    /// The failures that may end the run, by the node's name: the text and the exception of each.
     failures: Mutex<HashMap<String, (String, PyErr)>>,
 }
 
@@ -29,7 +29,7 @@ impl Interruption {
         })
     }
 
-    /// Stops the run with this exception. Later ones are ignored.
+    /// Stops the run, and keeps the exception for its caller. Later exceptions are ignored.
     pub(crate) fn stop_with(&self, error: PyErr) {
         let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
         // WHY: an exception that is not kept is dropped after the lock is released, because the
@@ -78,7 +78,7 @@ impl Interruption {
         drop(before);
     }
 
-    /// Returns the exception of the failure that has this text, and drops all others.
+    /// Returns the exception of the failure with this text, and drops all recorded failures.
     pub(crate) fn take_failure(&self, text: &str) -> Option<PyErr> {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         let failures = std::mem::take(&mut *failures);

@@ -1,8 +1,8 @@
 //! Schedulers as Python objects, nodes whose ticks are Python functions, and calls from the
 //! scheduler's threads into Python.
 //!
-//! It converts the arguments, calls one function of `horus_core`, and converts the result. Imports
-//! `message`, `topic` and `wait`; only `actor` imports it.
+//! It converts the arguments, calls one function of `horus_core`, and converts the result. It
+//! imports `message`, `topic` and `wait`; only `actor` imports it.
 
 pub(crate) mod context;
 pub(crate) mod error;

@@ -37,11 +37,11 @@ impl std::error::Error for PythonFailure {}
 #[derive(Debug)]
 pub(crate) struct PythonNode {
     name: String,
-    /// True if a failure may end the run.
+    /// True if the failure policy lets a failure end the run.
     can_be_fatal: bool,
     tick: Py<PyAny>,
-    /// The argument tuple of each call, which contains the context. WHY kept: a tick allocates
-    /// nothing.
+    /// The tuple of arguments of each call: it contains only the context. WHY kept: then a tick
+    /// allocates nothing.
     arguments: Py<PyTuple>,
     context: Py<PyContext>,
     init: Option<Py<PyAny>>,
@@ -89,8 +89,8 @@ impl PythonNode {
         })
     }
 
-    /// Calls the tick, and converts its result by `read`. `None` if the exception was one that ends
-    /// the program.
+    /// Calls the tick, and converts its result by `read`. Returns `None` if the tick raised
+    /// `KeyboardInterrupt` or `SystemExit`.
     #[inline]
     pub(crate) fn call_tick<R>(
         &self,
@@ -100,8 +100,8 @@ impl PythonNode {
         self.call(&self.tick, context, read)
     }
 
-    /// Calls a hook with the context, and converts its result by `read`. `None` if the exception
-    /// was one that ends the program.
+    /// Calls a hook with the context, and converts its result by `read`. Returns `None` if the hook
+    /// raised `KeyboardInterrupt` or `SystemExit`.
     #[inline]
     fn call<R>(
         &self,

@@ -34,7 +34,8 @@ const EXIT_WAIT_MAX: Duration = Duration::from_secs(2);
 enum Stage {
     New(Box<Scheduler>),
     Running(Box<Running>),
-    /// A node failed, and `tick_once` has raised that. `finish` only returns the report.
+    /// A node failed, and `tick_once` has raised that failure. `finish` then only returns the
+    /// report.
     Failed,
     Over,
 }
@@ -52,7 +53,7 @@ pub(crate) struct PyScheduler {
     namespace: Option<Py<PyNamespace>>,
     name: Mutex<String>,
     report: Mutex<Option<Py<PyReport>>>,
-    /// The thread that calls `on_event`, until the end of the run has joined it.
+    /// The thread that calls `on_event`; `None` without `on_event`, and after the end of the run.
     event_thread: Mutex<Option<JoinHandle<()>>>,
     generation: usize,
 }
@@ -275,7 +276,7 @@ impl PyScheduler {
             .cast_into::<PyDict>()?)
     }
 
-    /// Calls `change` with the scheduler, which has not been started.
+    /// Calls `change` with the scheduler. Raises an error if it was started already.
     pub(crate) fn change<R>(
         &self,
         py: Python<'_>,
@@ -399,8 +400,8 @@ impl PyScheduler {
         self.store_outcome(py, report, interrupt, check)
     }
 
-    /// Stores the report, and raises what ended the run: the exception of a node, a signal or, if
-    /// `check` is true, the failure of a node.
+    /// Stores the report, and returns it. If something other than a normal end ended the run,
+    /// raises that: an exception of a node, a signal or, if `check` is true, the failure of a node.
     fn store_outcome(
         &self,
         py: Python<'_>,
@@ -477,8 +478,7 @@ fn node_failed(
     Ok(error)
 }
 
-/// Does what Python would have done on receipt of a signal, which the scheduler caught during the
-/// run.
+/// Handles a signal that the scheduler caught during the run as Python would have handled it.
 fn handle_signal(py: Python<'_>, signal: i32) -> PyResult<()> {
     // SAFETY: may be called by any thread; an unknown number is ignored.
     unsafe { ffi::PyErr_SetInterruptEx(signal) };

@@ -13,16 +13,16 @@ use pyo3::prelude::*;
 
 /// Maximum time that the interpreter's exit waits for ticks that do not end.
 const EXIT_WAIT_MAX: Duration = Duration::from_secs(1);
-/// The same if the runs are over, whose ends have waited for these ticks already.
+/// Maximum time of this wait if all runs are over: their ends have waited for these ticks already.
 const EXIT_WAIT_AFTER_RUNS_MAX: Duration = Duration::from_millis(50);
-/// The interpreter's exit raises an exception in a tick that has not ended after this time,
+/// Time after which the interpreter's exit raises `SystemExit` in ticks that have not ended,
 /// repeatedly.
 const INTERRUPT_AFTER: Duration = Duration::from_millis(200);
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
-/// Maximum time that the interpreter's exit waits for safe states before it interrupts them, too.
+/// Maximum time that the exit waits for calls of safe states before it interrupts them, too.
 const SAFE_STATE_MAX: Duration = Duration::from_millis(200);
 
-/// Number of calls that are in Python, or about to enter it.
+/// Number of calls from scheduler threads that run in Python, or are about to.
 static CALLS_IN_PYTHON: AtomicUsize = AtomicUsize::new(0);
 /// Number of forks between the first process and this one.
 static GENERATION: AtomicUsize = AtomicUsize::new(0);
@@ -34,7 +34,7 @@ static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 /// Python's ids of the threads that run ticks.
 static TICK_THREADS: Mutex<Vec<c_ulong>> = Mutex::new(Vec::new());
 
-/// Registers the current thread as one that runs ticks, until this is dropped.
+/// Guard that registers a thread, by Python's id of it, as one that runs ticks.
 #[derive(Debug)]
 pub(crate) struct TickThread(c_ulong);
 
@@ -61,8 +61,8 @@ fn lock_tick_threads() -> MutexGuard<'static, Vec<c_ulong>> {
     TICK_THREADS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Counts one call into Python, from before it enters until after it has returned. It holds the
-/// [`fork_generation`] of the process that counted it.
+/// Guard that counts one call into Python, from before the call until after its return. It holds
+/// the [`fork_generation`] of the process that counted the call.
 ///
 /// WHY the generation: if a tick forks, the child returns from that tick too, but
 /// [`reset_after_fork`] has set the child's count to 0.
@@ -93,10 +93,10 @@ impl Drop for PythonCall {
     }
 }
 
-/// Counts one call of a safe state, for which the interpreter's exit waits up to
+/// Guard that counts one call of a node's safe state. The interpreter's exit waits for it up to
 /// [`SAFE_STATE_MAX`].
 ///
-/// It holds the generation of the process that counted it, like [`PythonCall`].
+/// It holds the generation of the process that counted the call, like [`PythonCall`].
 #[derive(Debug)]
 pub(crate) struct SafeStateCall(usize);
 
@@ -126,8 +126,8 @@ impl Drop for SafeStateCall {
 struct ThreadState {
     state: *mut ffi::PyThreadState,
     ensured: Cell<Option<ffi::PyGILState_STATE>>,
-    /// `None` if the registration failed: the exit then cannot interrupt a tick of this thread, and
-    /// that is all.
+    /// Registers this thread; `None` if that failed: the interpreter's exit then only cannot
+    /// interrupt a tick of this thread.
     _tick_thread: Option<TickThread>,
 }
 
@@ -178,8 +178,8 @@ thread_local! {
     static THREAD_STATE: ThreadState = ThreadState::new();
 }
 
-/// Calls `call` with the interpreter attached, for which it may wait. `None` if the interpreter is
-/// shutting down.
+/// Attaches this thread to the interpreter, for which it may wait, and calls `call`. Returns `None`
+/// if the interpreter is shutting down.
 #[inline]
 pub(crate) fn with_python<R>(call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
     let _call = PythonCall::begin()?;
@@ -188,12 +188,14 @@ pub(crate) fn with_python<R>(call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
     Python::try_attach(call)
 }
 
-/// Shuts Python for the scheduler's threads: waits for safe states, then refuses new calls, then
-/// waits for the calls that are in Python. It waits at most a second for those, or less if the runs
-/// are over (`are_over`), because their ends have already waited.
+/// Closes Python to the schedulers' threads: waits for calls of safe states, then refuses new
+/// calls, then waits for the calls that run in Python and raises `SystemExit` in those that last
+/// long. This last wait takes at most [`EXIT_WAIT_MAX`], or [`EXIT_WAIT_AFTER_RUNS_MAX`] if all
+/// runs are over (`are_over`), because their ends have already waited.
 ///
-/// WHY exceptions: Python ends a thread that runs Python code after the interpreter is gone in the
-/// middle of its stack, which Rust does not survive. A thread that sleeps in C does not get there.
+/// WHY exceptions: if a thread runs Python code after the interpreter is gone, Python ends the
+/// thread in the middle of its stack, which Rust does not survive. A thread that sleeps in C does
+/// not get there.
 pub(crate) fn close(py: Python<'_>, are_over: bool) {
     let (interrupt_after, wait_max) = if are_over {
         (Duration::ZERO, EXIT_WAIT_AFTER_RUNS_MAX)
@@ -224,7 +226,7 @@ pub(crate) fn close(py: Python<'_>, are_over: bool) {
     }
 }
 
-/// Resets all counts in the child after `fork`: the threads that were in Python do not exist there.
+/// Resets all counts in the child after `fork`: the threads whose calls were counted are not there.
 pub(crate) fn reset_after_fork() {
     lock_tick_threads().clear();
     // Relaxed: this process has one thread.

@@ -31,7 +31,7 @@ pub(crate) fn to_python(py: Python<'_>, report: Report) -> PyResult<PyReport> {
 }
 
 impl PyReport {
-    /// Returns true if a node failed.
+    /// Returns true if the failure of a node ended the run.
     pub(crate) const fn is_failure(&self) -> bool {
         self.report.reason.is_failure()
     }

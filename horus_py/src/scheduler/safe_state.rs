@@ -1,4 +1,4 @@
-//! Calls the user's safe state of a node while its tick hangs.
+//! Calls the function of the user that brings a node into its safe state while its tick hangs.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::scheduler::python_calls::{SafeStateCall, with_python};
 
-/// Has the scheduler call `enter` once each time that the node hangs.
+/// Makes the scheduler call `enter` once each time that the node's tick hangs.
 ///
 /// A function of a C library (`ctypes`) is called on the supervisor's thread, without the GIL.
 /// Every other callable is called on a thread of its own, as soon as it gets the GIL; a node that
@@ -31,7 +31,8 @@ pub(crate) fn add_safe_state<'a>(
     })
 }
 
-/// Starts a thread that calls `enter`. The receiver gets the outcome of the call.
+/// Starts a thread that calls `enter`. The returned receiver gets the outcome of the call: an error
+/// is the text of an exception.
 fn call_on_own_thread(enter: &Arc<Py<PyAny>>) -> Receiver<Result<(), String>> {
     let (done, outcome) = sync_channel(1);
     let own = Arc::clone(enter);

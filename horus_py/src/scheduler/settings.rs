@@ -87,11 +87,11 @@ pub(crate) fn failure_policy_of(settings: &Bound<'_, PyDict>) -> PyResult<Option
         .transpose()
 }
 
-/// A call that applies one setting to a builder.
+/// A closure that applies one setting to a builder.
 type Setter = Box<dyn for<'a> FnOnce(NodeBuilder<'a>) -> NodeBuilder<'a>>;
 
-/// Returns the builder call that applies a setting; `None` for a setting that is switched off, or
-/// that is applied elsewhere.
+/// Returns a closure that applies a setting to a builder; `None` for a setting that is switched
+/// off, or that other code applies.
 fn setter_for(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<Setter>> {
     macro_rules! set {
         ($method:ident($argument:expr)) => {{

@@ -26,7 +26,7 @@ struct PythonTask {
     ticks: Py<PyAny>,
 }
 
-/// A `horus.Node`, converted to what the scheduler takes.
+/// A `horus.Node`, converted to a node that the scheduler accepts.
 #[derive(Debug)]
 pub(crate) enum PreparedNode {
     Plain(PythonNode),
@@ -34,7 +34,7 @@ pub(crate) enum PreparedNode {
 }
 
 impl PreparedNode {
-    /// Makes the node, as a task if its settings contain `ticks`.
+    /// Converts a node: to a task if its settings contain `ticks`, which runs coroutines.
     pub(crate) fn new(
         node: &Bound<'_, PyAny>,
         settings: &Bound<'_, PyDict>,

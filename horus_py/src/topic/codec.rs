@@ -21,7 +21,7 @@ pub(crate) enum Codec {
 }
 
 impl Codec {
-    /// Returns the codec for the `type` argument of a caller.
+    /// Returns the codec for the argument `type` of a Python call.
     pub(crate) fn of_argument(argument: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let Some(argument) = argument.filter(|argument| !argument.is_none()) else {
             return Ok(Self::Anything);

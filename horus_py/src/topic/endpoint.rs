@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::error::{BusyError, ClosedError, ForkedError};
 
-/// An endpoint of type `T`, or nothing once it was closed.
+/// An endpoint of type `T`, which is dropped once it is closed.
 ///
 /// WHY no lock: it is a mistake to use one endpoint in two threads, so the second thread gets an
 /// error. With a lock, it would wait as long as the first one does, perhaps forever.
@@ -19,8 +19,8 @@ pub(crate) struct End<T> {
     /// Accessed only by the thread that made `busy` true.
     end: UnsafeCell<Option<T>>,
     busy: AtomicBool,
-    /// True if a thread has called for the close while another one used the endpoint. The other
-    /// thread then closes it.
+    /// True once a thread has requested the close. If another thread uses the endpoint at that
+    /// time, that thread closes it.
     closing: AtomicBool,
     process: u32,
 }
@@ -78,7 +78,7 @@ impl<T> End<T> {
 
     /// # Errors
     ///
-    /// The endpoint was inherited through `fork`.
+    /// `ForkedError` if this process inherited the endpoint through `fork`.
     pub(crate) fn expect_own(&self) -> PyResult<()> {
         if self.process == std::process::id() {
             return Ok(());
@@ -90,14 +90,16 @@ impl<T> End<T> {
         Err(ForkedError::new_err(text))
     }
 
-    /// Returns true if another thread has called for the close.
+    /// Returns true if a thread has requested the close.
     pub(crate) fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Relaxed)
     }
 
+    /// Checks that no thread has requested the close.
+    ///
     /// # Errors
     ///
-    /// `ClosedError` if another thread has called for the close.
+    /// `ClosedError` if a thread has requested it.
     pub(crate) fn expect_open(&self) -> PyResult<()> {
         if self.is_closing() {
             Err(self.closed())
@@ -106,7 +108,8 @@ impl<T> End<T> {
         }
     }
 
-    /// Closes the endpoint: at once, or as soon as a thread that waits with it notices.
+    /// Closes the endpoint: at once, or, if another thread uses it, as soon as that thread is done
+    /// or notices the request.
     pub(crate) fn close(&self, py: Python<'_>) {
         self.closing.store(true, Ordering::Relaxed);
         if let Ok(entered) = self.enter(py) {
@@ -114,7 +117,7 @@ impl<T> End<T> {
         }
     }
 
-    /// Marks the endpoint as closing: the next caller that uses it closes it.
+    /// Requests the close without closing: the next thread that has used the endpoint closes it.
     pub(crate) fn close_later(&self) {
         self.closing.store(true, Ordering::Relaxed);
     }

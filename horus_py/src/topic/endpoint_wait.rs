@@ -1,4 +1,4 @@
-//! Waiting until other endpoints of a topic are there.
+//! Waiting until a number of publishers or subscribers of a topic exist.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use crate::error;
 use crate::wait::timeout::WaitPolicy;
 
-/// A function of `horus_core` that waits until so many endpoints are there, for a limited time, and
-/// returns their number.
+/// A function of `horus_core` that waits until at least this number of endpoints exist, but at most
+/// this time, and returns their number.
 pub(crate) type EndpointWait<T> = fn(&T, usize, Duration) -> Result<usize, EndpointWaitError>;
 
 /// The arguments of a wait.
@@ -32,8 +32,8 @@ impl Wanted {
         })
     }
 
-    /// Calls `wait` with the endpoint, without the GIL and for a slice of the time after the other,
-    /// until enough endpoints are there; returns their number. Errors of `check` end the wait.
+    /// Waits until enough endpoints exist, and returns their number. Calls `wait` repeatedly
+    /// without the GIL, each time for a slice of the time. Errors of `check` end the wait.
     pub(crate) fn wait<T: Send>(
         self,
         py: Python<'_>,

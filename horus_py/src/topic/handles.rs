@@ -60,7 +60,8 @@ impl Opening {
         })
     }
 
-    /// Refuses keywords that do not apply to this kind of endpoint.
+    /// Refuses keywords that do not apply to this kind of endpoint. `observe` and `ignore_own` are
+    /// true if the keyword of this name applies.
     fn without(self, observe: bool, ignore_own: bool) -> PyResult<Self> {
         for (is_set, is_known, name) in [
             (self.observe, observe, "observe"),
@@ -278,7 +279,7 @@ fn topic_name(name: &Bound<'_, PyAny>) -> PyResult<Arc<str>> {
         .map_err(|error| error::with_context(name.py(), "name", &error))
 }
 
-/// Returns the value of the attribute `type`.
+/// Returns the value of the attribute `type`: the argument `type`, or `None` of Python.
 fn kind_of(py: Python<'_>, argument: Option<&Bound<'_, PyAny>>) -> Py<PyAny> {
     argument.map_or_else(|| py.None(), |argument| argument.clone().unbind())
 }

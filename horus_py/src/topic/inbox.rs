@@ -45,7 +45,8 @@ pub(crate) struct Receiver {
     keys: KeyCache,
 }
 
-/// The message that a call asks for, and how long it waits.
+/// The message that a call asks for. `Within` waits for the next message until the time limit, and
+/// its closure is called now and then: its error ends the wait.
 #[derive(Clone, Copy)]
 enum Ask<'a> {
     Next,
@@ -56,6 +57,8 @@ enum Ask<'a> {
 type Received<'py> = PyResult<Option<Bound<'py, PyAny>>>;
 
 impl Receiver {
+    /// Checks that the subscriber receives from all of its publishers.
+    ///
     /// # Errors
     ///
     /// The subscriber receives nothing, or not everything.
@@ -212,15 +215,16 @@ impl Receiver {
     }
 }
 
-/// Sets the length of a buffer to `bytes`, once. WHY not `resize`: it would write all of them.
+/// Replaces a buffer that is shorter than `bytes` by one of this length. WHY not `resize`: it would
+/// write all bytes.
 fn make_room(buffer: &mut Vec<u8>, bytes: usize) {
     if buffer.len() < bytes {
         *buffer = vec![0; bytes];
     }
 }
 
-/// Copies the next message into `buffer`. Waits for it without the GIL. Returns `None` before the
-/// time is over if the buffer has become too short.
+/// Copies the next message into `buffer`, and returns its length. Waits for it without the GIL.
+/// Returns `None` if the time is over, or earlier if messages have become longer than the buffer.
 fn wait(
     py: Python<'_>,
     wait_policy: WaitPolicy,
@@ -354,11 +358,11 @@ impl Inbox {
         waker.into_iter().for_each(Waker::wake);
     }
 
-    /// Waits with `wait` until enough publishers are there, and returns their number.
+    /// Waits with `wait` until enough publishers exist, and returns their number.
     ///
     /// # Errors
     ///
-    /// Those of every other call, also in a forked child.
+    /// The errors of [`End::enter`] and of the wait; `ForkedError` in a forked child.
     pub(crate) fn wait_for_publishers(
         &self,
         py: Python<'_>,
@@ -375,11 +379,11 @@ impl Inbox {
         self.waker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `ask` with the endpoint.
+    /// Calls `ask` with the endpoint, and returns its result.
     ///
     /// # Errors
     ///
-    /// Those of every other call, also in a forked child.
+    /// The errors of [`End::enter`]; `ForkedError` in a forked child.
     pub(crate) fn ask<T>(
         &self,
         py: Python<'_>,

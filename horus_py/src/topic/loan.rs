@@ -18,8 +18,8 @@ use crate::topic::codec::Codec;
 use crate::topic::handles::{PyPublisher, PyTopic};
 use crate::topic::outbox::{Outbox, reserve_in};
 
-/// Makes a message in a slot of the publisher: for an array of this shape and type, or from fields
-/// only.
+/// Loans a slot of the publisher, and makes a message in it: for an array of this shape and type,
+/// or from fields only.
 fn lend<'py>(
     publisher: &Bound<'py, PyAny>,
     outbox: &Outbox,
@@ -107,7 +107,8 @@ fn publish(object: &Bound<'_, PyAny>) -> PyResult<()> {
     published.map_err(|error| error::from_publish_error(&error))
 }
 
-/// Returns the slot of a message on loan. Does nothing for other messages.
+/// Gives the slot of a message on loan back to its publisher, without publishing it. Does nothing
+/// for other messages.
 fn discard(object: &Bound<'_, PyAny>) -> PyResult<()> {
     let Some((publisher, _)) = loan_of(object) else {
         return Ok(());
@@ -119,8 +120,8 @@ fn discard(object: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-/// Refuses to end a loan while Python code can still write its slot: the slot's next reader or user
-/// would see the change.
+/// Refuses to end a loan while Python code can still write its slot: such a write would change the
+/// message for its readers, or the next message in the slot.
 fn refuse_exported(
     object: &Bound<'_, PyAny>,
     publisher: &Bound<'_, PyAny>,
@@ -136,7 +137,7 @@ fn refuse_exported(
     )))
 }
 
-/// Gives a slot on loan back to its publisher.
+/// Gives the slot of a destroyed message back to its publisher.
 fn return_slot(publisher: &Bound<'_, PyAny>) -> PyResult<()> {
     outbox_of(publisher)?.discard_loan(publisher.py());
     Ok(())

@@ -26,8 +26,8 @@ pub(crate) struct Outbox {
     pub(crate) end: End<DynamicPublisher>,
     pub(crate) codec: Codec,
     pub(crate) topic: Arc<str>,
-    /// The message that is on loan, or null. The message holds a reference to this endpoint, and
-    /// not the other way round; it clears this pointer when it ends.
+    /// The Python object of the message that is on loan, or null. This is not a counted reference:
+    /// the message holds one to the handle of this endpoint, and clears this pointer when it ends.
     loan: AtomicPtr<ffi::PyObject>,
 }
 
@@ -96,7 +96,7 @@ impl Outbox {
         }
     }
 
-    /// Encodes an object directly in its slot.
+    /// Encodes an object as MessagePack, directly in a slot, and publishes it.
     fn send_anything(
         &self,
         object: &Bound<'_, PyAny>,
@@ -124,7 +124,7 @@ impl Outbox {
         }
     }
 
-    /// Copies header and data into a slot.
+    /// Copies the header and the data of a message into a slot, and publishes it.
     fn send_framed(
         &self,
         kind: &Kind,
@@ -151,12 +151,12 @@ impl Outbox {
             .map_err(|error| error::from_send_error(&error))
     }
 
-    /// Makes sure that messages of `bytes` bytes fit the slots.
+    /// Makes sure that messages of `bytes` bytes fit the slots: reserves longer slots if necessary.
     pub(crate) fn reserve(&self, py: Python<'_>, bytes: u64) -> PyResult<()> {
         reserve_in(self.enter(py)?.get(), bytes)
     }
 
-    /// Takes the endpoint; an error if a slot of it is on loan.
+    /// Takes the endpoint for the calling thread. Fails if a slot of the endpoint is on loan.
     pub(crate) fn enter<'a>(&'a self, py: Python<'a>) -> PyResult<Entered<'a, DynamicPublisher>> {
         // Relaxed: under the GIL.
         if !self.loan.load(Ordering::Relaxed).is_null() {
@@ -183,7 +183,7 @@ impl Outbox {
         }
     }
 
-    /// Waits until a slot is free; an error if none is in time.
+    /// Waits until a slot is free. Fails if none is free in time.
     #[cold]
     fn wait_for_room(
         &self,
@@ -201,11 +201,12 @@ impl Outbox {
         room.ok_or_else(|| error::full_error(end))
     }
 
-    /// Waits with `wait` until enough subscribers are there, and returns their number.
+    /// Waits with `wait` until enough subscribers exist, and returns their number.
     ///
     /// # Errors
     ///
-    /// Those of every other call, also in a forked child; an error if a slot is on loan.
+    /// The errors of [`Self::enter`], also if a slot is on loan, and of the wait; `ForkedError` in
+    /// a forked child.
     pub(crate) fn wait_for_subscribers(
         &self,
         py: Python<'_>,
@@ -239,11 +240,11 @@ impl Outbox {
         self.end.close(py);
     }
 
-    /// Calls `ask` with the endpoint.
+    /// Calls `ask` with the endpoint, and returns its result.
     ///
     /// # Errors
     ///
-    /// Those of every other call, also in a forked child.
+    /// The errors of [`End::enter`]; `ForkedError` in a forked child.
     pub(crate) fn ask<T>(
         &self,
         py: Python<'_>,
@@ -266,7 +267,8 @@ impl Outbox {
     }
 }
 
-/// Makes sure that messages of `bytes` bytes fit the slots of `end`.
+/// Makes sure that messages of `bytes` bytes fit the slots of `end`: reserves longer slots if
+/// necessary.
 #[inline]
 pub(crate) fn reserve_in(end: &mut DynamicPublisher, bytes: u64) -> PyResult<()> {
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);

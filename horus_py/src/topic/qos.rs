@@ -15,9 +15,10 @@ pub(crate) struct Keywords {
     pub(crate) qos: Qos,
     pub(crate) namespace: Option<Py<PyNamespace>>,
     pub(crate) max_message_bytes: Option<u64>,
-    /// Maps the topic read-only: the observer delays nobody and is not counted as a subscriber.
+    /// True to map the topic read-only: such an observer delays nobody and is not counted as a
+    /// subscriber.
     pub(crate) observe: bool,
-    /// Does not receive what the same handle publishes.
+    /// True not to receive the messages that the same handle publishes.
     pub(crate) ignore_own: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Runs waits without the GIL, and keeps their threads from taking the GIL of an interpreter that
-//! is shutting down.
+//! Runs blocking waits without the GIL. Once the interpreter is shutting down, their threads do not
+//! take the GIL again.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ static IS_EXITING: AtomicBool = AtomicBool::new(false);
 static RETURNING_THREADS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// True on the thread that ends the interpreter.
+    /// True on the thread that shuts the interpreter down.
     static IS_EXIT_THREAD: Cell<bool> = const { Cell::new(false) };
 }
 

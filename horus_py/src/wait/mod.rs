@@ -1,7 +1,7 @@
 //! Waiting without the GIL, for a limited time, and waking event loops.
 //!
-//! It does not know what is waited for. Imports no other room, and of the files beside the rooms
-//! only `error`.
+//! This room does not know for what its callers wait. It imports no other room, and of the files
+//! beside the rooms only `error`.
 
 pub(crate) mod duration;
 pub(crate) mod gil;

@@ -14,7 +14,7 @@ const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(40);
 /// The point in time until which a call may wait.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WaitPolicy {
-    /// `None`: without limit.
+    /// The end of the time; `None` without a limit.
     end: Option<Instant>,
 }
 
@@ -38,8 +38,8 @@ impl WaitPolicy {
         self.end.is_some_and(|end| end <= Instant::now())
     }
 
-    /// Calls `wait` without the GIL, for a slice of the time after the other, until it returns a
-    /// result or the time is over; then returns `None`. Between two slices it handles signals and
+    /// Calls `wait` repeatedly without the GIL, each time for a slice of the time, until it returns
+    /// a result; returns `None` if the time is over before. Between two slices, handles signals and
     /// calls `check`, whose errors end the wait.
     pub(crate) fn wait<T: Send>(
         self,

@@ -13,14 +13,15 @@ use std::task::{Wake, Waker};
 use horus_core::above_standard;
 use pyo3::prelude::*;
 
-/// Calls `open`, which opens file descriptors, and keeps the numbers 0 to 2 out of their reach: a
-/// closed standard stream is not replaced by them.
+/// Calls `open`, which opens file descriptors, so that they do not get the numbers 0 to 2.
+/// Otherwise they would replace a standard stream that is closed.
 #[pyfunction(name = "_above_standard")]
 pub(crate) fn call_above_standard(open: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     above_standard(|| Ok(open.call0()))?.map(Bound::unbind)
 }
 
-/// The tasks of one event loop that were woken and not yet run, and the pipe that wakes the loop.
+/// The tokens of the tasks of one event loop that were woken, until the loop takes them, and the
+/// pipe that wakes the loop.
 #[derive(Debug)]
 struct WokenTasks {
     tokens: Mutex<Vec<u64>>,

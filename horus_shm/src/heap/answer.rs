@@ -1,9 +1,9 @@
-//! Answers: a place for one value, from the one who replies to the one who asked.
+//! Answers: a place in memory for one value, which a *replier* passes to an *asker*.
 //!
-//! [`answer`] makes both ends. A [`Reply`] is dropped without a value: the asker learns that there
-//! is no answer. An [`Answer`] is dropped: [`Reply::is_cancelled`] says so. The asker waits as a
-//! thread or as a task of any executor. Both ends are eight bytes in a message; the place between
-//! them is a block, which the last one gives back.
+//! [`answer`] makes both ends. If a [`Reply`] is dropped without a value, the asker learns that
+//! there is no answer. If an [`Answer`] is dropped, [`Reply::is_cancelled`] returns true. The asker
+//! waits as a thread or as a task of any executor. Both ends are eight bytes in a message; the
+//! place between them is a block, which the last end gives back.
 //!
 //! ```
 //! use horus_shm::internals::heap::{NoAnswer, answer};
@@ -46,7 +46,7 @@ const EVENTS: usize = 16;
 const SHORT_LOOK: Duration = Duration::from_micros(2);
 
 thread_local! {
-    /// The occasions for a long look for a reply.
+    /// Decides which looks for a reply may be long: after one in vain, more of them are short.
     static LONG_LOOKS: Cell<Backoff<31>> = const { Cell::new(Backoff::new()) };
 }
 
@@ -145,7 +145,8 @@ impl<T> Handle<T> {
     }
 }
 
-/// The end that replies, once. Its drop without a value is a reply too: there is no answer.
+/// The end that replies, once. If it is dropped without a value, the reply is that there is no
+/// answer.
 pub struct Reply<T>(Handle<T>);
 
 // SAFETY: it hands a value over to another thread, and wakers are made for all threads.
@@ -159,7 +160,7 @@ pub struct Answer<T> {
     place: Option<Handle<T>>,
     /// True from the registration of a waker on, until it is retracted.
     is_registered: bool,
-    /// The fork epoch in which it was made.
+    /// The fork epoch in which the answer was made. A forked child cannot use it.
     epoch: u64,
 }
 
@@ -249,7 +250,7 @@ unsafe fn give<T>(place: Handle<T>, has_value: bool) {
 }
 
 impl<T> Answer<T> {
-    /// Returns the answer, or that there is none; `None` if there is no reply yet.
+    /// Returns the answer, or [`NoAnswer`] if there will be none; `None` if there is no reply yet.
     pub fn try_take(&mut self) -> Option<Result<T, NoAnswer>> {
         let Some(place) = self.place() else {
             return Some(Err(NoAnswer));
@@ -283,7 +284,8 @@ impl<T> Answer<T> {
             .map_or(Err(AnswerError::Timeout), |found| Ok(found?))
     }
 
-    /// Looks for the reply as long as `wait_policy` spins, or shortly if that was in vain lately.
+    /// Looks for the reply for as long as `wait_policy` spins, or for [`SHORT_LOOK`] if that was in
+    /// vain lately.
     ///
     /// WHY: the thread that replies may be waiting for this CPU. The sooner this thread sleeps, the
     /// sooner its wake moves it to another CPU. On one CPU a question takes 7 µs then, and 15 µs

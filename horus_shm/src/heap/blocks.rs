@@ -5,7 +5,7 @@
 //! that most blocks are taken and given back without a shared access. Full and empty magazines are
 //! traded over the [depot](magazines). Addresses of free blocks lie in magazines, never in the
 //! blocks: a block that goes back keeps its cache line as it is. Memory is never returned to the
-//! system; it is what waited at once, at most.
+//! system: its size is the largest that was in use at once.
 
 mod magazines;
 
@@ -30,7 +30,7 @@ const SMALLEST_BYTES: usize = 16;
 /// The largest size of a block.
 const LARGEST_BYTES: usize = SMALLEST_BYTES << (CLASSES - 1);
 
-/// The largest address in a mailbox.
+/// The largest address of a block that a mailbox can name.
 pub(super) const ADDRESS_MAX: u64 = mailbox::ADDRESS_MAX;
 
 /// Distance, in blocks to be taken, at which a free block is prefetched.
@@ -294,7 +294,7 @@ impl<T> Envelope<T> {
         address_of(ManuallyDrop::new(self).block)
     }
 
-    /// Returns the envelope of a block.
+    /// Returns an envelope that owns the block at `address`.
     ///
     /// # Safety
     ///
@@ -308,7 +308,7 @@ impl<T> Envelope<T> {
         }
     }
 
-    /// Moves the value out of a block, which stays.
+    /// Moves the value out of a block, which is not given back.
     ///
     /// # Safety
     ///
@@ -351,7 +351,7 @@ impl<T> core::fmt::Debug for Envelope<T> {
     }
 }
 
-/// Number of bits of a kind; the class of the block is above them.
+/// Number of bits of the kind in a tag; the class of the block is above them.
 const KIND_BITS: u32 = 3;
 
 /// Returns the tag of blocks of this kind and class.
@@ -369,7 +369,7 @@ pub(super) const fn class(tag: Tag) -> Class {
     Class::numbered(tag.kind() >> KIND_BITS)
 }
 
-/// Returns the address of a block as a number, from which [`block_at`] returns to the block.
+/// Returns the address of a block as a number, from which [`block_at`] gets the block again.
 #[inline(always)]
 pub(super) fn address_of(block: NonNull<u8>) -> u64 {
     block.as_ptr().expose_provenance() as u64
@@ -435,7 +435,7 @@ pub(super) unsafe fn deallocate(memory: NonNull<u8>, layout: Layout) {
     }
 }
 
-/// Returns the layout, aligned to cache lines.
+/// Returns the layout, aligned to pairs of cache lines.
 fn in_own_lines(layout: Layout) -> Layout {
     layout
         .align_to(2 * CACHE_LINE_BYTES)

@@ -1,11 +1,11 @@
-//! Cells: actors as the workers and the senders see them.
+//! Cells: the memory of actors, which workers and senders share.
 //!
 //! A cell is one piece of memory: a line for senders, half a line for the runner, and the state.
 //! The pieces of the interface, from the outside to the inside:
 //!
 //! * [`spawn`] makes a cell of a [`Behaviour`], asleep, and returns its first [`Address`].
 //! * [`Address::send`] sends a message, [`ControlHandle::send`] anything else that concerns the
-//!   actor. All of it keeps its place in one order.
+//!   actor. Messages and controls share one order.
 //! * The sender that finds the actor asleep gets a [`Runnable`], the right to run it, of which
 //!   there is at most one, and passes it to [`Group::schedule`], or to
 //!   [`Behaviour::pull_queue`] if a thread of its own runs the actor.
@@ -92,15 +92,16 @@ use crate::wait::LocalEventcount;
 /// Number of eventcounts at which the senders of a group wait for room.
 const ROOMS: usize = 16;
 
-/// The capacity of an unbounded mailbox, in the cell.
+/// Value of [`Header::capacity`] for an unbounded mailbox.
 const UNBOUNDED: u16 = 0;
 
-/// The capacity of a mailbox that keeps the latest message, in the cell.
+/// Value of [`Header::capacity`] for a mailbox that keeps the latest message.
 const LATEST: u16 = CAPACITY_MAX + 1;
 
 /// The workers that run a set of actors, and what these share.
 pub trait Group: Send + Sync + Sized + 'static {
-    /// The type of what is sent to an actor besides messages: swaps, timers, ends of others.
+    /// The type of *controls*: what is sent to an actor besides messages, such as timers and ends
+    /// of other actors.
     type Control: Send + 'static;
 
     /// The type of a worker, which is passed through to [`Behaviour::handle`].
@@ -133,7 +134,7 @@ pub trait Behaviour<G: Group>: Send + 'static {
         None
     }
 
-    /// Handles one message, or one thing besides. It may panic; [`Self::failed`] is called then.
+    /// Handles one message or control. It may panic; [`Self::failed`] is called then.
     fn handle(
         &mut self,
         event: Event<Self::Message, G::Control>,
@@ -141,7 +142,7 @@ pub trait Behaviour<G: Group>: Send + 'static {
     ) -> Flow;
 
     /// Called after the last message of an activation, also if the mailbox is not empty: handles
-    /// what [`Self::handle`] has put aside. May panic, as that.
+    /// what [`Self::handle`] has put aside. May panic, as [`Self::handle`] may.
     fn end_batch(&mut self, _turn: &mut Turn<'_, Self::Message, G>) -> Flow {
         Flow::Continue
     }
@@ -151,7 +152,7 @@ pub trait Behaviour<G: Group>: Send + 'static {
     fn failed(&mut self, panic: Panic, turn: &mut Turn<'_, Self::Message, G>) -> Flow;
 
     /// Called when no address is left and all mail was handled. Returns true if the actor goes on,
-    /// because this has made an address ([`Turn::address`]).
+    /// because this call has made an address ([`Turn::address`]).
     fn outlives_addresses(&mut self, _turn: &mut Turn<'_, Self::Message, G>) -> bool {
         false
     }
@@ -169,18 +170,18 @@ pub trait Behaviour<G: Group>: Send + 'static {
 pub struct End {
     /// Number of messages that were sent and dropped without being handled.
     pub undelivered: u64,
-    /// Number of panics in the drops of these, and of other things that waited.
+    /// Number of panics in the drops of these messages, and of controls that waited.
     pub panics: u64,
 }
 
 /// The kind of a mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mail {
-    /// It holds up to this number of messages: at least 1, at most [`CAPACITY_MAX`].
+    /// The mailbox holds up to this number of messages: at least 1, at most [`CAPACITY_MAX`].
     Bounded(u16),
-    /// It holds any number of messages.
+    /// The mailbox holds any number of messages.
     Unbounded,
-    /// It holds the latest message; a newer one replaces it.
+    /// The mailbox holds only the latest message; a newer one replaces it.
     Latest,
 }
 
@@ -210,17 +211,17 @@ impl Rooms {
 #[repr(C)]
 pub struct Header<G: Group> {
     word: AtomicU64,
-    /// The message of a mailbox that keeps the latest, or 0.
+    /// The block of the message, in a mailbox that keeps only the latest one; else 0.
     slot: AtomicU64,
     holders: Holders<AtomicU64>,
     table: &'static Table<G>,
     group: Arc<G>,
     injector_link: AtomicPtr<Self>,
-    /// The fork epoch in which the cell was made, as far as it fits.
+    /// The low 32 bits of the fork epoch in which the cell was made.
     epoch: u32,
     capacity: u16,
     last_worker: AtomicU8,
-    /// Keeps the runner's half of the header in a line of its own.
+    /// Padding that keeps the runner's half of the header in a line of its own.
     line: [u64; 1],
     inbox: UnsafeCell<Inbox>,
     /// The block of the last address, which is a link and nothing else.
@@ -254,7 +255,7 @@ const _: () = {
     assert!(size_of::<Cell<[u64; 4], Nobody>>() == 128);
 };
 
-/// A group without a type of its own, for the assertions above.
+/// A group for the assertions above, which hold for every group.
 enum Nobody {}
 
 impl Group for Nobody {
@@ -306,7 +307,7 @@ mod kind {
     pub(super) const MESSAGE: u8 = 0;
     /// The block holds a control.
     pub(super) const CONTROL: u8 = 1;
-    /// The block is a notice: the actor's slot for the latest message has one.
+    /// The block is a notice: the actor's slot for the latest message has a message.
     pub(super) const SLOT: u8 = 2;
     /// The last address has left. The block is a part of the cell.
     pub(super) const LAST: u8 = 3;

@@ -1,9 +1,10 @@
-//! An injector: the entries that other threads send to a worker, on a stack that is taken at once.
+//! An injector: the entries that other threads send to a worker, on a stack that is taken as a
+//! whole.
 //!
 //! The entries are linked through themselves, so a push allocates nothing. A worker that takes the
 //! stack walks down a limited number of links. The rest is a *chain*, which it returns for itself
-//! and for thieves, and which comes before the next stack. So the order is newest first between the
-//! parts of one stack only.
+//! and for thieves, and which comes before the next stack. So only the parts of one stack come
+//! newest first; all else comes oldest first.
 
 use std::ptr;
 use std::sync::atomic::AtomicPtr;

@@ -11,9 +11,9 @@
 //! exists: `horus_core::channel` adds that. Actors are in [`Group`] and [`Behaviour`]; the workers
 //! that run them are in `horus_core`.
 //!
-//! The run queues of workers are here too: [`run_queue`] and [`injector`] hold what waits,
-//! [`search`] decides which worker sleeps, and [`RunQueues`] puts them together for a group. A
-//! thread that runs its actors itself has a [`PullQueue`] instead.
+//! The run queues of workers are here too: [`run_queue`] and [`injector`] hold the entries that
+//! wait, [`search`] decides which worker sleeps, and [`RunQueues`] puts them together for a group.
+//! A thread that runs its actors itself has a [`PullQueue`] instead.
 
 mod answer;
 mod blocks;

@@ -1,7 +1,8 @@
 //! The queue of a thread that runs its actors itself, outside of a group's workers.
 //!
 //! A sender that wakes such an actor pushes its handle here, and wakes the thread. The thread takes
-//! all handles at once. It is an injector with an eventcount, and has the orderings of both.
+//! all handles at once. The queue is an injector with an eventcount, and has the memory orderings
+//! of both.
 
 use core::fmt;
 use core::ptr;

@@ -14,8 +14,8 @@
 //! nobody waits. The `lifo_slot` holds the entry that the owner runs next. It bypasses the ring, as
 //! its message is still in the cache.
 //!
-//! Positions have 32 bits and wrap around. A thief would have to be stopped between its load and
-//! its exchange for exactly a multiple of 2^32 entries to be deceived.
+//! Positions have 32 bits and wrap around. A thief is deceived only if it is stopped between its
+//! load and its exchange for exactly a multiple of 2^32 entries.
 
 use std::ptr;
 
@@ -242,7 +242,8 @@ const fn distance(real: u32, tail: u32) -> u32 {
 }
 
 /// Returns true if the ring had no entry when its words were loaded. An entry that was appended
-/// before is seen if a fence orders the call after that, as no head passes an entry that waits.
+/// before is seen if a fence orders the call after the append, as no head passes an entry that
+/// waits.
 #[inline]
 pub fn is_empty<M: RunQueueMemory>(memory: &M) -> bool {
     // Relaxed, both: as above.

@@ -14,10 +14,11 @@ use super::worker::Worker;
 use crate::protocol::sync::{self, Edge};
 use crate::wait::{Event, LocalEventcount};
 
-/// Number of slots of a ring, and the number of entries that a worker keeps of an injector.
+/// Number of slots of a ring, and maximum number of entries that a worker keeps of an injector's
+/// stack.
 pub const SLOTS: u32 = 256;
 
-/// A handle that is the only one to the thing that it runs, as one pointer.
+/// A handle that can be turned into one pointer, and is the only handle of what it runs.
 ///
 /// # Safety
 ///
@@ -39,7 +40,7 @@ pub unsafe trait Entry {
     unsafe fn from_raw(raw: NonNull<Self::Target>) -> Self;
 }
 
-/// The queue of one worker: its owner's lines, and those of senders.
+/// The queue of one worker: cache lines of the owner, and a cache line of the senders.
 #[repr(align(128))]
 pub(super) struct Queue<T> {
     heads: AtomicU64,

@@ -45,10 +45,10 @@ pub trait SearchMemory {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct State(u64);
 
-/// The shift of the number of the watcher, from 1 on; 0 if there is none.
+/// The shift in [`State`] of the watcher's index plus 1; 0 stands for no watcher.
 const WATCHER: u32 = WORKERS_MAX as u32;
 
-/// The shift of the number of searchers.
+/// The shift in [`State`] of the number of searchers.
 const SEARCHERS: u32 = WATCHER + 8;
 
 impl State {
@@ -191,7 +191,7 @@ pub fn wake_all<M: SearchMemory>(memory: &M) {
 }
 
 /// Makes a sleeper the watcher, if there is none. The owner of a `lifo_slot` calls this when it
-/// fills it, as nobody else looks there.
+/// fills the slot, as searchers do not look there.
 #[inline]
 pub fn need_watcher<M: SearchMemory>(memory: &M) {
     let state = load(memory);
@@ -238,8 +238,8 @@ pub fn found<M: SearchMemory>(memory: &M) {
 pub enum Woken {
     /// There may be entries; the worker is a searcher now.
     Search,
-    /// The sleep took as long as it may, or the worker watches and has to look. It is still
-    /// announced as a sleeper.
+    /// The sleep took as long as it may, or the worker is the watcher and has to look for stalled
+    /// workers. The worker is still announced as a sleeper.
     Look,
 }
 
@@ -276,8 +276,8 @@ pub fn announce<M: SearchMemory>(
     false
 }
 
-/// Ends the sleep of worker `index`, which is announced as a sleeper. Returns true if it is a
-/// searcher now: it wants to be one, or a sender that was faster has made it one.
+/// Ends the sleep of worker `index`, which is announced as a sleeper. Returns true if the worker is
+/// a searcher now: `searches` is true, or a sender that was faster has made it one.
 pub fn withdraw<M: SearchMemory>(memory: &M, index: usize, searches: bool) -> bool {
     let awake = update(memory, |state| {
         let state = state.is_asleep(index).then(|| state.wake_up(index))?;
@@ -307,8 +307,8 @@ pub fn sleep<M: SearchMemory>(memory: &M, index: usize, watches: bool, timeout: 
     }
 }
 
-/// Returns true if worker `index`, which is announced, has to look for stalled workers. The last
-/// sleeper of a group in which all sleep watches no more.
+/// Returns true if worker `index`, which is announced, has to look for stalled workers. If all
+/// workers of the group sleep, the watcher stops watching.
 pub fn keeps_watch<M: SearchMemory>(memory: &M, index: usize) -> bool {
     let resigned = update(memory, |state| {
         let is_idle = state.watches(index) && state.all_asleep(memory.workers());

@@ -100,23 +100,24 @@ impl<T> Slot<T> {
 }
 
 /// The way in which slots share cache lines. WHY at all: a receiver gets a line in 7 ns from
-/// another core, used or not.
+/// another core, however much of it is used.
 pub trait Packing {
     /// True if slots of values of 57 to 80 and of 121 to 128 bytes, with an alignment of at most 8,
     /// lie without a gap.
     ///
-    /// 64 B from one thread to another take as long as before, and streams are 72 -> 115 million a
-    /// second (where the hardware's other thread is busy, 65 -> 82); of 128 B 51 -> 64, and 4 %
-    /// longer. WHY not where several threads write: two of them get only 12 instead of 17 million
-    /// of 64 B through.
+    /// Compared with slots on lines of their own, one message of 64 B from one thread to another
+    /// takes as long, and streams are 72 -> 115 million a second (where the core's other hardware
+    /// thread is busy, 65 -> 82). With 128 B streams are 51 -> 64, and one message takes 4 %
+    /// longer. WHY not where several threads write: two of them send only 12 instead of 17 million
+    /// messages of 64 B a second.
     const PACKS_SPARSE: bool;
 
     /// True if slots of values of up to 24 bytes are 8, 16 or 32 bytes apart.
     ///
-    /// Between two threads on two cores, 8 and 16 bytes take as long as in lines of their own from
-    /// one to the other (161 -> 159, 160 -> 162 ns), and streams are 68 -> 204 and 79 -> 110
-    /// million a second. With slots of 24 bytes, without a gap, streams of 16 bytes are 135 million
-    /// a second, but one takes 166 ns: a slot may lie in two lines. WHY not where several threads
+    /// Between two threads on two cores, one message of 8 or 16 bytes takes as long as in a line of
+    /// its own (161 -> 159, 160 -> 162 ns), and streams are 68 -> 204 and 79 -> 110 million a
+    /// second. With slots of 24 bytes, without a gap, streams of 16 bytes are 135 million a second,
+    /// but one message takes 166 ns: a slot may lie in two lines. WHY not where several threads
     /// read: each of them takes the line away from the writer, and streams of 8 bytes to two
     /// readers are 73 -> 14 million a second.
     const PACKS_SMALL: bool;

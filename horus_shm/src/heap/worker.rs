@@ -21,7 +21,8 @@ const STALLED_NS: u64 = 50_000;
 pub struct Worker<E: Entry> {
     queues: Arc<RunQueues<E>>,
     index: usize,
-    /// The queue of this number. WHY kept: each hop of a message uses it four times.
+    /// The queue of worker `index`, which is this one. WHY kept: each hop of a message uses it four
+    /// times.
     own: NonNull<Queue<E::Target>>,
     /// True while the worker counts as a searcher.
     searches: bool,
@@ -43,7 +44,7 @@ struct Seen {
 pub enum Parked<E> {
     /// There may be an entry, for which the worker has to search.
     Search,
-    /// The time is over. The worker does not search.
+    /// The time limit has passed. The worker does not search.
     Elapsed,
     /// An entry taken from a worker that has stalled.
     Found(E),
@@ -114,7 +115,7 @@ impl<E: Entry> Worker<E> {
         }
     }
 
-    /// Makes `entry` the next one to run, and appends the one that was.
+    /// Makes `entry` the next one to run, and appends the entry that was the next one before.
     #[inline]
     pub fn push_next(&mut self, entry: E) {
         let former = run_queue::put_lifo(self.queue(), entry.into_raw().as_ptr());
@@ -140,7 +141,7 @@ impl<E: Entry> Worker<E> {
         }
     }
 
-    /// Counts an activation: nothing that the worker does before the next call is stalled.
+    /// Counts an activation. A worker that makes no further call for 50 µs counts as stalled.
     #[inline]
     pub fn begin_activation(&mut self) {
         let activations = &self.queue().activations;
@@ -276,8 +277,8 @@ impl<E: Entry> Worker<E> {
         }
     }
 
-    /// Steals from the workers that are in one activation for 50 µs, and have been since an earlier
-    /// call: also the entry that they would run next.
+    /// Steals from workers that have stalled: an earlier call, 50 µs ago or more, saw them in the
+    /// same activation. Takes also the entry that they would run next.
     pub fn steal_stalled(&mut self, now_ns: u64) -> Option<E> {
         let entry = self.find_stalled(now_ns)?;
         self.leave_search();
@@ -321,15 +322,15 @@ impl<E: Entry> Worker<E> {
         Some(unsafe { handle(seen) })
     }
 
-    /// Begins to search; returns false if enough other workers do.
+    /// Begins to search; returns false if enough other workers search already.
     pub fn begin_search(&mut self) -> bool {
         self.searches = self.searches || search::begin(self.queues.group());
         self.searches
     }
 
     /// Sleeps until there may be an entry, or for `longest`. Does not sleep if `is_wanted` returns
-    /// true: a thread that makes it so has to call [`RunQueues::wake_all`] then, or the watcher
-    /// finds it.
+    /// true: a thread that makes it return true has to call [`RunQueues::wake_all`] then. Otherwise
+    /// only the watcher notices it.
     pub fn park(
         &mut self,
         longest: Duration,

@@ -1,4 +1,4 @@
-//! The answer: one place for one value, between the one who replies and the one who asked.
+//! The answer: memory for one value, which a *replier* passes to an *asker*.
 //!
 //! ```text
 //!           asker registers a waker            replier takes the waker
@@ -10,8 +10,8 @@
 //!   LEFT: the asker left before FULL or EMPTY; the replier drops the value and frees the place.
 //! ```
 //!
-//! The replier writes the value before it publishes `FULL`; the asker reads it after. In `OPEN` the
-//! place of the waker is the asker's, in `BUSY` the replier's. Neither side waits for the other.
+//! The replier writes the value before it publishes `FULL`; the asker reads it after. In `OPEN`
+//! only the asker accesses the waker, in `BUSY` only the replier. Neither side waits for the other.
 
 use crate::protocol::sync::{Edge, Word, edge};
 
@@ -35,22 +35,22 @@ pub trait AnswerMemory {
     fn fence(&self, edge: Edge);
 }
 
-/// The effect of a reply.
+/// The result of [`give`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Given<W> {
-    /// The asker will find the reply by itself; the memory is the asker's.
+    /// The reply is published, and the asker will find it. The memory belongs to the asker.
     Published,
-    /// The same, and the asker is to be woken by this waker.
+    /// As [`Self::Published`], and the caller has to wake the asker by this waker.
     Wake(W),
-    /// The asker has left: the caller drops the value and frees the memory. With the waker that the
-    /// caller had taken.
+    /// The asker has left: the caller drops the value and frees the memory. Contains the waker, if
+    /// the caller had taken it.
     Left(Option<W>),
 }
 
-/// Publishes a reply: the value that the caller has written, or, without `has_value`, that there is
-/// none. `take_waker` moves the waker out.
+/// Publishes a reply: the value that the caller has written, or, if `has_value` is false, that
+/// there is no value. `take_waker` moves the waker out.
 ///
-/// Wait-free, except that the asker may register or retract its waker meanwhile.
+/// Wait-free, except that it tries again if the asker registers or retracts its waker meanwhile.
 ///
 /// # Safety
 ///
@@ -106,9 +106,10 @@ pub fn is_left<M: AnswerMemory>(memory: &M) -> bool {
 pub enum Look {
     /// There is no reply yet.
     Nothing,
-    /// A reply is about to be published, and the registered waker to be woken.
+    /// The replier has taken the registered waker. It is about to publish a reply and wake the
+    /// asker.
     Busy,
-    /// There is a value. It and the memory are the asker's.
+    /// There is a value. The value and the memory belong to the asker.
     Full,
     /// There will be no value. The memory is the asker's.
     Empty,
@@ -144,8 +145,9 @@ pub fn retract<M: AnswerMemory>(memory: &M) -> bool {
     memory.state().compare_exchange_relaxed(AWAITED, OPEN)
 }
 
-/// Leaves an answer without a registered waker. Returns [`Look::Full`] or [`Look::Empty`] if there
-/// is a reply, which the caller drops with the memory. Otherwise the memory is the replier's.
+/// Makes the asker, which has no registered waker, leave the answer. Returns [`Look::Full`] or
+/// [`Look::Empty`] if there is a reply, which the caller drops with the memory. Otherwise returns
+/// [`Look::Nothing`], and the memory belongs to the replier.
 ///
 /// # Safety
 ///

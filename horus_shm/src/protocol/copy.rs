@@ -1,18 +1,19 @@
-//! Copies that may race with a peer in another process, done legally.
+//! Copies into and out of shared slots that may race with a peer in another process.
 //!
-//! If a peer may write the other side, a copy is a data race unless it is made of atomic accesses.
-//! Up to [`WORDS_MAX_BYTES`] a copy is a few relaxed 64-bit atomic accesses, which the compiler
-//! keeps in registers. A longer one runs as assembly, which the language sees as an opaque sequence
-//! of relaxed accesses; [`Tuning`](super::tuning::Tuning) says by which routine. With
-//! `--cfg horus_word_copies` (miri, sanitizers) and on other CPUs every copy is made of words.
+//! If a peer may access the shared side meanwhile, a copy is a data race unless it is made of
+//! atomic accesses. Up to [`WORDS_MAX_BYTES`] a copy is a few relaxed 64-bit atomic accesses, which
+//! the compiler keeps in registers. A longer one runs as assembly, which the language sees as an
+//! opaque sequence of relaxed accesses; [`Tuning`](super::tuning::Tuning) says by which routine.
+//! With `--cfg horus_word_copies` (miri, sanitizers) and on other CPUs every copy is made of words.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Copies up to this size are plain atomic words, unrolled.
 pub const WORDS_MAX_BYTES: usize = 64;
 
-/// The size of a motor command. Where lengths are known only at run time, a message of this size
-/// has a path of its own, in which the length is a constant: a send and a receive take 8 ns less.
+/// Size of a motor command, in bytes. Where lengths are known only at run time, a message of this
+/// size has a path of its own, in which the length is a constant: a send and a receive take 8 ns
+/// less.
 pub(crate) const COMMAND_BYTES: usize = 16;
 
 const WORD: usize = size_of::<u64>();
@@ -107,7 +108,7 @@ pub fn ticks() -> u64 {
 const AWAITED_LINES_MAX: u64 = 12;
 
 /// Returns true if a reader that waits for a message of `lines` cache lines, in any of `lanes`
-/// lanes, should prefetch all of them meanwhile.
+/// lanes, should prefetch all these lines meanwhile.
 ///
 /// WHY: a reader that polls only the stamp fetches the stamp's line when the message is there, and
 /// the other lines after that: two transfers in a row. Between threads on two cores 128 B 215 ->
@@ -172,7 +173,7 @@ unsafe fn store_words(dst: *mut u8, src: *const u8, bytes: usize) {
     }
 }
 
-/// Copies the `length` bytes at `at`, a multiple of 8.
+/// Copies the `length` bytes at offset `at`, a multiple of 8, into shared memory.
 ///
 /// # Safety
 ///
@@ -211,7 +212,7 @@ unsafe fn load_words(dst: *mut u8, src: *const u8, bytes: usize) {
     }
 }
 
-/// Copies the `length` bytes at `at`, a multiple of 8.
+/// Copies the `length` bytes at offset `at`, a multiple of 8, out of shared memory.
 ///
 /// # Safety
 ///

@@ -62,8 +62,8 @@ impl<W: Word> EndpointCounts<W> {
         self.receivers.get() != 0
     }
 
-    /// Looks once more if no sender is left. For a receiver that looked and found nothing: the last
-    /// sender may have sent a message after that look and before it left.
+    /// Calls `look` once more if no sender is left; returns `None` if one is left. For a receiver
+    /// whose last look found nothing: the last sender may have sent a message after that look.
     ///
     /// # Errors
     ///

@@ -10,35 +10,37 @@ use core::sync::atomic::AtomicU64;
 
 use crate::protocol::sync::{Word, edge};
 
-/// The bit that says that the block of the last address is on its way.
+/// Bit that is set while the block of the last address is in use; see `life.rs`.
 const PENDING: u64 = 1 << 31;
 const ENDED: u64 = 1 << 63;
 const ADDRESSES: u64 = PENDING - 1;
 const HOLD: u64 = 1 << 32;
 const HOLDS: u64 = !(ENDED | PENDING | ADDRESSES);
 
-/// The number of addresses or holds from which on another one is refused: many are forgotten
-/// without a drop.
+/// Maximum number of addresses or holds. If there are more, the process ends: so many exist only if
+/// they are forgotten without a drop.
 const COUNT_MAX: u64 = 1 << 30;
 
 /// The addresses and holds of a cell.
 #[derive(Debug)]
 pub struct Holders<W>(W);
 
-/// The effect of an address that left.
+/// The result of [`Holders::remove_address`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Left {
     /// There are other addresses.
     Others,
-    /// It was the last one: the caller has the hold of the addresses, and has to leave that, too.
+    /// It was the last address: the caller now has the hold of all addresses, and has to remove it,
+    /// too.
     Last {
-        /// True if the caller has to send the block of the last address before.
+        /// True if the caller has to send the block of the last address before that.
         sends: bool,
     },
 }
 
 impl Holders<AtomicU64> {
-    /// Returns the counts of a new cell: one address, and the holds of it and of the actor's life.
+    /// Returns the counts of a new cell: one address, and the holds of all addresses and of the
+    /// actor's life.
     #[must_use]
     pub const fn one() -> Self {
         Self::new(AtomicU64::new(Self::FIRST))
@@ -52,7 +54,7 @@ impl Holders<AtomicU64> {
 }
 
 impl<W> Holders<W> {
-    /// The word of a new cell: one address, and the holds of it and of the actor's life.
+    /// The word of a new cell: one address, and the holds of all addresses and of the actor's life.
     pub const FIRST: u64 = 2 * HOLD + 1;
 
     /// Wraps a word that begins with [`Self::FIRST`].
@@ -62,7 +64,7 @@ impl<W> Holders<W> {
 }
 
 impl<W: Word> Holders<W> {
-    /// Counts one more address. The caller has one.
+    /// Counts one more address. The caller has an address.
     pub fn add_address(&self) {
         // Relaxed: the caller's address keeps the actor alive.
         self.0.fetch_add_one();
@@ -70,7 +72,7 @@ impl<W: Word> Holders<W> {
         self.check();
     }
 
-    /// Ends the process if a count comes near its limit.
+    /// Ends the process if a count exceeds [`COUNT_MAX`].
     #[inline(always)]
     fn check(&self) {
         let seen = self.0.get();
@@ -90,7 +92,8 @@ impl<W: Word> Holders<W> {
         Left::Last { sends }
     }
 
-    /// Marks the block of the last address as sent, if there is no address; returns true if it did.
+    /// Marks the block of the last address as sent. Returns false, and does nothing, if there is an
+    /// address, if the actor has ended, or if the block is marked already.
     fn set_pending(&self) -> bool {
         loop {
             // Relaxed: the exchange decides.
@@ -108,7 +111,8 @@ impl<W: Word> Holders<W> {
         }
     }
 
-    /// Makes an address out of a hold, which stays. Returns false if the actor has ended.
+    /// Adds an address for a caller that has a hold, and keeps it. Returns false if the actor has
+    /// ended.
     pub fn upgrade(&self) -> bool {
         // Relaxed, all of it: the hold orders the accesses to the cell.
         loop {
@@ -163,21 +167,21 @@ impl<W: Word> Holders<W> {
         }
     }
 
-    /// Ends the actor whatever addresses there are. Only the runner calls it.
+    /// Ends the actor, even if it has addresses. Only the runner calls it.
     pub fn end(&self) {
         // Relaxed: nothing is read because of it.
         self.0.fetch_or_relaxed(ENDED);
     }
 
-    /// States that the block of the last address is free, where the runner will look at
-    /// [`Self::has_address`] before it sleeps.
+    /// Marks the block of the last address as free. For a runner that will call
+    /// [`Self::has_address`] before it puts the actor to sleep.
     pub fn clear_pending(&self) {
         // ORDERING(pending): pairs with the exchange in `set_pending`.
         self.0.fetch_and_not_at(PENDING, edge::PENDING_CLEAR);
     }
 
-    /// States that the block of the last address is free. Returns true if the caller has to send it
-    /// again, because the last address left meanwhile.
+    /// Marks the block of the last address as free. If the last address left meanwhile, returns
+    /// true instead: the caller has to send the block again.
     #[must_use]
     pub fn free_pending(&self) -> bool {
         loop {
@@ -196,7 +200,7 @@ impl<W: Word> Holders<W> {
         }
     }
 
-    /// Counts one more hold. The caller has one, or an address.
+    /// Counts one more hold. The caller has a hold or an address.
     pub fn add_hold(&self) {
         loop {
             // Relaxed: the caller's hold keeps the memory.
@@ -221,7 +225,7 @@ impl<W: Word> Holders<W> {
     }
 }
 
-/// Returns the counts with one more address. The first one brings the hold of all addresses.
+/// Returns the counts with one more address. The first address adds the hold of all addresses, too.
 fn with_address(seen: u64) -> u64 {
     if seen & ADDRESSES == 0 {
         seen + 1 + HOLD

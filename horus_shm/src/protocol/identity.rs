@@ -4,15 +4,16 @@
 use super::layout::{BEGINNINGS_MAX, ReaderBlock};
 use super::sync::Word;
 
-/// The identity of a message type: words that differ between types, and those of the shorter types
-/// of which it is a longer version.
+/// The identity of a message type: words that differ between types, and hashes of the shorter types
+/// that it extends by more fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TypeIdentity {
-    /// Two words that are equal for types whose messages are read alike; zeros for no type.
+    /// Two words that are equal for types whose messages have the same format; zeros for no type.
     pub exact: [u64; 2],
-    /// The hash of its fields; 0 if it matches only itself.
+    /// Hash of the list of fields; 0 if the type matches only itself.
     pub fields: u64,
-    /// The hashes of the beginnings of its list of fields, longest first. Zeros follow the last.
+    /// Hashes of the proper prefixes of the list of fields, longest first. Zeros follow the last
+    /// hash.
     pub beginnings: [u64; BEGINNINGS_MAX],
 }
 
@@ -25,10 +26,10 @@ impl TypeIdentity {
     };
 
     /// Returns true if messages of one type can be read as messages of the other: the types are
-    /// equal, or the fields of one are the beginning of the fields of the other.
+    /// equal, or the fields of one are a prefix of the fields of the other.
     ///
-    /// It does not matter which of the two is sent. That A matches B, and B matches C, says nothing
-    /// about A and C.
+    /// The relation is symmetric, but not transitive: two types that match a third one need not
+    /// match each other.
     #[must_use]
     pub fn matches(&self, other: &Self) -> bool {
         self.exact == other.exact || self.continues(other) || other.continues(self)
@@ -62,7 +63,7 @@ impl TypeIdentity {
         is_same(0) && is_same(1) || self.matches(&Self::of_reader(block))
     }
 
-    /// Stores the type that a reader reads in its block.
+    /// Stores this identity in the block of a reader, as that of the type that it reads.
     pub fn store<W: Word>(&self, block: &ReaderBlock<W>) {
         let words = block.type_identity.iter().zip(self.exact);
         let words = words.chain([(&block.type_fields, self.fields)]);

@@ -24,7 +24,8 @@ use unread::Jump;
 pub use unread::{Unread, kept_after_lap};
 pub use writer::LaneWriter;
 
-/// Number of times that a reader may be lapped within one call before it gives up until the next.
+/// Number of times that a reader may be lapped within one call before it gives up until the next
+/// call.
 pub const RESYNC_MAX: u32 = 3;
 
 /// Number of cache lines that a writer prefetches ahead.

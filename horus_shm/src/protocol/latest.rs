@@ -1,4 +1,4 @@
-//! The mailbox that keeps the latest message: a slot beside the word.
+//! The mailbox that keeps only the latest message, in a slot beside the word of the mailbox.
 //!
 //! Senders exchange the message in the slot. A sender that fills an empty slot also sends a block,
 //! the notice. So the mailbox has one notice for each time that the slot was filled, and all other
@@ -7,15 +7,15 @@
 use crate::protocol::mailbox::{self, Chain, MailboxMemory, Pushed};
 use crate::protocol::sync::{Word, edge};
 
-/// The effect of a message that was sent to a slot.
+/// The result of [`put`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Put {
-    /// It is in the slot, and the notice is in the mailbox.
+    /// The message is in the slot, and the notice is in the mailbox.
     Sent(Pushed),
-    /// It has replaced this message, which is the caller's. So is the notice.
+    /// The message has replaced this older one. The older message and the notice are the caller's.
     Replaced(u64),
-    /// The actor has ended. This message and the notice are the caller's. It is not the caller's
-    /// own if another sender has replaced that.
+    /// The actor has ended. The notice and this message, which was in the slot, are the caller's.
+    /// It is the message of another sender if that has replaced the caller's message.
     Gone(u64),
 }
 

@@ -1,10 +1,10 @@
-//! The byte contract of topic files and lane files: headers, lane blocks, reader blocks, slots.
+//! The byte layout of topic files and lane files: headers, lane blocks, reader blocks, slots.
 //!
 //! ```text
 //! topic file
 //!         0  header area    immutable except `retired`; never mapped, read by `pread`
-//!    64 KiB  lane area      ControlBlock, then one LaneBlock a lane        (publishers write)
-//!       ...  reader area    WaitBlock, then a ReaderBlock and cursors a reader (readers write)
+//!    64 KiB  lane area      ControlBlock, then one LaneBlock per lane      (publishers write)
+//!       ...  reader area    WaitBlock, then per reader a ReaderBlock and cursors (readers write)
 //!
 //! lane file: one extent of one lane
 //!         0  header area    immutable; never mapped, read by `pread`
@@ -26,7 +26,7 @@ pub const MAGIC: [u8; 8] = *b"HORUStpc";
 pub const LANE_MAGIC: [u8; 8] = *b"HORUSlan";
 /// The layout's own version, independent of the crate's version.
 pub const LAYOUT_VERSION: u32 = 7;
-/// As stored by a little-endian machine; another value means another byte order.
+/// Byte order mark, as stored by a little-endian machine; another value means another byte order.
 pub const ENDIANNESS: u32 = 0x0102_0304;
 /// Distance that keeps two writers on different cache lines (adjacent-line prefetch included).
 pub const SEPARATION_BYTES: usize = 128;
@@ -45,8 +45,8 @@ pub const TYPE_NAME_BYTES_MAX: usize = 128;
 /// Longest topic name, in bytes.
 pub const TOPIC_NAME_BYTES_MAX: usize = 200;
 
-/// Maximum number of shorter versions of a message type that its readers and publishers match: each
-/// has one field less at the top level.
+/// Maximum number of shorter versions of a message type that match it. Each has one field less at
+/// the top level than the one before.
 pub const BEGINNINGS_MAX: usize = 16;
 
 /// Maximum number of slots of a lane.
@@ -57,7 +57,8 @@ pub const CAPACITY_MIN: u64 = 2;
 pub const STRIDE_MAX: u64 = 64 << 20;
 /// Maximum size of a file, in bytes.
 pub const FILE_BYTES_MAX: u64 = 1 << 40;
-/// Maximum number of lanes or announced readers of a topic: one bit each in a mask.
+/// Maximum number of lanes, and of *announced* readers (those that have a block), of a topic: each
+/// has one bit in a mask.
 pub const PARTICIPANTS_MAX: u32 = 64;
 /// Number of pins of one reader.
 pub const PINS_PER_READER: usize = 8;
@@ -66,7 +67,7 @@ pub const PINS_PER_READER: usize = 8;
 pub const POSITION_MAX: u64 = 1 << 61;
 
 /// The highest position that a new owner of a lane accepts: far more than any lane reaches, and far
-/// enough below [`POSITION_MAX`] for it to go on.
+/// enough below [`POSITION_MAX`] for the owner to go on.
 pub const BELIEVED_MAX: u64 = POSITION_MAX / 2;
 /// Bit of a stamp that marks a skip: the position is published, but its slot holds no message.
 pub const SKIP: u64 = 1 << 63;
@@ -98,7 +99,7 @@ pub struct Header {
     pub endianness: u32,
     /// The id of the system's boot in which the file was made.
     pub boot_id: [u8; 16],
-    /// The id of the process registry that decides which processes at this file are alive.
+    /// The id of the process registry that decides which users of this file are alive.
     pub registry_id: [u8; 16],
     /// Hash of the schema text.
     pub schema_hash: [u8; 16],
@@ -110,7 +111,7 @@ pub struct Header {
     pub stride: u64,
     /// Number of slots of a lane.
     pub capacity: u64,
-    /// CLOCK_REALTIME of creation, in nanoseconds, for people.
+    /// CLOCK_REALTIME of creation, in nanoseconds, for display only.
     pub created_ns: u64,
     /// Alignment of a message.
     pub payload_align: u32,
@@ -124,7 +125,7 @@ pub struct Header {
     pub pinnable: u32,
     /// 1: messages have lengths of their own, up to `payload_bytes`.
     pub sized: u32,
-    /// 0 membarrier, 1 fence.
+    /// Side that pays for a wake: 0 the sleeper (membarrier), 1 the sender (fence).
     pub wake_edge: u32,
     /// Number of bytes used in `topic_name`.
     pub topic_name_bytes: u32,
@@ -132,7 +133,7 @@ pub struct Header {
     pub type_name_bytes: u32,
     /// Number of bytes used by the schema text at [`SCHEMA_OFFSET`].
     pub schema_bytes: u32,
-    /// Length of the fields, if data of any length follow them. Else 0.
+    /// Length of the fields in bytes, if data of variable length follow them. Else 0.
     pub head_bytes: u32,
     /// Zero.
     pub reserved: u32,
@@ -150,8 +151,8 @@ pub struct Header {
     pub base_number: u64,
     /// Of a lane file: the inode of its topic file. Else 0.
     pub topic_inode: u64,
-    /// Hash and end in bytes of the fields of the type, then of the beginnings of its list of
-    /// fields, longest first. Zeros follow the last.
+    /// Of the list of fields of the type, then of its proper prefixes, longest first: the hash, and
+    /// the offset in bytes at which the fields end. Zeros follow the last entry.
     pub growth: [[u64; 2]; BEGINNINGS_MAX + 1],
     /// Of a lane file: the random number of the publisher that made it. Else 0.
     pub session: u64,
@@ -176,7 +177,8 @@ pub struct ControlBlock<W> {
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct LaneBlock<W> {
-    /// The process that writes the lane; 0 when free.
+    /// The process that writes the lane: `(index of its registry entry + 1) << 48 | generation of
+    /// that entry`; 0 when free.
     pub owner: W,
     /// The number of times that the lane was claimed.
     pub epoch: W,
@@ -205,7 +207,7 @@ pub struct LaneBlock<W> {
     pub wakes: W,
     /// The history that outlives the owner, and keeps the topic file; see [`Latched`]. 0 for none.
     pub latched: W,
-    /// Position where the history of the last session before `epoch_start` begins that sent
+    /// Position where the history before `epoch_start` begins: with the last session that sent
     /// messages.
     pub history_start: W,
     /// A random number of the publisher, which it keeps when it moves to another topic file; 0 if
@@ -213,17 +215,18 @@ pub struct LaneBlock<W> {
     pub session: W,
 }
 
-/// The word [`LaneBlock::latched`], if it is not 0: whose latched history a lane has.
+/// The word [`LaneBlock::latched`], if it is not 0: the owner and the length of the latched
+/// history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Latched {
     /// A hash of the publisher's key.
     pub key: u32,
-    /// A number that is higher than those of all earlier claims by latching publishers, until it
-    /// begins anew at 0. It has 15 bits.
+    /// Number of the claim: higher than those of all earlier claims by latching publishers, until
+    /// it wraps around to 0. It has 15 bits.
     pub claim: u16,
-    /// True if the history goes on where that of the predecessor ended.
+    /// True if the history continues those of the predecessors in the lane.
     pub continues: bool,
-    /// Number of messages, at most: the largest number stands for any that is larger.
+    /// Maximum number of messages in the history. `u16::MAX` stands for any larger number, too.
     pub messages: u16,
 }
 
@@ -307,12 +310,12 @@ impl Skips {
         self.count == 0 || (!at_head && position <= head && head - position <= since)
     }
 
-    /// Returns the position for which the count holds, given that the head was `before` before this
-    /// word was loaded, and `after` after that: `before`, or the position behind the last skip if
-    /// that is later.
+    /// Returns the position up to which [`Self::count`] counts skips: `before`, or the position
+    /// behind the last skip if that is later. `before` is the head as loaded before this word,
+    /// `after` as loaded after it.
     ///
-    /// If the last skip is long ago, it may seem later than it was. The returned position is then
-    /// between the two, and as usable as `before`.
+    /// If the last skip is long ago, its low bits may make it seem later than it was. The returned
+    /// position is then between the two heads, and as usable as `before`.
     #[must_use]
     pub const fn position(self, before: u64, after: u64) -> u64 {
         let ahead = self.behind.wrapping_sub(before) & Self::POSITION_MASK;
@@ -344,7 +347,7 @@ pub struct WaitBlock<W> {
     pub reserved: [W; 12],
     /// Bit i: the owner of lane i waits for room.
     pub room_waiters: W,
-    /// Futex word on which those owners sleep, likewise.
+    /// Futex word on which those owners sleep: the number of wakes modulo 2^32.
     pub room: AtomicU32,
     /// Zero.
     pub reserved_room: AtomicU32,
@@ -358,20 +361,21 @@ pub struct WaitBlock<W> {
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct ReaderBlock<W> {
-    /// The process that reads; 0 when free.
+    /// The process that reads, encoded as [`LaneBlock::owner`]; 0 when free.
     pub owner: W,
     /// Number of pins that the reader may hold at a time.
     pub pin_limit: W,
-    /// The owner that has joined: a message sent from now on reaches it. Until it equals `owner`,
-    /// the reader is joining or leaving. Nobody clears it for a reader that died.
+    /// The owner word, once the reader has joined: messages sent after that reach it. Until this
+    /// word equals `owner`, the reader is joining or leaving. Nobody clears it for a reader that
+    /// died.
     pub joined: W,
-    /// The message type that it reads: two words that differ between types. Publishers of types
-    /// that do not match it do not wait for it.
+    /// The message type that the reader reads: two words that differ between types. Publishers of
+    /// types that do not match it do not wait for the reader.
     pub type_identity: [W; 2],
-    /// The hash of the fields of that type; 0 if it matches only itself.
+    /// The hash of the fields of that type; 0 if the type matches only itself.
     pub type_fields: W,
-    /// The beginning of the random number of the topic file that the reader has joined since this
-    /// one lost its name; 0 for none.
+    /// The first 8 bytes of [`Header::topic_id`] of the topic file that the reader has joined since
+    /// this file lost its name; 0 for none.
     pub moved_to: W,
     /// Zero.
     pub reserved: W,
@@ -380,20 +384,20 @@ pub struct ReaderBlock<W> {
     pub passed: W,
     /// Number of messages overwritten before it read them.
     pub lost: W,
-    /// Number of messages that it skipped.
+    /// Number of messages that it skipped for newer ones.
     pub skipped: W,
-    /// Number of calls in which the writers were faster.
+    /// Number of calls that gave up because the writers were faster.
     pub busy: W,
     /// The number of times that a writer stopped waiting for it.
     pub detached: W,
     /// Zero.
     pub reserved_counters: [W; 3],
-    /// Slots that must not be overwritten: `lane << 56 | generation << 24 | index + 1`, with the
-    /// low 32 bits of the generation, or 0.
+    /// Slots that must not be overwritten. A pin is `lane << 56 | generation << 24 | (index + 1)`,
+    /// with the low 32 bits of the generation; 0 if it is free.
     pub pins: [W; PINS_PER_READER],
     /// Histogram of the latencies of sampled messages; see `telemetry.rs`.
     pub latency: [W; 8],
-    /// The hashes of the beginnings of the fields of the type that it reads, longest first.
+    /// The hashes of the proper prefixes of the fields of the type that it reads, longest first.
     pub type_beginnings: [W; BEGINNINGS_MAX],
 }
 

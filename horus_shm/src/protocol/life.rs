@@ -1,9 +1,9 @@
-//! The life of an actor: from its last address to its sleep or its end.
+//! The end of an actor's life: its last address leaves, and its runner puts it to sleep or ends it.
 //!
 //! The address that leaves last sends a block that is a part of the cell, so it needs no memory.
-//! The block only wakes the actor. Its runner looks at the addresses each time before it puts the
-//! actor to sleep, and ends it if there is none. A bit says that the block is on its way; it is
-//! cleared when the word of the mailbox does not name the block any more.
+//! The block only wakes the actor. Before each sleep, the runner ends the actor if there is no
+//! address. A bit is set when the block is sent. It is cleared when the word of the mailbox does
+//! not name the block any more.
 
 use crate::protocol::holders::{Holders, Left};
 use crate::protocol::mailbox::{self, Chain, Inbox, MailboxMemory, Pushed, Tag};
@@ -59,16 +59,16 @@ pub enum Rest {
     },
     /// There may be mail: the caller has to look again.
     LookAgain {
-        /// The value for the next call, if that look finds nothing.
+        /// The argument `is_ending` of the next call, if that look finds nothing.
         is_ending: bool,
     },
     /// No address is left, and all mail was taken: the caller has to end the actor.
     End,
 }
 
-/// Puts an actor without mail to sleep, or says that it ends. `is_ending` is false, or what an
-/// earlier call with no mail in between returned. If the actor has to be woken again at once,
-/// `wake` is called, and the caller is its runner.
+/// Puts an actor without mail to sleep, or returns that the caller has to end it. `is_ending` is
+/// the value that the previous call returned, if no mail was found since; else false. If the actor
+/// has to be woken again at once, `wake` is called, and the caller is its runner.
 ///
 /// # Safety
 ///
@@ -108,8 +108,8 @@ pub unsafe fn rest<M: CellMemory>(
     }
 }
 
-/// Frees the block of the last address, if the actor sleeps, and the caller's hold. Returns true if
-/// the caller has to free the cell.
+/// Frees the block of the last address, if the actor sleeps, and removes the caller's hold. Returns
+/// true if the caller has to free the cell.
 #[cold]
 unsafe fn free_last<M: CellMemory>(memory: M, is_asleep: bool, wake: impl FnOnce()) -> bool {
     // SAFETY: the block is free, and the pending bit is still set.

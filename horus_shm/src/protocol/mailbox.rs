@@ -30,14 +30,14 @@ pub const ADDRESS_MAX: u64 = BLOCK;
 /// actors wait for the thread.
 pub const LINKS_MAX: u32 = 4096;
 
-/// The back-off of a sender after its first failed exchange, as a power of two of pauses.
+/// Binary logarithm of the number of pauses of a sender after its first failed exchange.
 ///
 /// WHY not fewer: meanwhile another sender sends some twenty messages without a conflict. Two that
 /// send to one mailbox all the time need 58 ns a message; with a first back-off of 8 pauses 70,
 /// with one of a single pause 100.
 const BACKOFF_MIN: u32 = 4;
 
-/// The largest back-off, as a power of two of pauses.
+/// Binary logarithm of the largest number of pauses after a failed exchange.
 const BACKOFF_MAX: u32 = 6;
 
 const ROOM_WANTED: u64 = 1 << 63;
@@ -46,7 +46,7 @@ const BLOCK: u64 = (1 << DEPTH_SHIFT) - 1;
 const ASLEEP: u64 = 0;
 const GONE: u64 = 2;
 
-/// The first bits of a word of a new mailbox.
+/// The word of a new mailbox: the actor sleeps, and no block was sent.
 pub const NEW: u64 = ASLEEP;
 
 /// A tag in the upper bits of a link, which says what a block holds. Tags other than
@@ -87,7 +87,7 @@ impl Tag {
     }
 }
 
-/// Returns the block in a link.
+/// Returns the address of the block that a link names.
 #[must_use]
 pub const fn block_in(link: u64) -> u64 {
     link & BLOCK
@@ -117,7 +117,7 @@ pub trait MailboxMemory: Copy {
     /// As [`Self::link`].
     unsafe fn set_link(&self, block: u64, link: u64);
 
-    /// Takes a block back whose content was moved out.
+    /// Frees a block whose content was moved out.
     ///
     /// # Safety
     ///
@@ -180,7 +180,7 @@ pub enum Refused {
     Gone,
 }
 
-/// The effect of an accepted chain.
+/// The effect of an accepted chain on the actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pushed {
     /// The actor is awake: its runner will find the chain.
@@ -252,8 +252,8 @@ const fn depth(word: u64) -> u32 {
     ((word & !ROOM_WANTED) >> DEPTH_SHIFT) as u32
 }
 
-/// Returns the number of counted blocks that were sent and not subtracted. A counter: no memory may
-/// be read because of it.
+/// Returns the number of counted blocks that were sent and not subtracted. Only a counter: it
+/// orders no accesses to other memory.
 #[must_use]
 pub fn waiting<M: MailboxMemory>(memory: M) -> u32 {
     depth(memory.word().get())
@@ -279,7 +279,7 @@ pub fn is_gone<M: MailboxMemory>(memory: M) -> bool {
 }
 
 /// Marks that a sender waits for room. Returns false if there is room, or the actor has ended: the
-/// caller has to try again instead of a sleep.
+/// caller has to try again instead of sleeping.
 #[must_use]
 pub fn want_room<M: MailboxMemory>(memory: M, capacity: u16) -> bool {
     loop {
@@ -465,7 +465,7 @@ impl Inbox {
         false
     }
 
-    /// Steps past the oldest block. The newest one becomes the anchor.
+    /// Removes the oldest block from the list. If no other block is known, it becomes the anchor.
     ///
     /// # Safety
     ///

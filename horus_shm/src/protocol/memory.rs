@@ -16,9 +16,10 @@ use crate::protocol::tuning::Tuning;
 /// Maximum number of lines of one slot that are prefetched: more would evict each other.
 const PREFETCH_LINES_MAX: usize = 64;
 
-/// Number of lines of a message that its writer hands over. WHY no fewer: a waiting reader has
-/// fetched them all when it sees the stamp, and to read the counter takes as long as is gained. WHY
-/// no more: a stream and single messages could not be told apart by their distance.
+/// Lengths, in cache lines, of messages that their writers hand over. WHY no fewer: a waiting
+/// reader has fetched them all when it sees the stamp, and reading the time stamp counter takes as
+/// long as is gained. WHY no more: streams and single messages could not be told apart by the time
+/// between two messages.
 const HAND_OVER_LINES: RangeInclusive<usize> = 8..=32;
 
 /// The memory of one lane: its block, its slots, and the cursor of every reader in it.
@@ -79,15 +80,15 @@ pub trait LaneMemory {
     fn cursor(&self, reader: u32) -> &Self::Word;
 
     /// Returns true if reader `reader` reads messages of this lane's type. The caller has loaded
-    /// the reader's cursor before, with [`edge::CURSOR_SEE`] if it must not be wrong.
+    /// the reader's cursor before, with [`edge::CURSOR_SEE`] if the result must not be wrong.
     ///
     /// [`edge::CURSOR_SEE`]: crate::protocol::sync::edge::CURSOR_SEE
     fn is_read_by(&self, _reader: u32) -> bool {
         true
     }
 
-    /// Adds to what reader `reader` publishes of positions at which it received no message. Only
-    /// that reader calls it.
+    /// Adds `passed` to the counters in which reader `reader` publishes what it did not receive.
+    /// Only that reader calls it.
     fn note_passed(&self, _reader: u32, _passed: Passed) {}
 
     /// Copies a message into slot `index` while readers may read the slot.
@@ -143,7 +144,7 @@ pub trait LaneMemory {
 /// The counts of what a reader passes without receiving it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Passed {
-    /// Number of positions.
+    /// Number of positions at which it received no message.
     pub positions: u64,
     /// Number of messages that it lost.
     pub lost: u64,

@@ -1,7 +1,7 @@
-//! The protocol: bytes of a topic file, lanes, gated readers, takeover, presence.
+//! The shared-memory protocol: the layout of topic files, lanes, gated readers, takeover, presence.
 //!
 //! Everything here is generic over its memory, so that the loom models run the same code. Nothing
-//! here calls the kernel or imports another room.
+//! here calls the kernel or imports another top-level module of the crate.
 
 pub mod answer;
 pub mod copy;

@@ -1,4 +1,4 @@
-//! Owner words, by which a process claims a lane or a reader's slot.
+//! Owner words, by which a process claims an *entry*: a lane or a reader's slot.
 
 use crate::protocol::sync::{Word, edge};
 
@@ -41,7 +41,7 @@ pub fn claim_patiently<'a, W: Word + 'a>(
     }
 }
 
-/// Frees an entry of `owner`, which died or is `me`: `clear` withdraws what it announced.
+/// Frees an entry of `owner`, which died or is `me`: `clear` withdraws what the owner announced.
 ///
 /// Returns false if another process was faster. A process that dies in this function leaves the
 /// entry owned by `me`, which is dead, so that another process frees it.

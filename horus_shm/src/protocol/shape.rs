@@ -76,8 +76,8 @@ const LARGE_SLOT_BYTES: u64 = 1 << 20;
 /// The default number of such slots.
 const LARGE_SLOTS: u64 = 4;
 
-/// Returns the default number of slots for a stride: 256 KiB of slots, but 16 to 1024; four slots
-/// of more than 1 MiB.
+/// Returns the default number of slots for a stride in bytes: as many as fit into 256 KiB, but 16
+/// to 1024, rounded up to a power of two; four if the stride is more than 1 MiB.
 #[must_use]
 pub const fn default_capacity(stride: u64) -> u64 {
     if stride > LARGE_SLOT_BYTES {
@@ -186,8 +186,8 @@ impl TopicShape {
     /// The shape of every topic file.
     pub const FILE: Self = Self::new(PARTICIPANTS_MAX, PARTICIPANTS_MAX);
 
-    /// Creates the shape of a topic with so many lanes and readers; at least one of each, and at
-    /// most 64.
+    /// Creates the shape of a topic with `lane_limit` lanes and `reader_limit` readers: 1 to 64 of
+    /// each.
     #[must_use]
     pub const fn new(lane_limit: u32, reader_limit: u32) -> Self {
         Self {

@@ -103,8 +103,8 @@ pub mod edge {
 
     /// ORDERING(wake): SeqCst fence of a sender between its publication and its load of the
     /// waiters. Pairs with [`WAKE_ANNOUNCE`], as in Dekker's algorithm: either the sender sees the
-    /// waiter, or the waiter sees the message. Where waiters make barriers for both, the sender has
-    /// none.
+    /// waiter, or the waiter sees the message. Where waiters execute barriers for both sides
+    /// (membarrier), the sender has no fence.
     pub const WAKE_LOOK: Edge = Edge::new("wake/look", Ordering::SeqCst);
     /// ORDERING(wake): SeqCst fence of a waiter between its announcement and its last poll. Pairs
     /// with [`WAKE_LOOK`].
@@ -205,7 +205,8 @@ pub mod edge {
     pub const QUEUE_SEE: Edge = Edge::new("queue/see", Ordering::Acquire);
 
     /// ORDERING(stolen): Release exchange of the heads by a thief that has read what it claimed.
-    /// Pairs with [`STOLEN_SEE`]: its loads happen before the owner's next stores to those slots.
+    /// Pairs with [`STOLEN_SEE`]: the thief's loads happen before the owner's next stores to those
+    /// slots.
     pub const STOLEN_FREE: Edge = Edge::new("stolen/free", Ordering::Release);
     /// ORDERING(stolen): Acquire load of the heads by the owner. Pairs with [`STOLEN_FREE`].
     pub const STOLEN_SEE: Edge = Edge::new("stolen/see", Ordering::Acquire);
@@ -227,7 +228,8 @@ pub mod edge {
     pub const INJECT_TAKE: Edge = Edge::new("inject/take", Ordering::Acquire);
 
     /// ORDERING(chain): Release store of the entries that a worker took from an injector and did
-    /// not keep. Pairs with [`CHAIN_TAKE`]: it sees those entries as the worker saw them.
+    /// not keep. Pairs with [`CHAIN_TAKE`]: a thread that takes the chain sees the entries as the
+    /// worker saw them.
     pub const CHAIN_RETURN: Edge = Edge::new("chain/return", Ordering::Release);
     /// ORDERING(chain): Acquire exchange that takes a chain. Pairs with [`CHAIN_RETURN`].
     pub const CHAIN_TAKE: Edge = Edge::new("chain/take", Ordering::Acquire);
@@ -272,11 +274,12 @@ pub mod edge {
     /// that keeps the latest one. Pairs with [`LATEST_TAKE`].
     pub const LATEST_PUT: Edge = Edge::new("latest/put", Ordering::Release);
     /// ORDERING(latest): Acquire of a message out of that slot, by the runner or by a sender that
-    /// replaced it. Pairs with [`LATEST_PUT`]: it sees the message.
+    /// replaced it. Pairs with [`LATEST_PUT`]: the taker sees the message.
     pub const LATEST_TAKE: Edge = Edge::new("latest/take", Ordering::Acquire);
 
-    /// ORDERING(holder): Release of an address or of a hold. Pairs with [`HOLDER_END`] and
-    /// [`HOLDER_FREE`]: all that the holder did comes before what follows there.
+    /// ORDERING(holder): Release subtraction of an address or a hold. Pairs with [`HOLDER_END`] and
+    /// [`HOLDER_FREE`]: all that the holder did comes before the end of the actor and the free of
+    /// the cell.
     pub const HOLDER_LEAVE: Edge = Edge::new("holder/leave", Ordering::Release);
     /// ORDERING(holder): Acquire of the exchange that ends an actor without addresses. Pairs with
     /// [`HOLDER_LEAVE`]: the runner sees all mail that was sent by an address.
@@ -285,8 +288,8 @@ pub mod edge {
     /// [`HOLDER_LEAVE`].
     pub const HOLDER_FREE: Edge = Edge::new("holder/free", Ordering::Acquire);
 
-    /// ORDERING(pending): Release of the bit that says that the block of the last address is on its
-    /// way. Pairs with [`PENDING_SET`]: the runner is done with the block.
+    /// ORDERING(pending): Release clear of the bit that marks the block of the last address as
+    /// sent. Pairs with [`PENDING_SET`]: the runner is done with the block.
     pub const PENDING_CLEAR: Edge = Edge::new("pending/clear", Ordering::Release);
     /// ORDERING(pending): Acquire of the exchange that sets that bit. Pairs with
     /// [`PENDING_CLEAR`].
@@ -594,13 +597,13 @@ pub(crate) fn fence(edge: Edge) {
     atomic::fence(edge.ordering);
 }
 
-/// Loads a byte from which nothing follows but speed.
+/// Loads a byte that affects speed, never correctness.
 #[inline(always)]
 pub(crate) fn load_hint(hint: &AtomicU8) -> u8 {
     hint.load(Ordering::Relaxed)
 }
 
-/// Stores a byte from which nothing follows but speed.
+/// Stores a byte that affects speed, never correctness.
 #[inline(always)]
 pub(crate) fn store_hint(hint: &AtomicU8, value: u8) {
     hint.store(value, Ordering::Relaxed);

@@ -10,8 +10,8 @@ use crate::protocol::sync::{Word, edge};
 ///
 /// The predecessor may have stopped after any instruction. It may have published a slot that its
 /// head does not cover yet (then the message counts), or half written one (then the position is
-/// used again, and counted as aborted). Bounded by the capacity. If the new owner dies in this
-/// function, it leaves a state that the next takeover handles in the same way.
+/// used again, and counted as aborted). The work is bounded by the capacity. If the new owner dies
+/// in this function, it leaves a state that the next takeover handles in the same way.
 pub fn take_over<M: LaneMemory>(memory: &M, me: u64) -> u64 {
     let block = memory.block();
     let pos = resume(memory).unwrap_or_else(|| {
@@ -82,7 +82,7 @@ pub fn end_history<W: Word>(block: &LaneBlock<W>, pos: u64) {
 /// does not cover.
 ///
 /// If a successor sends meanwhile, its first messages may be passed too: a joiner that looks while
-/// they are sent is not owed them. Bounded by the capacity.
+/// they are sent is not owed them. The work is bounded by the capacity.
 pub fn pass_over<M: LaneMemory>(memory: &M, head: u64) -> u64 {
     let mask = memory.capacity() - 1;
     // Relaxed: no payload is read here. A reader that goes on past a stamp loads the next one
@@ -128,7 +128,7 @@ fn count_skip<W: Word>(block: &LaneBlock<W>, pos: u64) {
     }
 }
 
-/// Returns the position after the newest plausible stamp, or the base.
+/// Returns the position after the newest plausible stamp, or the base if there is none.
 fn scan<M: LaneMemory>(memory: &M) -> u64 {
     let mask = memory.capacity() - 1;
     let after = |index: u64| {

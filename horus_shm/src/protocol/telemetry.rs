@@ -14,12 +14,13 @@ use crate::protocol::sync::Word;
 /// One in this many messages of a lane is timed. Reading the clock costs some 20 ns.
 pub const SAMPLE_EVERY: u64 = 256;
 
-/// In a sample's word the upper bits are the time in nanoseconds, the lower ones the position.
+/// Number of lower bits of a sample's word, which hold the position divided by [`SAMPLE_EVERY`].
+/// The upper bits hold the time in nanoseconds.
 const POSITION_BITS: u32 = 24;
 const TIME_MASK: u64 = u64::MAX >> POSITION_BITS;
 const POSITION_MASK: u64 = (1 << POSITION_BITS) - 1;
 
-/// Number of buckets of a histogram: powers of two, four to a word.
+/// Number of buckets of a histogram. Their bounds are powers of two, and a word holds four buckets.
 pub const BUCKETS: usize = 32;
 const BUCKET_BITS: u32 = 16;
 const BUCKETS_PER_WORD: usize = 4;
@@ -39,7 +40,8 @@ pub(crate) const fn until_sample(pos: u64) -> u64 {
     pos.wrapping_neg() % SAMPLE_EVERY + 1
 }
 
-/// Cuts a time of CLOCK_MONOTONIC to the nanoseconds that a sample can hold: 18 minutes.
+/// Returns the low 40 bits of a time of CLOCK_MONOTONIC in nanoseconds, which fit into a sample.
+/// They wrap around after 18 minutes.
 fn cut_ns(now: Duration) -> u64 {
     now.as_nanos() as u64 & TIME_MASK
 }
@@ -74,7 +76,7 @@ pub(crate) fn note_received<W: Word>(
     }
 }
 
-/// Adds a sample. Only the owner of the histogram may call it.
+/// Adds a sample to the histogram in `words`. Only the owner of the histogram may call it.
 fn add<W: Word>(words: &[W; BUCKETS / BUCKETS_PER_WORD], taken_ns: u64) {
     let bucket = (u64::BITS - taken_ns.leading_zeros()).saturating_sub(FIRST_BITS);
     let bucket = (bucket as usize).min(BUCKETS - 1);
@@ -130,7 +132,8 @@ impl Latencies {
         self.counts.iter().map(|&count| u64::from(count)).sum()
     }
 
-    /// Returns an upper bound for a `share` (0 to 1) of the samples, to a factor of two.
+    /// Returns an upper bound for the latency of a `share` (0 to 1) of the samples, to a factor of
+    /// two; `None` without samples.
     #[must_use]
     pub fn percentile(&self, share: f64) -> Option<Duration> {
         let wanted = (share.clamp(0.0, 1.0) * self.samples() as f64)

@@ -181,7 +181,7 @@ pub unsafe fn take<M: TicketMemory>(memory: &M, pos: u64) -> M::Value {
     value
 }
 
-/// Frees the slots of these positions, which are the next ones and were received.
+/// Frees the slots of the positions `received`, which begin at the head.
 #[inline(always)]
 fn free_slots<M: TicketMemory>(memory: &M, received: Range<u64>) {
     let mask = memory.slots() - 1;
@@ -210,7 +210,8 @@ pub struct Run<'a, M: TicketMemory> {
 }
 
 impl<'a, M: TicketMemory> Run<'a, M> {
-    /// Begins at the next position. `step` is at least 1, and at most the capacity.
+    /// Begins at the next position, to free `step` slots at a time: at least 1, at most the
+    /// capacity.
     ///
     /// # Safety
     ///
@@ -261,7 +262,7 @@ impl<M: TicketMemory> Drop for Run<'_, M> {
     }
 }
 
-/// Returns the number of values drawn and not yet received.
+/// Returns the number of positions that senders have drawn, and whose values were not received yet.
 #[must_use]
 pub fn waiting<M: TicketMemory>(memory: &M) -> u64 {
     // Relaxed: only counters. WHY this order: the head never passes a tail that is read after it.

@@ -24,11 +24,11 @@ pub enum Vectors {
 /// The pauses of a reader between two empty polls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Pauses {
-    /// It polls again at once.
+    /// The reader polls again at once.
     None,
-    /// One PAUSE.
+    /// One PAUSE instruction.
     One,
-    /// One or two, by chance.
+    /// One or two, at random.
     #[default]
     OneOrTwo,
 }
@@ -52,7 +52,7 @@ pub struct Tuning {
 static CHOSEN: AtomicU64 = AtomicU64::new(0);
 
 impl Tuning {
-    /// No copy is a string instruction.
+    /// Value of [`Self::string_copy_bytes_min`] with which no copy is a string instruction.
     pub const NO_STRING_COPY: u32 = u32::MAX;
 
     /// Returns the settings that hold now. Costs one load.

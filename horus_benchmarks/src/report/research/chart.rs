@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 /// Maximum number of curves in a chart: the number of colours that can be told apart.
 pub(super) const SERIES_MAX: usize = 8;
 
-/// The area of the plot inside the picture: left, top, right and bottom.
+/// The area of the plot inside the picture, in SVG units: left, top, right and bottom.
 const PLOT: [f64; 4] = [84.0, 12.0, 830.0, 330.0];
 
 const SIZE: [f64; 2] = [860.0, 380.0];

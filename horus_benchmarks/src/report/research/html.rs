@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// The text of a cell without a value.
+/// The text of a table cell that has no value.
 pub(super) const NONE: &str = "–";
 
 /// A table. The last cell of each line tells where its figures come from.

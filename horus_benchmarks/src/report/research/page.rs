@@ -15,7 +15,7 @@ use crate::report::template::fill;
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 
-/// A section of the layout, and what the run has to show in it.
+/// A section of the layout, and its content for this run.
 struct Part<'a> {
     section: &'a Section,
     tables: Vec<Table<'a>>,

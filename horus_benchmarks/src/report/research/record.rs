@@ -1,4 +1,5 @@
-//! A directory of records: what each program measured, how it ended, and what could not be read.
+//! A directory of records: the results of each program, its end, and the parts that could not be
+//! read.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +19,7 @@ pub const OUTCOMES: &str = "outcomes.tsv";
 /// The result of a program that succeeded.
 pub const OK: &str = "ok";
 
-/// The end of a program.
+/// The way in which a program ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// [`OK`], or the reason of the failure.
@@ -33,7 +34,7 @@ pub struct Outcome {
 pub struct Program {
     /// The name of the program, which is also the name of its files.
     pub name: String,
-    /// The end of the program; `None` if that was not recorded.
+    /// The way in which the program ended; `None` if that was not recorded.
     pub outcome: Option<Outcome>,
     /// The machine, as this program recorded it.
     pub machine: Map<String, Value>,

@@ -173,8 +173,8 @@ impl Unix {
     }
 }
 
-/// Implements [`Endpoint`] for a datagram socket: whether a full buffer drops datagrams, and what
-/// has to be done before a send.
+/// Implements [`Endpoint`] for a datagram socket. `drops` is true if a full buffer drops datagrams;
+/// `$before_send` is called before each send.
 macro_rules! endpoint {
     ($socket:ty, drops: $drops:literal, $before_send:expr) => {
         impl<P: Packet> Endpoint<P> for $socket {
@@ -230,8 +230,8 @@ pub(crate) fn request_buffers(fd: RawFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns true if a non-blocking call was completed, and false if it would have to wait. Any other
-/// error means that the other side is gone, which the watch detects.
+/// Returns true if a non-blocking call sent or received a whole message, otherwise false: it would
+/// have to wait. Other errors mean that the other side is gone, which the watch detects.
 fn done(result: io::Result<usize>, bytes: usize) -> bool {
     let done = matches!(result, Ok(count) if count == bytes);
     if !done {

@@ -150,8 +150,8 @@ impl<P: Packet, B: Write> Endpoint<P> for Out<B> {
 pub(crate) struct Back<B> {
     channel: B,
     received: usize,
-    /// The bytes that one call read beyond complete messages are at the beginning; the rest is
-    /// free.
+    /// A buffer for reads. Between reads, its first `buffered` bytes are the beginning of a message
+    /// whose rest was not read yet.
     buffer: Box<[u8]>,
     buffered: usize,
 }
@@ -213,7 +213,7 @@ impl<P: Packet, B: Read> Endpoint<P> for Back<B> {
     }
 }
 
-/// Returns true if a message is complete, and then begins the next one.
+/// Returns true if `count`, the bytes of a message so far, has reached `bytes`; then sets it to 0.
 #[inline(always)]
 fn whole(count: &mut usize, bytes: usize) -> bool {
     if *count == bytes {

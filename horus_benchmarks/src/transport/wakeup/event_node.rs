@@ -1,4 +1,4 @@
-//! A node of a scheduler in the far process that a topic wakes.
+//! A receiver that is a node of a scheduler in the far process, which a topic wakes.
 
 use std::fs;
 use std::sync::Arc;

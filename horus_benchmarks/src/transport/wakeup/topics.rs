@@ -15,7 +15,7 @@ use crate::transport::carrier::Mechanism;
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::ConnectionSide;
 
-/// Time for which a reader sleeps, without a message, before the sends to its topic are timed.
+/// Time for which a reader sleeps in vain before the sends to its topic are timed.
 const VAIN: Duration = Duration::from_millis(1);
 
 fn builder(namespace: &Arc<Namespace>, name: &str, edge: WakeEdge) -> TopicBuilder<Packet16> {
@@ -100,8 +100,8 @@ impl Sleeper for Set {
     }
 }
 
-/// Measures sends while nobody sleeps, on a topic whose reader, in this process, has slept before.
-/// Timed in batches.
+/// Measures batches of sends while no reader sleeps, on a topic whose reader has slept before. The
+/// reader is in this process.
 pub fn awake_sends(
     namespace: &Arc<Namespace>,
     edge: WakeEdge,

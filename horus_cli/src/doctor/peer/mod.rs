@@ -1,8 +1,8 @@
-//! Checks of another process: why it and the programs that are started here do not meet.
+//! Checks of another process: why it and the programs that are started here do not share topics.
 //!
-//! `process` reads what the system knows of it, and `topics` what the namespace does. The files
-//! that it has open count as evidence; its variables only help to say what to do, because a program
-//! may select another namespace by itself.
+//! `process` reads what the system knows of the process, and `topics` what the namespace knows of
+//! it. The files that the process has open show which namespace it uses. Its environment variables
+//! serve only for the advice, because a program may select another namespace by itself.
 
 mod process;
 mod topics;
@@ -18,7 +18,7 @@ use crate::context::{Context, path_of};
 use crate::failure::Failure;
 use process::{Credentials, OpenNamespace, PeerProcess};
 
-/// Compares the process `pid` with one that is started here.
+/// Compares the process `pid` with this command, in place of a program that is started here.
 pub(super) fn check(pid: u32, context: &Context) -> Result<Vec<Finding>, Failure> {
     let config = context.config()?;
     let peer = PeerProcess::read(pid)?;
@@ -74,7 +74,8 @@ fn pid_namespace(peer: &PeerProcess) -> Finding {
     }
 }
 
-/// Compares the file systems in which the namespaces are, as both see them.
+/// Checks that the directory of the namespaces is the same directory for the process and for this
+/// command: a container or mount namespace may have its own.
 fn mount(peer: &PeerProcess, config: &NamespaceConfig) -> Finding {
     const CHECK: &str = "mount";
     let dir = config.dir();
@@ -162,7 +163,7 @@ fn namespace(peer: &PeerProcess, config: &NamespaceConfig) -> (Finding, bool) {
     (Finding::fault(CHECK, found, advice), false)
 }
 
-/// Returns the variables whose values make two directories of namespaces differ.
+/// Returns the environment variables whose values make the paths of two namespaces differ.
 fn differing(one: &Path, other: &Path) -> &'static str {
     match (
         one.parent() == other.parent(),

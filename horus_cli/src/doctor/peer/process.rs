@@ -14,7 +14,7 @@ use crate::output::format::visible;
 /// The file of a namespace that each of its processes holds open.
 const REGISTRY: &str = "registry";
 
-/// The end of the path of an open file that has no name any more.
+/// Suffix that the kernel adds to the path of an open file that was removed.
 const DELETED: &str = " (deleted)";
 
 /// The user and groups of a process.
@@ -43,9 +43,9 @@ pub(super) struct PeerProcess {
     pub(super) credentials: Credentials,
     /// Its id in its own pid namespace, if that is another one.
     pub(super) inner_pid: Option<u32>,
-    /// Its start in clock ticks since boot.
+    /// Its start time, in clock ticks since boot; `None` if it cannot be read.
     pub(super) start_time: Option<u64>,
-    /// The variables with which it was started, if they can be read.
+    /// The environment variables with which it was started, if they can be read.
     variables: Option<BTreeMap<String, String>>,
     pub(super) namespaces: io::Result<Vec<OpenNamespace>>,
 }
@@ -82,14 +82,14 @@ impl PeerProcess {
         self.inner_pid.unwrap_or(self.pid)
     }
 
-    /// Returns the way from here to a path as the process sees it.
+    /// Returns the path by which this command reaches `path`, a path in the view of the process.
     pub(super) fn path_in_root(&self, path: &Path) -> PathBuf {
         let root = PathBuf::from(format!("/proc/{}/root", self.pid));
         root.join(path.strip_prefix("/").unwrap_or(path))
     }
 
-    /// Returns the directory of the namespace that the variables of the process select, unless it
-    /// selects another one by itself. `None` if they cannot be read.
+    /// Returns the directory of the namespace that the environment variables of the process select;
+    /// `None` if they cannot be read. The program may still select another namespace by itself.
     pub(super) fn expected_namespace(&self) -> Option<PathBuf> {
         let variables = self.variables.as_ref()?;
         let set = |name: &str| variables.get(name).filter(|value| !value.is_empty());
@@ -110,7 +110,7 @@ impl fmt::Display for PeerProcess {
 }
 
 impl Credentials {
-    /// Reads those of a process, which is a number or `self`.
+    /// Reads the credentials of a process. `process` is its id, or `self`.
     pub(super) fn read(process: &str) -> Option<Self> {
         let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
         Some(Self::parse(&status))
@@ -159,7 +159,7 @@ fn start_time(dir: &str) -> Option<u64> {
     rest.split(' ').nth(19)?.parse().ok()
 }
 
-/// Parses the variables of a process.
+/// Parses the content of `/proc/PID/environ`.
 fn variables(environ: Vec<u8>) -> BTreeMap<String, String> {
     let text = String::from_utf8_lossy(&environ);
     let pairs = text.split('\0').filter_map(|pair| pair.split_once('='));

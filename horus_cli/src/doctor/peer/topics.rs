@@ -11,7 +11,7 @@ use crate::failure::{Failure, chain};
 use crate::output::nearest;
 use crate::topic::select::is_internal;
 
-/// The part of a process in one topic.
+/// The role of a process in one topic: whether it publishes or subscribes, and with whom.
 #[derive(Debug)]
 struct Part {
     topic: String,
@@ -20,11 +20,11 @@ struct Part {
     /// Number of publishers and subscribers in other processes.
     other_publishers: usize,
     other_subscribers: usize,
-    /// True if a subscriber requests reliable messages, and a publisher does not offer them, one of
-    /// them in the process.
+    /// True if a subscriber requests reliable messages, and a publisher does not offer them. At
+    /// least one of the two is in the process.
     is_unreliable: bool,
-    /// True if a subscriber reads another message than a publisher sends, one of them in the
-    /// process.
+    /// True if a subscriber reads another message type than a publisher sends. At least one of the
+    /// two is in the process.
     has_other_types: bool,
 }
 
@@ -50,7 +50,8 @@ pub(super) fn check(peer: &PeerProcess, context: &Context) -> Result<Vec<Finding
     Ok(findings)
 }
 
-/// Returns a fault if the process has a file open that is no topic of this version.
+/// Returns a fault if the process has mapped the file of the topic `name`. This command could not
+/// open that topic, so the process uses another version of the library.
 fn unreadable(
     peer: &PeerProcess,
     namespace: &Namespace,
@@ -66,7 +67,7 @@ fn unreadable(
 }
 
 impl Part {
-    /// Returns the part of a process in a topic; `None` if it has none.
+    /// Returns the role of a process in a topic; `None` if it neither publishes nor subscribes.
     fn of(peer: &PeerProcess, name: &str, topic: &Inspector) -> Option<Self> {
         let is_peer = |end: &Participant| {
             let process = end.process.as_ref();
@@ -129,8 +130,9 @@ impl Part {
         findings
     }
 
-    /// Returns a finding about one role of the process, and the others with the opposite role.
-    /// `verbs` are what several and what one of them do.
+    /// Returns a finding about one role of the process. `others` counts the endpoints of other
+    /// processes with the opposite role. `many` and `one` are the verb for that role, in the plural
+    /// and in the singular.
     fn shared(
         &self,
         found: &str,

@@ -69,7 +69,8 @@ impl<A: Actor> HostedActor<A> {
         if stop { Flow::Stop } else { Flow::Continue }
     }
 
-    /// Brings the old actor back, if the new one has failed in its trial. Returns true if it did.
+    /// Brings the old actor back, if the new one has failed in its trial. Returns false if no new
+    /// actor is on trial.
     pub(super) fn roll_back(&mut self, error: &str, group: &ActorGroup) -> bool {
         let Some(trial) = self.take_trial() else {
             return false;

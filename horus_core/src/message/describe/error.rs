@@ -21,8 +21,8 @@ pub enum LayoutError {
         /// The path.
         path: String,
     },
-    /// A message would take more than a thousand times its size as a value, because of the names of
-    /// its fields.
+    /// A message would take more than a thousand times its size when it is decoded to a value,
+    /// because of the names of its fields.
     #[error("the names of the schema are too long for the size of its messages")]
     TooLarge,
 }
@@ -60,7 +60,7 @@ pub enum FieldError {
     NoSuchField {
         /// The path.
         path: String,
-        /// The missing name.
+        /// The name in the path that no field has.
         name: String,
     },
     /// No element has this index.

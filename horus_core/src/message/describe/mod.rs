@@ -13,11 +13,11 @@ use crate::value::path::{Step, steps};
 use tree::{ElementKind, Node, Numbers, Part};
 
 /// Maximum number of heap bytes that [`Layout::decode`] allocates for each byte of a message, in
-/// addition to 120 KiB. Usual messages take less than 50.
+/// addition to 120 KiB. Usual messages take fewer than 50 bytes for each byte.
 pub const DESCRIBED_BYTES_PER_BYTE: usize = 1024;
 
-/// Maximum depth of nested messages. WHY: every value made from a message can then be sent as
-/// MessagePack.
+/// Maximum depth of nested messages. WHY: the value of every message is then not nested more deeply
+/// than [`DEPTH_MAX`](crate::value::DEPTH_MAX), so it can be sent as MessagePack.
 const LEVELS_MAX: usize = 48;
 
 /// Maximum size of a message that [`Layout::encode`] makes, in bytes.
@@ -63,12 +63,12 @@ pub struct Layout {
 }
 
 impl ParsedSchema {
-    /// Computes the offsets of all numbers in such a message, to read and edit it.
+    /// Computes the offsets of all numbers in a message of this schema, to read and edit it.
     ///
-    /// The text says how many arrays are around a field, but not which of the messages are arrays.
-    /// The outermost message whose fields all lie within one stride is taken as the array. If a
-    /// message has a single field, which is an array of messages or texts, that message is taken as
-    /// the array.
+    /// The text says how many arrays enclose a field, but not which of the messages around it are
+    /// arrays. The outermost message whose fields all lie within one stride is taken as the array.
+    /// So if a message has a single field, which is an array of messages or texts, the outer
+    /// message is taken as the array.
     ///
     /// # Errors
     ///
@@ -159,8 +159,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Returns the name and location of the trailing data, if the message has such data and is long
-    /// enough.
+    /// Returns the name and location of the trailing data, if the schema has such data.
     fn tail(&self, message: &[u8]) -> Option<(&str, Numbers)> {
         let (name, kind) = self.tail.as_ref()?;
         let count = message.len().saturating_sub(self.size) / kind.size();
@@ -175,7 +174,7 @@ impl Layout {
         ))
     }
 
-    /// Returns the size of the trailing data that `value` would make as a message, in bytes.
+    /// Returns the number of bytes of trailing data in a message that is built from `value`.
     fn tail_bytes_for(&self, value: &Value) -> usize {
         let tail = self
             .tail
@@ -251,7 +250,7 @@ impl Layout {
 /// The part of a message that a path names.
 #[derive(Debug, Clone, Copy)]
 enum Target<'a> {
-    /// A field.
+    /// A field, an element of an array of messages or texts, or the whole message.
     Part(Part<'a>),
     /// The trailing data, or one element of an array of numbers.
     Numbers(Numbers),

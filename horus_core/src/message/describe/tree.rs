@@ -11,8 +11,8 @@ pub(super) type ArrayDimensions<'a> = &'a [(usize, usize)];
 #[derive(Debug, Clone)]
 pub(super) struct Node {
     pub(super) name: String,
-    /// The arrays around the field. There is at most one, except in schema texts that describe no
-    /// real message.
+    /// Count and stride in bytes of each array in which this field itself repeats, outermost first.
+    /// There is at most one, except in schema texts that describe no real message.
     pub(super) arrays: Vec<(usize, usize)>,
     pub(super) content: Content,
     pub(super) is_root: bool,
@@ -28,8 +28,8 @@ pub(super) enum Content {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Numbers {
     pub(super) kind: ElementKind,
-    /// Offset from the start of the message, in bytes, in the first element of all arrays around
-    /// it.
+    /// Offset of the numbers from the start of the message, in bytes, in the first element of every
+    /// array around them.
     pub(super) offset: usize,
     pub(super) count: usize,
     /// True if the numbers become an array as a value, false for a single number or a text.
@@ -122,7 +122,7 @@ impl Node {
     }
 }
 
-/// A field of one certain element of the arrays of messages around it.
+/// A field, after an element has been selected in each array of messages around it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part<'a> {
     pub(super) node: &'a Node,
@@ -224,8 +224,8 @@ impl<'a> PathEntry<'a> {
         Ok(Self { field, names })
     }
 
-    /// Returns the field's end from the start of the message, in bytes, in the first element of the
-    /// outermost `depth` arrays and the last element of the others.
+    /// Returns the offset of the field's end from the start of the message, in bytes: in the first
+    /// element of the outermost `depth` arrays, and in the last element of the others.
     fn end(&self, depth: usize) -> usize {
         let shape = &self.field.shape;
         let one = shape
@@ -301,8 +301,8 @@ fn build_node(group: &[&PathEntry<'_>], level: usize, depth: usize) -> Result<No
     })
 }
 
-/// Returns the count and stride of an array of messages with these fields; `None` if they are not
-/// in an array. They are if all of them share the array and lie within one stride.
+/// Returns the count, and the stride in bytes, of the array of messages whose fields are `group`;
+/// `None` if there is none. There is one if all fields share it and lie within one stride.
 fn common_array(group: &[&PathEntry<'_>], depth: usize) -> Option<(usize, usize)> {
     let (count, stride) = *group[0].field.shape.arrays.get(depth)?;
     let is_shared =

@@ -56,8 +56,8 @@ const FOOT: &str = "
 
 const COLUMNS_MAX: usize = 100;
 
-/// Generates a C11 header with a struct for each message. The struct of a message with trailing
-/// data has its header only.
+/// Generates a C11 header with a struct for each message. For a message with trailing data, the
+/// struct contains only the header.
 ///
 /// Size, alignment and all offsets are in static assertions. Schema texts and defaults are macros,
 /// which cost nothing in a program that does not use them.

@@ -28,8 +28,9 @@ const COLUMNS_MAX: usize = 100;
 /// `T{}` has the values of `T::default()` in Rust: fields whose default is not zero have an
 /// initialiser. Size, alignment and all offsets are in `static_assert`s.
 ///
-/// Constants are static members, and so is `schema_hash`. A program that uses the message compares
-/// it with the hash that its compiler computes from the fields.
+/// Constants are static members, and so is `schema_hash`, the hash of the schema text. A program
+/// that uses the message compares `schema_hash` with the hash that its compiler computes from the
+/// fields.
 #[must_use]
 pub fn cpp(messages: &[&Schema]) -> String {
     let mut out = String::from(HEAD);
@@ -64,7 +65,8 @@ pub(in crate::message) fn cpp_in_namespace(messages: &[Declaration], namespace: 
     out
 }
 
-/// Returns the literals of the default values of a field, as [`write_member`] takes them.
+/// Returns the default values of a field as C++ literals, for [`write_member`]; `None` if it has
+/// none.
 fn imported_literals(values: &[Literal], field: &Field) -> Option<Vec<String>> {
     let literal = |value: &Literal| match (value, field.kind) {
         (Literal::Integer(value), _) => integer_literal(*value),
@@ -80,8 +82,8 @@ fn imported_literals(values: &[Literal], field: &Field) -> Option<Vec<String>> {
     (!values.is_empty()).then(|| values.iter().map(literal).collect())
 }
 
-/// Returns an integer in C++, which has no negative literals and no decimal ones beyond 63 bits
-/// without a suffix.
+/// Returns an integer as a C++ expression. C++ has no negative literals, and a decimal literal of
+/// more than 63 bits needs a suffix.
 fn integer_literal(value: i128) -> String {
     match value {
         _ if value == i64::MIN.into() => format!("({} - 1)", value + 1),
@@ -98,8 +100,8 @@ fn char_literal(byte: u8) -> String {
     }
 }
 
-/// Writes the struct of a message. `from` qualifies names of the namespace `horus`, and `values`
-/// returns the literals of the default of a field, by its index.
+/// Writes the struct of a message. `from` is put in front of names of the namespace `horus`: empty,
+/// or `::horus::`. `values` returns the default of the field with this index, as literals.
 fn write_message(
     out: &mut String,
     schema: &Schema,

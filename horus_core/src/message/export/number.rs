@@ -2,7 +2,7 @@
 
 use super::super::{Field, FieldKind, Primitive};
 
-/// A float that has no digits.
+/// A float that C and C++ have no decimal literal for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SpecialFloat {
     /// A quiet NaN.
@@ -28,9 +28,8 @@ pub(super) const fn type_name(primitive: Primitive) -> &'static str {
     }
 }
 
-/// Returns the numbers of a field in the bytes of a message, up to the last number that is not 0.
-/// Returns `None` if all are 0, or if the field does not consist of numbers. `limit` writes floats
-/// that have no digits.
+/// Returns a field of a message as literals, up to its last number that is not 0. Returns `None` if
+/// all are 0, or if the field does not consist of numbers. `limit` formats NaN and infinity.
 pub(super) fn number_literals(
     field: &Field,
     message: &[u8],

@@ -15,14 +15,16 @@ const HEAD: &str = "\
 /// The longest data of a message on a topic whose creator sets no other limit, in bytes.
 const DATA_BYTES_MAX: usize = 64 * 1024;
 
-/// Words that are no names of fields without `r#`, except those that C++ or Python reserve, too.
+/// Keywords of Rust that need `r#` as the name of a field. Words that C++ or Python reserve too are
+/// missing, because the import appends an underscore to them.
 const KEYWORDS: &[&str] = &[
     "abstract", "async", "await", "become", "box", "dyn", "final", "fn", "gen", "impl", "let",
     "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "trait",
     "type", "unsafe", "unsized", "use", "where",
 ];
 
-/// Generates a `message!` for each message, with its `Default`, and what a tail takes.
+/// Generates a `message!` and a `Default` for each message. For a message with a tail, also
+/// generates the `Header` implementation and the type alias.
 pub(in crate::message) fn rust(messages: &[Declaration]) -> String {
     let mut out = String::from(HEAD);
     for message in messages {
@@ -72,7 +74,8 @@ fn write_struct(out: &mut String, schema: &Schema) {
     out.push_str("}\n");
 }
 
-/// Writes `Default`: the default values of the file, those of nested messages, and 0.
+/// Writes the implementation of `Default`. A field has the default that its `.msg` file gives, or
+/// that of its nested message, or 0.
 fn write_default(out: &mut String, message: &Declaration) {
     let schema = message.schema;
     let name = struct_name(schema);

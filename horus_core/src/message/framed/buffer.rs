@@ -21,8 +21,8 @@ impl Buffer {
         }
     }
 
-    /// Sets the length to `bytes`; the content may be anything. Allocates only if the buffer was
-    /// never that long before.
+    /// Sets the length to `bytes`; the content may be anything. Allocates only if the present
+    /// memory is too small.
     pub(crate) fn set_length(&mut self, bytes: usize) {
         if self.words.len() < bytes.div_ceil(8) {
             *self = Self::zeroed(bytes);
@@ -30,8 +30,9 @@ impl Buffer {
         self.used = 0..bytes;
     }
 
-    /// Returns the bytes of `range`, which must lie inside the buffer. Takes the memory along if
-    /// they are at least half of it, and leaves the buffer empty; otherwise copies them.
+    /// Returns the bytes of `range`, which must lie inside the buffer. If they are at least half of
+    /// the memory, moves the memory to the result and leaves this buffer empty. Otherwise copies
+    /// them.
     ///
     /// WHY: subscribers have room for the longest message that may come. A message that is far
     /// shorter should not keep that much memory, and new memory of that size would have to be

@@ -14,7 +14,7 @@ pub(super) struct CountedTail {
 }
 
 impl CountedTail {
-    /// Finds the field `count` of the header.
+    /// Finds the header's field that `count` names. It holds the number of elements of the tail.
     pub(super) fn new(schema: &Schema, count: &str) -> Result<Self, String> {
         let name = schema.name;
         let tail = schema.tail;

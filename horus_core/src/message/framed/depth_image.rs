@@ -40,8 +40,8 @@ layout! {
 
 /// Depths along the optical axis, as REP-118 describes them.
 ///
-/// The depths are integers, where 0 means that nothing was measured, or floats, where NaN means
-/// that.
+/// The depths are integers or floats. A pixel without a measurement is 0 as an integer, and NaN as
+/// a float.
 ///
 /// ```
 /// use horus_core::message::{DepthImage, DepthImageHeader};

@@ -54,8 +54,8 @@ encodings! {
 }
 
 impl Encoding {
-    /// The encodings that are preferred if only the type and the number of channels are known,
-    /// before [`Self::ALL`] is searched.
+    /// Preferred encodings for pixels of which only the type and the number of channels are known.
+    /// [`Self::ALL`] is searched after them.
     pub(super) const DEFAULTS: &[Self] = &[
         Self::MONO8,
         Self::RGB8,

@@ -32,8 +32,8 @@ layout! {
 }
 
 impl MapMetaData {
-    /// Makes the data of a map that is not rotated: cells with sides of `resolution` metres, and
-    /// the outer corner of cell (0, 0) at x, y in metres.
+    /// Returns the size and position of a map that is not rotated. Its cells have sides of
+    /// `resolution` metres, and the outer corner of cell (0, 0) is at x, y in metres.
     #[must_use]
     pub fn new(width: u32, height: u32, resolution: f32, [x, y]: [f64; 2]) -> Self {
         Self {
@@ -68,7 +68,7 @@ impl MapMetaData {
 }
 
 impl Default for MapMetaData {
-    /// Returns a map without cells, at the origin, not rotated.
+    /// Returns the size and position of a map without cells, at the origin, not rotated.
     fn default() -> Self {
         Self {
             map_load_time_ns: 0,
@@ -121,7 +121,7 @@ layout! {
 }
 
 /// Occupancy probabilities of cells, like `nav_msgs/OccupancyGrid`: a byte each, 0 to 100 in
-/// percent, −1 if unknown. Cell (0, 0) comes first, then along x.
+/// percent, −1 if unknown. The cells are stored row by row along x, from cell (0, 0) on.
 ///
 /// ```
 /// use horus_core::message::{MapMetaData, OccupancyGrid, OccupancyGridHeader};
@@ -137,10 +137,10 @@ layout! {
 pub type OccupancyGrid<D = super::Buffer> = Framed<OccupancyGridHeader, D>;
 
 /// Costs of cells, like `nav2_msgs/Costmap`: a byte each, 0 to 252; [`CostMapHeader`] has constants
-/// for larger values. Cell (0, 0) comes first, then along x.
+/// for larger values. The cells are stored row by row along x, from cell (0, 0) on.
 pub type CostMap<D = super::Buffer> = Framed<CostMapHeader, D>;
 
-/// The fixed part of a map of cells.
+/// The header of a map of cells.
 pub trait Grid: Header {
     /// The type of a cell.
     type Cell: bytemuck::Pod;
@@ -181,8 +181,8 @@ impl OccupancyGridHeader {
 impl CostMapHeader {
     /// The value of a cell that costs nothing.
     pub const FREE_SPACE: u8 = 0;
-    /// The value of a cell that is closer to an obstacle than the radius of the robot. The centre
-    /// of a round robot in it means a collision.
+    /// The value of a cell that is closer to an obstacle than the radius of the robot. If the
+    /// centre of a round robot is in such a cell, the robot collides.
     pub const INSCRIBED_INFLATED_OBSTACLE: u8 = 253;
     /// The value of a cell with an obstacle.
     pub const LETHAL_OBSTACLE: u8 = 254;

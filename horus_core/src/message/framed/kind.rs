@@ -30,12 +30,12 @@ pub struct FramedKind {
     form: Form,
 }
 
-/// The source of what a header says.
+/// The way in which a header is interpreted.
 #[derive(Debug, Clone, Copy)]
 enum Form {
-    /// A type of this crate.
+    /// The [`Header`] implementation of a type of this crate.
     Typed(HeaderFunctions),
-    /// The schema, and the field that counts the numbers.
+    /// The schema alone: one field of the header counts the numbers after it.
     Counted(CountedTail),
 }
 
@@ -71,8 +71,8 @@ impl FramedKind {
         }
     }
 
-    /// Returns the type of the messages of a schema that is known only at run time: numbers after a
-    /// header, whose field `count` is their number.
+    /// Returns the kind of messages whose schema is known only at run time. Numbers follow the
+    /// header. The argument `count` names the field of the header that counts them.
     ///
     /// ```
     /// use horus_core::message::{Framed, FramedKind, Header, LidarScanHeader};
@@ -94,7 +94,7 @@ impl FramedKind {
         })
     }
 
-    /// Returns true if [`counted`](Self::counted) made it.
+    /// Returns true if [`counted`](Self::counted) made this kind.
     #[must_use]
     pub const fn is_counted(&self) -> bool {
         matches!(self.form, Form::Counted(_))
@@ -154,7 +154,7 @@ impl FramedKind {
         layout.filter(|array| array.extent_bytes() <= data_bytes as u64)
     }
 
-    /// Calls [`Header::complete`].
+    /// Calls [`Header::complete`]. Does nothing for a [`counted`](Self::counted) type.
     pub fn complete(&self, header: &mut [u8]) {
         match self.form {
             Form::Typed(functions) => (functions.complete)(header),
@@ -162,7 +162,7 @@ impl FramedKind {
         }
     }
 
-    /// Calls [`Header::reshape`].
+    /// Calls [`Header::reshape`]. For a [`counted`](Self::counted) type, sets the count.
     ///
     /// # Errors
     ///

@@ -87,7 +87,7 @@ impl Header for LogLineHeader {
         name: "text",
         primitive: Primitive::U8,
     };
-    /// With the stamp and the length, a slot of 1 KiB.
+    /// Size for which a slot has 1 KiB, including the stamp and the length of the message.
     const MAX_MESSAGE_BYTES: u64 = (size_of::<Self>() + Self::TEXT_BYTES_MAX) as u64;
 
     fn data_bytes(&self) -> u64 {
@@ -110,7 +110,7 @@ impl LogLineHeader {
     /// The longest text of a line, in bytes. The end of a longer text is left out.
     pub const TEXT_BYTES_MAX: usize = 752;
 
-    /// Returns the name of the level; `?` if it is none.
+    /// Returns the name of the level; `?` if the level is unknown.
     #[must_use]
     pub const fn level_name(&self) -> &'static str {
         match self.level {
@@ -143,8 +143,8 @@ impl<D: AsRef<[u8]>> Framed<LogLineHeader, D> {
 }
 
 impl<D: AsRef<[u8]>> fmt::Display for Framed<LogLineHeader, D> {
-    /// Formats it like `WARN  planner: no path`, with `… (12 bytes more)` if its end was left out.
-    /// The text is as it is, and may contain control characters.
+    /// Formats the line like `WARN  planner: no path`, with `… (12 bytes more)` if its end was left
+    /// out. The text is not escaped, and may contain control characters.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,

@@ -74,8 +74,8 @@ layout! {
 pub type PointCloud<D = super::Buffer> = Framed<PointCloudHeader, D>;
 
 impl PointCloudHeader {
-    /// Makes a cloud of `points` points with three 32-bit coordinates, 12 bytes each, stamped with
-    /// the current time.
+    /// Returns the header of a cloud of `points` points with three 32-bit coordinates, 12 bytes
+    /// each, stamped with the current time.
     #[must_use]
     pub fn xyz(points: u32) -> Self {
         const FIELDS: [&str; 3] = ["x", "y", "z"];
@@ -84,13 +84,13 @@ impl PointCloudHeader {
         })
     }
 
-    /// Makes a cloud like [`Self::xyz`] with a 32-bit `intensity`, 16 bytes for each point.
+    /// Returns a header like [`Self::xyz`] with a 32-bit `intensity`, 16 bytes for each point.
     #[must_use]
     pub fn xyzi(points: u32) -> Self {
         Self::xyz(points).with_field("intensity", DType::F32)
     }
 
-    /// Makes a cloud without fields; add them with [`Self::with_field`].
+    /// Returns the header of a cloud without fields; add them with [`Self::with_field`].
     #[must_use]
     pub fn empty(points: u32) -> Self {
         Self {
@@ -102,7 +102,8 @@ impl PointCloudHeader {
         }
     }
 
-    /// Adds a number to each point, behind its other fields and aligned to its size.
+    /// Adds a field of one number to each point, behind the other fields and aligned to its own
+    /// size.
     ///
     /// A name of more than 16 bytes, or more than [`POINT_FIELDS_MAX`] fields, make a header that
     /// [`Header::check`] refuses.
@@ -168,7 +169,7 @@ impl PointCloudHeader {
 }
 
 impl Default for PointCloudHeader {
-    /// Returns a cloud without points and fields.
+    /// Returns the header of a cloud without points and fields.
     fn default() -> Self {
         Self::zeroed()
     }
@@ -206,8 +207,8 @@ impl Header for PointCloudHeader {
         Ok(())
     }
 
-    /// Returns the layout of the points, or rows of points, as an array of their numbers. It is
-    /// `None` unless these are of one type and fill the point.
+    /// Returns the layout of the points, or rows of points, as an array of their numbers. Returns
+    /// `None` unless all numbers have one type and fill the point without gaps.
     fn array_layout(&self) -> Option<ArrayLayout> {
         let dtype = DType::from_code(self.point_fields().first()?.dtype)?;
         let size = dtype.size() as u32;

@@ -98,7 +98,7 @@ pub(super) use raster;
 
 impl<H: Raster, D: AsRef<[u8]>> Framed<H, D> {
     /// Returns the pixels of row `y`, counted from the top, without padding. If the size of a pixel
-    /// is unknown, it is the whole row. It is `None` below the last row.
+    /// is unknown, returns the row with its padding. Returns `None` below the last row.
     pub fn row(&self, y: u32) -> Option<&[u8]> {
         let (start, bytes) = self.row_span(y)?;
         self.data().get(start..start + bytes)

@@ -124,7 +124,7 @@ impl<D: AsRef<[u8]>> Framed<SchedulerStatusHeader, D> {
 }
 
 impl<D: AsRef<[u8]>> fmt::Display for Framed<SchedulerStatusHeader, D> {
-    /// Formats it like `arm running for 12.5 s, 3 nodes`.
+    /// Formats the status like `arm running for 12.5 s, 3 nodes`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match self.state {
             SchedulerStatusHeader::STATE_STARTING => "starting",

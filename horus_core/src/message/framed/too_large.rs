@@ -4,10 +4,10 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TooLarge {
-    /// It has more elements.
+    /// The message has more elements than fit.
     #[error("the message has {found} {of}, and a {message} has room for {limit}")]
     Elements {
-        /// The message of a fixed size.
+        /// Name of the message of a fixed size.
         message: &'static str,
         /// The elements: `ranges` or `joints`.
         of: &'static str,
@@ -16,13 +16,13 @@ pub enum TooLarge {
         /// Largest number that fits.
         limit: usize,
     },
-    /// A name in it is longer.
+    /// A name in the message is longer than its field in the message of a fixed size.
     #[error(
         "the name '{name}' has {} bytes, and a {message} has room for {limit}",
         .name.len()
     )]
     Name {
-        /// The message of a fixed size.
+        /// Name of the message of a fixed size.
         message: &'static str,
         /// The name.
         name: String,

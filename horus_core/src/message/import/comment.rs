@@ -59,7 +59,8 @@ impl Comments {
         self.lines.append(&mut other.lines);
     }
 
-    /// Returns the text, without empty lines at its ends, and at most one between others.
+    /// Returns the lines as one text. There is no empty line at its ends, and never more than one
+    /// in a row.
     pub(super) fn text(&self) -> String {
         let mut out = String::new();
         for line in &self.lines {
@@ -72,7 +73,7 @@ impl Comments {
     }
 }
 
-/// Returns a line that no language interprets where it writes comments.
+/// Removes or replaces the characters that would end a comment, or act as markup, in any language.
 fn clean(text: &str) -> String {
     let visible = |letter: &char| {
         let turns_text = matches!(

@@ -22,7 +22,7 @@ pub(super) struct Planned {
     pub(super) kind: FieldKind,
     pub(super) count: usize,
     pub(super) doc: String,
-    /// The defaults of its first elements.
+    /// Defaults of the first elements, from the file. The others have the default of their type.
     pub(super) values: Vec<Literal>,
 }
 
@@ -39,12 +39,12 @@ pub(super) struct Plan {
 #[derive(Debug, Clone)]
 pub(in crate::message) struct Declaration {
     pub(in crate::message) schema: &'static Schema,
-    /// The defaults of the first elements of each field that has one, by the index of the field.
+    /// Index of each field with a default in the file, and the defaults of its first elements.
     pub(in crate::message) values: Vec<(usize, Vec<Literal>)>,
 }
 
 impl Declaration {
-    /// Returns the defaults of the first elements of a field.
+    /// Returns the defaults of the first elements of field `index`; none if the file gives none.
     pub(in crate::message) fn values_of(&self, index: usize) -> &[Literal] {
         let found = self.values.iter().find(|(field, _)| *field == index);
         found.map_or(&[], |(_, values)| values)

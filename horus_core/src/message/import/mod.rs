@@ -93,8 +93,8 @@ impl Importer {
         self
     }
 
-    /// Gives a bound to an array or string without one: `bound("LaserScan.intensities", 1081)`. It
-    /// counts elements of an array, and bytes of a string.
+    /// Gives a bound to an array or string without one: `bound("LaserScan.intensities", 1081)`. The
+    /// bound is a number of elements for an array, and of bytes for a string.
     #[must_use]
     pub fn bound(mut self, field: &str, bound: usize) -> Self {
         self.bounds.insert(field.to_owned(), bound.max(1));

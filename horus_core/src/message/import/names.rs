@@ -1,7 +1,7 @@
-//! Names of fields that are free in Rust, C, C++ and Python.
+//! Makes names of fields that are not reserved in Rust, C, C++ or Python.
 
-/// Words that C, C++ or Python reserve or define as macros, the four that Rust cannot escape, and
-/// two that generated declarations use.
+/// Words that C, C++ or Python reserve or define as macros, the four keywords of Rust that `r#`
+/// cannot escape, and two words that generated declarations use.
 const RESERVED: &[&str] = &[
     "EOF",
     "False",

@@ -74,10 +74,10 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Definition, ImportError> 
 struct Parser {
     /// The comment of the message.
     doc: Comments,
-    /// Comment lines whose item has not been found yet.
+    /// Comment lines that belong to the next item, which has not been read yet.
     pending: Comments,
     items: Vec<(Item, Comments)>,
-    /// Indented comment lines continue the comment beside the last item.
+    /// True if indented comment lines continue the comment beside the last item.
     continues: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The message that is being read: adds the fields that the items of its file become.
+//! Collects the fields and constants of the message whose file is being read.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,11 +19,11 @@ pub(super) struct Reading<'p> {
     pub(super) path: &'p Path,
     pub(super) message: &'p str,
     pub(super) plan: Plan,
-    /// The names of its fields and constants.
+    /// Names of the fields and constants so far, to refuse duplicates.
     names: BTreeSet<String>,
 }
 
-/// The type of a field, once its strings and messages are known.
+/// The type of a field, after the bound of a string or the nested message has been found.
 #[derive(Debug)]
 pub(super) struct Shape {
     pub(super) kind: FieldKind,
@@ -62,7 +62,8 @@ impl<'p> Reading<'p> {
         self.push(item, planned(format!("{prefix}frame_id"), frame, about))
     }
 
-    /// Adds a field, the count of an array with a bound, or the tail.
+    /// Adds the field of an item, and its count if it is an array with a bound. An array without a
+    /// bound becomes the tail, with its count as a field.
     pub(super) fn add(
         &mut self,
         item: &Item,
@@ -131,7 +132,7 @@ impl<'p> Reading<'p> {
         Ok(())
     }
 
-    /// Adds an integer constant. Others become text of the doc comment.
+    /// Adds an integer constant. A float or string constant becomes text of the doc comment.
     pub(super) fn add_constant(&mut self, item: &Item, value: &str) -> Result<(), ImportError> {
         match item.element {
             Element::Number(Primitive::F32 | Primitive::F64) | Element::Text(_) => {
@@ -158,7 +159,7 @@ impl<'p> Reading<'p> {
         }
     }
 
-    /// Checks that no field or constant is called like a type, which C++ refuses.
+    /// Checks that no field or constant has the name of a type, which C++ refuses.
     pub(super) fn check_type_names(&self) -> Result<(), ImportError> {
         let types = self
             .plan
@@ -194,7 +195,7 @@ impl<'p> Reading<'p> {
     }
 }
 
-/// Returns the name of the field that an item becomes: with its unit for a time.
+/// Returns the name of the field that an item becomes: `name_ns` for a time or duration.
 fn name_of(item: &Item) -> String {
     match item.element {
         Element::Time | Element::Duration => format!("{}_ns", item.name),

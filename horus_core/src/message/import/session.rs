@@ -1,5 +1,5 @@
-//! Reads `.msg` files and the messages that they contain, each once and before those that contain
-//! it.
+//! Reads `.msg` files, and the files of the messages nested in them. Each is read once, and
+//! declared before those that contain it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -16,7 +16,7 @@ use crate::message::{FieldKind, Primitive};
 /// The longest `.msg` file in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// The largest number of messages inside each other.
+/// The largest number of messages that are nested in each other.
 const DEPTH_MAX: usize = 32;
 
 /// One run of an [`Importer`].
@@ -177,7 +177,7 @@ impl<'a> Session<'a> {
         Ok(Shape { kind, length })
     }
 
-    /// Reads the file of a message inside a message.
+    /// Reads the file of a nested message, and returns that message as the type of a field.
     fn nested(
         &mut self,
         reading: &Reading<'_>,

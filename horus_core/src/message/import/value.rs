@@ -11,7 +11,8 @@ pub(in crate::message) enum Literal {
     Text(String),
 }
 
-/// Parses the defaults of a field: one value, or `[a, b]` for an array of at most `count`.
+/// Parses the default of a field: one value, or a list such as `[a, b]` for an array. Does not
+/// check the number of elements.
 pub(super) fn parse_defaults(
     kind: FieldKind,
     is_array: bool,

@@ -18,9 +18,9 @@ pub enum SchemaDifference {
     /// The messages have different names.
     #[error("message '{here}' here, '{in_topic}' in the topic")]
     Name {
-        /// Its name in this program.
+        /// Name of the message in this program.
         here: String,
-        /// Its name in the topic.
+        /// Name of the message in the topic.
         in_topic: String,
     },
     /// A field has another type, count or offset.
@@ -85,7 +85,8 @@ pub enum SchemaDifference {
     },
 }
 
-/// Compares two canonical texts: names first, then fields in order, then size and alignment.
+/// Compares two canonical texts: names first, then fields in order, then size, alignment and
+/// trailing data.
 ///
 /// It accepts any text, allocates at most in proportion to
 /// [`SCHEMA_TEXT_BYTES_MAX`](super::SCHEMA_TEXT_BYTES_MAX), and never panics.

@@ -1,19 +1,19 @@
-//! Versions of a message: the beginnings of its list of fields.
+//! Versions of a message: the prefixes of its list of fields.
 
 use horus_shm::{Beginning, Growth};
 
 use super::parsed::{ParsedField, ParsedSchema};
 use super::{FNV_OFFSET_BASIS, fnv1a_step};
 
-/// The beginnings of the names of fields that only fill a gap.
+/// Prefixes of the names of fields that only fill a gap.
 const PADDING: [&str; 2] = ["_pad", "_reserved"];
 
 impl ParsedSchema {
-    /// Returns the fields of this message and the beginnings of their list, from which endpoints
-    /// tell whether one message is a longer version of another one.
+    /// Returns the hash and the length of each prefix of this message's list of fields. From them,
+    /// endpoints tell whether one message is a longer version of another one.
     ///
-    /// A version has one or more fields of the message itself, not of those inside it. Padding
-    /// behind its last field does not belong to it.
+    /// A prefix has one or more fields of the message itself, each with all numbers inside it.
+    /// Padding behind its last field does not belong to it.
     pub(crate) fn growth(&self) -> Growth {
         let mut hash = hash_on(FNV_OFFSET_BASIS, &format!("message {}\n", self.name));
         if let Some(tail) = &self.tail {
@@ -60,7 +60,7 @@ impl ParsedField {
     }
 }
 
-/// Returns the name of the field of the message itself to which a number belongs.
+/// Returns the outermost name in the path of a number: `pose` for `pose.x`.
 fn part(field: &ParsedField) -> &str {
     field.path.split('.').next().unwrap_or_default()
 }
@@ -214,7 +214,7 @@ mod tests {
         assert!(!first.identity().matches(&overlap.identity()));
     }
 
-    /// The rule in words, to which the verdict by hashes is held.
+    /// Returns true if two messages match, computed from their texts instead of hashes.
     fn matches_by_text(a: &ParsedSchema, b: &ParsedSchema) -> bool {
         let part = |field: &ParsedField| field.path.split('.').next().unwrap().to_owned();
         let fields = |schema: &ParsedSchema| {

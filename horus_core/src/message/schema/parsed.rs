@@ -54,7 +54,8 @@ pub struct FieldShape {
 }
 
 impl FieldShape {
-    /// Returns the end of the last element in the last message, unless that overflows.
+    /// Returns the offset of the field's end, in the last element of every array around it; `None`
+    /// on overflow.
     pub(super) fn end(&self) -> Option<usize> {
         let mut end = self
             .count

@@ -92,7 +92,7 @@ layout! {
 }
 
 impl fmt::Display for NodeHeartbeat {
-    /// Formats it like `planner active, tick 42 in 0.310 ms, 0 missed`.
+    /// Formats the heartbeat like `planner active, tick 42 in 0.310 ms, 0 missed`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match self.state {
             Self::STATE_UNCONFIGURED => "unconfigured",
@@ -145,7 +145,7 @@ impl fmt::Display for DiagnosticValue {
     }
 }
 
-/// The largest number of values in a [`DiagnosticStatus`]. They fit on a screen beside others.
+/// The largest number of values in a [`DiagnosticStatus`]: so many fit on a screen beside others.
 pub const DIAGNOSTIC_VALUES_MAX: usize = 16;
 
 crate::message! {
@@ -392,7 +392,7 @@ impl SafetyStatus {
 }
 
 impl fmt::Display for SafetyStatus {
-    /// Formats it like `reduced, at most 0.25 m/s: gate open`.
+    /// Formats the status like `reduced, at most 0.25 m/s: gate open`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.mode {
             Self::MODE_UNKNOWN => "unknown",
@@ -466,7 +466,7 @@ impl Default for ResourceUsage {
 }
 
 impl fmt::Display for ResourceUsage {
-    /// Formats it like `jetson: 2.5 of 8 processors, 3.1 of 16.0 GiB`.
+    /// Formats the message like `jetson: 2.5 of 8 processors, 3.1 of 16.0 GiB`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
         let Self {

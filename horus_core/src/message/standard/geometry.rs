@@ -171,7 +171,7 @@ impl Pose2D {
 }
 
 impl fmt::Display for Pose2D {
-    /// Formats it like `(1.000, 2.000) m, 3.142 rad`.
+    /// Formats the pose like `(1.000, 2.000) m, 3.142 rad`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "({:.3}, {:.3}) m, {:.3} rad", self.x, self.y, self.theta)
     }
@@ -227,7 +227,7 @@ impl fmt::Display for Pose3D {
     }
 }
 
-/// Formats it like `(1.000, 2.000, 0.000) m, xyzw (0.000, 0.000, 0.000, 1.000)`.
+/// Formats a pose like `(1.000, 2.000, 0.000) m, xyzw (0.000, 0.000, 0.000, 1.000)`.
 fn show_pose(
     f: &mut fmt::Formatter<'_>,
     [x, y, z]: [f64; 3],

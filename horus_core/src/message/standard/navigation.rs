@@ -178,7 +178,7 @@ impl GoalResult {
 }
 
 impl fmt::Display for GoalResult {
-    /// Formats it like `goal 7: succeeded` or `goal 7: aborted (103: no path)`.
+    /// Formats the result like `goal 7: succeeded` or `goal 7: aborted (103: no path)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let status = match self.status {
             Self::STATUS_ACCEPTED => "accepted",
@@ -230,8 +230,8 @@ impl Default for Waypoint {
     }
 }
 
-/// The largest number of waypoints in a [`NavPath`]. It is 12.8 m in the 5 cm steps of grid
-/// planners, and takes 16 KiB, which a loan fills in place.
+/// The largest number of waypoints in a [`NavPath`]. So many make 12.8 m in the 5 cm steps of grid
+/// planners, and take 16 KiB, which a publisher can write in place with a loan.
 pub const NAV_PATH_WAYPOINTS_MAX: usize = 256;
 
 crate::message! {

@@ -111,7 +111,7 @@ impl Detection {
 }
 
 impl fmt::Display for Detection {
-    /// Formats it like `person 0.93 at (320, 240) px`.
+    /// Formats the detection like `person 0.93 at (320, 240) px`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [x, y] = self.bbox.center;
         write!(
@@ -163,7 +163,7 @@ impl Detection3D {
 }
 
 impl fmt::Display for Detection3D {
-    /// Formats it like `person 0.93 at (1.00, 2.00, 0.00) m in map`.
+    /// Formats the detection like `person 0.93 at (1.00, 2.00, 0.00) m in map`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [x, y, z] = self.bbox.center;
         let Self {

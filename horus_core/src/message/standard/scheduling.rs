@@ -170,8 +170,8 @@ impl NodeEvent {
         }
     }
 
-    /// Returns the words for the kind of event, and the words before `value_ns` if that has a
-    /// meaning for it. `None` for an unknown kind.
+    /// Returns the words for the kind of event, and the words to put before `value_ns`, if this
+    /// kind of event uses it. Returns `None` for an unknown kind.
     const fn phrase(&self) -> Option<(&'static str, Option<&'static str>)> {
         Some(match self.kind {
             Self::STARTED => ("started", None),
@@ -210,8 +210,8 @@ impl NodeEvent {
 }
 
 impl fmt::Display for NodeEvent {
-    /// Formats it as a line of a log without the time, like `controller: failed in tick 7: no such
-    /// port`.
+    /// Formats the event as a line of a log without the time, like `controller: failed in tick 7:
+    /// no such port`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.node.is_empty() {
             write!(f, "{}: ", self.node)?;
@@ -368,8 +368,8 @@ impl Default for NodeMetrics {
 }
 
 impl fmt::Display for NodeMetrics {
-    /// Formats it like `planner active, 42 ticks, the last in 310 µs, the longest in 1.2 ms, 0
-    /// missed`.
+    /// Formats the metrics like `planner active, 42 ticks, the last in 310 µs, the longest in 1.2
+    /// ms, 0 missed`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             name,
@@ -441,7 +441,7 @@ impl NodeCommand {
 }
 
 impl fmt::Display for NodeCommand {
-    /// Formats it like `pause controller` or `run all nodes at 50 Hz`.
+    /// Formats the command like `pause controller` or `run all nodes at 50 Hz`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let node = if self.node.is_empty() {
             "all nodes"

@@ -367,7 +367,7 @@ impl Default for NavSatFix {
 }
 
 impl fmt::Display for NavSatFix {
-    /// Formats it like `47.3769000°, 8.5417000°, 408.0 m`.
+    /// Formats the position like `47.3769000°, 8.5417000°, 408.0 m`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.has_fix() {
             return f.write_str("no fix");

@@ -39,7 +39,7 @@ impl Default for Clock {
 }
 
 impl fmt::Display for Clock {
-    /// Formats it like `12.500000000 s, × 1`.
+    /// Formats the clock like `12.500000000 s, × 1`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.clock_ns / 1_000_000_000;
         let ns = self.clock_ns % 1_000_000_000;

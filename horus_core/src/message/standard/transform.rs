@@ -1,6 +1,6 @@
 //! Computes with rotations and transforms, by the crate `glam`. Available with the feature `glam`.
 //!
-//! Quaternions are normalised first, so that rounding or integration may have changed their length.
+//! Quaternions are normalised first, because rounding or integration may have changed their length.
 //! A quaternion of length 0 cannot be normalised. It occurs in messages that were not filled in, so
 //! it is an error and not the identity.
 //!

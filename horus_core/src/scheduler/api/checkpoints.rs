@@ -53,7 +53,7 @@ pub(crate) enum CheckpointFault {
     /// The tick began too soon after the previous one.
     #[error("the tick began {found:?} after the previous one, wanted at least {wanted:?}")]
     Early {
-        /// The time from start to start.
+        /// The time from the start of the previous tick to the start of this one.
         found: Duration,
         /// The shortest time allowed.
         wanted: Duration,
@@ -113,7 +113,7 @@ impl Checkpoints {
         }
     }
 
-    /// Returns the position of the node, to be read by another thread.
+    /// Returns the last checkpoint that the node has passed, in a word that other threads can read.
     #[must_use]
     pub(crate) const fn position(&self) -> &Arc<CheckpointPosition> {
         &self.position
@@ -189,7 +189,7 @@ impl Checkpoints {
 mod tests {
     use super::*;
 
-    /// Returns the fault of a tick that passes these of `wanted` checkpoints.
+    /// Runs a tick of a node with `wanted` checkpoints that passes `passed`; returns its fault.
     fn tick(wanted: u64, passed: &[u64]) -> Result<(), String> {
         let mut checkpoints = Checkpoints::new(wanted, Duration::ZERO);
         checkpoints.begin_tick(0);

@@ -7,8 +7,8 @@ use horus_shm::clock::Clock;
 use crate::scheduler::api::checkpoints::Checkpoints;
 use crate::scheduler::api::random::Random;
 
-/// The services of a tick to its node: times, checkpoints, random numbers, a request to stop. All
-/// times are of one monotonic clock.
+/// The services that the scheduler offers a node during a tick: times, checkpoints, random numbers,
+/// a request to stop. All times are of one monotonic clock.
 #[derive(Debug)]
 pub struct Context<'a> {
     pub(crate) clock: &'a Clock,
@@ -67,7 +67,7 @@ impl Context<'_> {
     /// Records that the tick has reached checkpoint `number`. Each tick has to reach 1, 2, and so
     /// on, up to the number that
     /// [`NodeBuilder::checkpoints`](crate::scheduler::NodeBuilder::checkpoints) has set. Does
-    /// nothing if that set none, and outside of ticks. Costs about a nanosecond.
+    /// nothing if the builder set none, and outside of ticks. Costs about a nanosecond.
     #[inline]
     pub fn checkpoint(&mut self, number: u64) {
         if let Some(checkpoints) = &mut self.checkpoints {

@@ -15,8 +15,8 @@ use crate::topic::{Payload, Subscriber};
 ///
 /// Made by
 /// [`NodeBuilder::subscribe_with_timeout`](crate::scheduler::NodeBuilder::subscribe_with_timeout).
-/// Use it only in calls of its node: its present time is the start of the node's present tick, also
-/// in simulated runs. So reading an age reads no clock.
+/// Use an input only in calls of its node. The age of a message is measured at the start of the
+/// node's present tick, also in simulated runs. So reading an age reads no clock.
 ///
 /// The arrival time of a message is the start of the tick that received it. So receive in every
 /// tick, and choose a timeout longer than the node's period.

@@ -24,7 +24,7 @@ pub(crate) struct LiveMetrics {
     /// The start of the present tick; 0 between two ticks.
     tick_began_ns: AtomicU64,
     /// The time at which the panic hook of the last panic in a tick ended; `PANIC_HOOK_RUNS` while
-    /// that runs.
+    /// the hook runs.
     panicked_ns: AtomicU64,
     last_ns: AtomicU64,
     max_ns: AtomicU64,
@@ -32,7 +32,7 @@ pub(crate) struct LiveMetrics {
     skipped_ticks: AtomicU64,
     failures: AtomicU64,
     panics: AtomicU64,
-    /// The [`Health`] as a number.
+    /// The [`Health`], as its index in `Health::ALL`.
     health: AtomicU64,
     durations: [AtomicU64; HISTOGRAM_BUCKETS],
     lateness: [AtomicU64; HISTOGRAM_BUCKETS],
@@ -169,7 +169,7 @@ impl LiveMetrics {
         add_to_counter(&self.panics, u64::from(is_panic));
     }
 
-    /// Sets the counters of a group of actors, whose ticks are handled messages.
+    /// Sets the counters of a group of actors. For a group, `ticks` counts handled messages.
     pub(crate) fn set_counts(&self, ticks: u64, failures: u64, panics: u64) {
         // Relaxed: counters.
         self.ticks.set(ticks);
@@ -304,9 +304,9 @@ impl Histogram {
             .fold(0, |sum, count| sum.wrapping_add(*count))
     }
 
-    /// Returns a duration that the fraction `share` (0 to 1) of the values stayed below. It is the
-    /// upper bound of a bucket, at most twice the exact quantile (larger values of the last bucket
-    /// aside); zero if there are no values.
+    /// Returns a duration below which the fraction `share` (0 to 1) of the values is. It is the
+    /// upper bound of a bucket, so it is at most twice the exact quantile. For values above the
+    /// bound of the last bucket, it is that bound. Returns zero if there are no values.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Duration {
         let wanted = (self.count() as f64 * share.clamp(0.0, 1.0)).ceil() as u64;

@@ -23,7 +23,7 @@ pub enum Class {
     Event,
     /// A node that waits for files or networks: an async task.
     AsyncIo,
-    /// A group of actors: its own threads run those that have mail.
+    /// A group of actors: threads of the group run the actors that have mail.
     Actors,
     /// A node without any of these settings: the thread that runs the scheduler runs it.
     BestEffort,
@@ -139,9 +139,9 @@ pub enum PlanError {
          one thread, so give both the same"
     )]
     Chain {
-        /// One of the two nodes, which differ.
+        /// One of the two nodes.
         node: String,
-        /// The other one of the two nodes.
+        /// The other of the two nodes.
         other: String,
         /// Their chain.
         chain: String,
@@ -153,7 +153,7 @@ pub enum PlanError {
     Contradiction {
         /// Name of the node.
         node: String,
-        /// The one of the two settings that exclude each other.
+        /// One of the two settings that exclude each other.
         one: String,
         /// The other setting.
         other: String,
@@ -459,13 +459,13 @@ impl NodeSpec {
 }
 
 impl Plan {
-    /// Returns true if a tick of the node can count as stuck.
+    /// Returns true if a tick of the node can count as stuck: it has a budget or a watchdog.
     pub(crate) const fn is_watched(&self) -> bool {
         self.budget.is_some() || self.watchdog.is_some()
     }
 
-    /// Checks that the watchdog notices a tick that does not end, which calls the safe-state
-    /// callback.
+    /// Checks that a tick of the node can count as stuck. Otherwise, the safe-state callback would
+    /// not be called for a tick that does not end.
     pub(crate) fn check_safe_state(&self) -> Result<(), PlanError> {
         if self.is_watched() {
             return Ok(());

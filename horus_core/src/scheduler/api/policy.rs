@@ -1,9 +1,10 @@
-//! Policies for nodes that are late or fail. This file decides what follows; the runner does it.
+//! Policies for nodes that are late or fail. This file decides what follows a failure, and
+//! `deadline_watch` decides what follows a miss. The runner then does it.
 
 use std::time::Duration;
 
-/// The reaction to a miss: an exceeded deadline or budget, a stale input, or a fault of
-/// checkpoints.
+/// The reaction to a miss: an exceeded deadline or budget, a stale input, a wrong sequence of
+/// checkpoints, or a tick that begins too soon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Miss {
     /// The miss is counted and reported, and has no other effect.

@@ -100,7 +100,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// The reason why there is no successful run: it did not start, or a node ended it.
+/// The reason why a run was not successful: it did not start, or a node ended it.
 ///
 /// A program that returns it from `main` ends with status 1 and shows which node failed, and why:
 ///

@@ -1,18 +1,18 @@
-//! Checks whether the subscribers of a node can map the memory of all publishers, and match one.
+//! Checks whether subscribers can map the memory of all publishers, and match at least one.
 
 use horus_shm::{LaneNotMapped, LaneWatch, Mismatch};
 
 use crate::message::{NodeEvent, Text};
 use crate::topic::Watchable;
 
-/// A subscriber that was declared as one of a node.
+/// A declared subscriber of a node, and its states that were reported last.
 #[derive(Debug)]
 pub(crate) struct Subscription {
     topic: String,
     watch: LaneWatch,
     misses_a_publisher: bool,
     matches_none: bool,
-    /// Number of times that it has moved to another file.
+    /// Number of moves to another file that were reported.
     moves: u64,
     is_namespace_removed: bool,
 }
@@ -33,11 +33,13 @@ impl Subscription {
         self.watch.is_same(&other.watch)
     }
 
-    /// Returns the kind and the text of an event if, since the last call, the subscriber has failed
-    /// to map a publisher's memory, or has mapped all that was missing; or if it has become
-    /// incompatible with all live publishers, or is it no longer; or if it has moved to another
-    /// file of its topic, or its namespace was removed. Of two events, the second is that of the
-    /// next call.
+    /// Returns the kind and the text of an event if something has changed since the last call:
+    ///
+    /// * The subscriber has failed to map a publisher's memory, or has mapped all that was missing.
+    /// * It has become incompatible with all live publishers, or is no longer incompatible.
+    /// * It has moved to another file of its topic, or its namespace was removed.
+    ///
+    /// Each call returns one event. If several changes have happened, the next calls return them.
     pub(crate) fn check(&mut self) -> Option<(u8, Text<128>)> {
         self.check_lanes()
             .or_else(|| self.check_match())

@@ -144,7 +144,7 @@ order  rank  node     class        rate    reads         writes
     );
 }
 
-/// A generator of small numbers.
+/// A generator of small pseudo-random numbers, and of nodes made from them.
 struct Dice(u64);
 
 impl Dice {
@@ -176,13 +176,13 @@ impl Dice {
     }
 }
 
-/// Returns true if messages of `from` reach `to` directly: the definition.
+/// Returns true if messages of `from` reach `to` directly: the definition of an edge.
 fn flows(from: &GraphNode, to: &GraphNode) -> bool {
     from.writes.iter().any(|topic| to.reads.contains(topic))
 }
 
-/// Computes the ranks by the definition: cycles by closure, broken one after the other, depths by
-/// repeated relaxation.
+/// Computes the cycles and the ranks by their definitions, slowly: finds cycles by the transitive
+/// closure, breaks them one after the other, and computes ranks by repeated relaxation.
 fn naive(nodes: &[GraphNode]) -> (Vec<Vec<usize>>, Vec<usize>) {
     let all = 0..nodes.len();
     let closure = |edges: &Vec<Vec<bool>>| {

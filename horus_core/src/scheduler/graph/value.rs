@@ -5,7 +5,7 @@ use crate::scheduler::api::plan::Class;
 use crate::scheduler::api::rate::Rate;
 use crate::value::Value;
 
-/// The words for the classes, which other languages read.
+/// The word for each class in a published graph, which programs in other languages read.
 const CLASSES: [(Class, &str); 6] = [
     (Class::RealTime, "real_time"),
     (Class::Compute, "compute"),

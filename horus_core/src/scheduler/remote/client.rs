@@ -100,9 +100,9 @@ pub fn black_box(namespace: &Arc<Namespace>, name: &str) -> Result<Vec<NodeEvent
     Ok(events)
 }
 
-/// Returns the graph of a scheduler: which nodes read and write which topics, as far as their
-/// builders were told. Also works after the scheduler has ended or was killed. Returns `None` if no
-/// scheduler of that name has published one that this version of the library understands.
+/// Returns the graph of a scheduler, see [`Scheduler::graph`](crate::scheduler::Scheduler::graph).
+/// Also works after the scheduler has ended or was killed. Returns `None` if no scheduler of that
+/// name has published a graph that this version of the library understands.
 ///
 /// Only reads: does not block, and delays no process. Costs some 40 µs.
 #[must_use]
@@ -131,13 +131,13 @@ pub fn forget(namespace: &Arc<Namespace>, name: &str) -> Result<bool, TopicError
 /// Returns a publisher for emergency stops: all schedulers of the namespace receive what it sends,
 /// [`EmergencyStop::engage`] or [`EmergencyStop::release`].
 ///
-/// The last message is kept after its process has ended, so that a scheduler that starts later also
-/// moves nothing until the stop is released. But if the topic was created earlier without history,
-/// only schedulers that already run receive the stop.
+/// The last message is kept after its process has ended. So the nodes of a scheduler that starts
+/// later do not tick either until the stop is released. But if the topic was created earlier
+/// without history, only schedulers that already run receive the stop.
 ///
 /// # Errors
 ///
-/// Returns [`TopicError`] if the topic cannot be opened or removed.
+/// Returns [`TopicError`] if the topic cannot be opened.
 pub fn emergency_stop(namespace: &Arc<Namespace>) -> Result<Publisher<EmergencyStop>, TopicError> {
     topic_path::emergency_stop(namespace, |topic| topic.publisher())
 }

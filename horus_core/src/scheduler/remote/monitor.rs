@@ -50,7 +50,8 @@ pub(crate) struct Monitor {
     begin_ns: u64,
     nodes_max: usize,
     status: Publisher<SchedulerStatus>,
-    /// Only keeps the topic: the graph was published. `None` if others use a topic of that name.
+    /// The publisher of the graph. It has sent its only message, and is only kept open. `None` if
+    /// another process has the topic.
     _graph: Option<Publisher<Value>>,
     lanes: Vec<BlackBoxLane>,
     events: Subscriber<NodeEvent>,
@@ -190,8 +191,8 @@ impl Monitor {
     }
 }
 
-/// Publishes the graph of the scheduler that has these topics, for as long as its last message is
-/// kept. Returns `None` if others have such a topic: then nobody sees the graph.
+/// Publishes the graph on the graph topic, which keeps it for later readers. Returns `None` if
+/// another process has that topic: then the graph is not published.
 fn publish_graph(
     topics: &SchedulerTopics,
     graph: &Graph,
@@ -207,8 +208,8 @@ fn publish_graph(
     Ok(publisher)
 }
 
-/// Claims a black-box lane for each thread, as long as lanes are free. `first` is the first of
-/// them.
+/// Claims a black-box lane for each thread, as long as lanes are free. `first` is the publisher of
+/// the first lane.
 fn claim_lanes(
     first: Publisher<NodeEvent>,
     threads: usize,

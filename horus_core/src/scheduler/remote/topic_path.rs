@@ -11,7 +11,8 @@ use crate::topic::{Payload, Qos, Topic, TopicBuilder};
 use crate::value::Value;
 
 const TOPIC_PREFIX: &str = "horus/schedulers/";
-/// The key of what a scheduler leaves, whichever program it runs in.
+/// The latch key of a scheduler's topics. It is the same in all programs, so that the next
+/// scheduler of the name finds the messages that the last one left.
 const KEY: &str = "scheduler";
 pub(crate) const STATUS: &str = "/status";
 pub(crate) const EVENTS: &str = "/events";
@@ -27,8 +28,8 @@ const NAME_BYTES_MAX: usize = 64;
 /// Number of lanes of a black box: the largest number that a topic can have.
 pub(crate) const BLACK_BOX_LANES: usize = 64;
 /// Number of slots of a lane. A reader that opens the topic later gets the last 224 events: an
-/// eighth of the slots is kept free for the publisher. So three threads that share a lane have 64
-/// events each.
+/// eighth of the slots is kept free for the publisher. So there is room for more than 64 events
+/// each if three threads share a lane.
 const LANE_SLOTS: u64 = 256;
 const LANE_HISTORY: u32 = 224;
 /// The largest number of events that a reader of the whole black box takes. WHY a limit: otherwise
@@ -108,8 +109,8 @@ impl SchedulerTopics {
         builder.qos(qos.strict(true))
     }
 
-    /// Returns the builder of the status topic, which keeps the last status. A publisher may send
-    /// one of `nodes` nodes. The publisher of the status owns the scheduler's name.
+    /// Returns the builder of the status topic, which keeps the last status. A message of its
+    /// publisher has room for `nodes` nodes. That publisher owns the scheduler's name.
     pub(crate) fn status(&self, nodes: usize) -> TopicBuilder<SchedulerStatus> {
         let nodes = nodes * size_of::<NodeMetrics>();
         let bytes = (size_of::<SchedulerStatusHeader>() + nodes) as u64;
@@ -139,8 +140,8 @@ impl SchedulerTopics {
         self.builder(COMMANDS, qos)
     }
 
-    /// Returns the builder of the graph topic, which keeps the graph of the last run. A publisher
-    /// may send a message of `bytes` bytes.
+    /// Returns the builder of the graph topic, which keeps the graph of the last run. The message
+    /// of its publisher may have up to `bytes` bytes.
     pub(crate) fn graph(&self, bytes: u64) -> TopicBuilder<Value> {
         let qos = Qos::latched().latch_key(KEY).publishers_max(1);
         self.builder(GRAPH, qos).max_message_bytes(bytes)
@@ -181,7 +182,8 @@ impl SchedulerTopics {
     }
 }
 
-/// The outcome of an attempt to open an endpoint.
+/// The outcome of an attempt to open an endpoint. `Taken` means that the topic has no free lane for
+/// a publisher, `Other` that it has messages of another type.
 enum OpenOutcome<E> {
     Endpoint(E),
     Taken,

@@ -17,14 +17,14 @@ use crate::scheduler::run::pending_swap::PendingSwap;
 /// The pending commands of one node.
 #[derive(Default)]
 pub(crate) struct Commands {
-    /// Not 0 while the node's thread has to read `wanted`: [`NEW`] or [`KNOWN`].
+    /// [`NEW`] or [`KNOWN`] while the node's thread has to read `wanted` in each turn; else 0.
     pending: AtomicU64,
     wanted: Mutex<WantedState>,
-    /// The one that has to learn of each command.
+    /// The executor of the node, if it has to be told of each command.
     listener: OnceLock<Box<dyn Listener>>,
 }
 
-/// The one that runs the node, and does not look for commands by itself.
+/// An executor that runs a node and does not poll for commands, so it has to be told of each.
 pub(crate) trait Listener: Send + Sync {
     /// Applies the wanted state at once. Called under the lock of the commands.
     fn apply(&self, _wanted: &WantedState) {}
@@ -33,10 +33,11 @@ pub(crate) trait Listener: Send + Sync {
     fn wake(&self);
 }
 
-/// A command that the node's thread has not applied.
+/// The value of `pending` while there is a command that the node's thread has not applied.
 const NEW: u64 = 2;
 
-/// The thread has applied the commands, and the node may not tick.
+/// The value of `pending` after the thread has applied the commands, while they keep the node from
+/// ticking.
 const KNOWN: u64 = 1;
 
 /// The wanted state of a node.
@@ -60,7 +61,8 @@ pub(crate) enum Mode {
     Stop,
 }
 
-/// The rate of a node, and the times that follow from it.
+/// The rate of a node, and the times that follow from it. Without a budget or a deadline, that time
+/// is `u64::MAX`. Without a rate, the period is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pace {
     pub(crate) rate: Option<Rate>,
@@ -111,14 +113,14 @@ impl Commands {
         answer
     }
 
-    /// Wakes the thread of the node, if it sleeps at something of its own.
+    /// Wakes the thread of the node through the listener, if there is one.
     pub(crate) fn wake(&self) {
         if let Some(listener) = self.listener.get() {
             listener.wake();
         }
     }
 
-    /// Makes each command known to `listener`.
+    /// Tells `listener` of each command from now on. Only the first call has an effect.
     pub(crate) fn set_listener(&self, listener: impl Listener + 'static) {
         // WHY ignored: a node is run in one way.
         let _ = self.listener.set(Box::new(listener));

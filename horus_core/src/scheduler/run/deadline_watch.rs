@@ -48,8 +48,8 @@ enum Level {
     Free,
     /// The node ticks at every second due time.
     Halved,
-    /// The node is in its safe state, under [`Miss::Graduated`] after an isolation. Ticks without a
-    /// miss lead out of it.
+    /// The node is in its safe state. Under [`Miss::Graduated`], it was isolated before. It leaves
+    /// the safe state after ten ticks in a row without a miss.
     Safe,
 }
 
@@ -165,7 +165,7 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// Judges `ticks` ticks at `now_ns`; returns all verdicts except [`Verdict::Fine`].
+    /// Records `ticks` ticks at `now_ns`; returns all verdicts except [`Verdict::Fine`].
     fn judge(
         deadline_watch: &mut DeadlineWatch,
         missed: bool,

@@ -17,7 +17,7 @@ pub(crate) struct PendingNode {
     pub(crate) wake: WaitSet,
     /// The subscribers of the node, as far as they were declared.
     pub(crate) subscriptions: Vec<Subscription>,
-    /// The actors, if it is a group of them.
+    /// The group of actors, if the node is one.
     pub(crate) actors: Option<Arc<ActorGroup>>,
     /// The group of actors whose threads run the node, if it has no thread of its own.
     pub(crate) shared: Option<Arc<ActorGroup>>,

@@ -88,8 +88,8 @@ impl Swap {
     }
 }
 
-/// A function that turns the old node into the new one and a way back, or returns the old node with
-/// the reason why it could not.
+/// A function that turns the old node into the new one and a [`WayBack`], or returns the old node
+/// with the reason why it could not.
 type ChangeFn = Box<dyn FnOnce(Box<dyn Node>) -> Result<Replaced, NotReplaced> + Send>;
 type UndoFn = Box<dyn FnOnce(Box<dyn Node>) -> Option<Box<dyn Node>> + Send>;
 

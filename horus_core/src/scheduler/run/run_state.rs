@@ -21,7 +21,8 @@ pub(crate) struct RunState {
     /// 1 once all threads of nodes have started.
     started: AtomicU64,
     reason: Mutex<Option<Reason>>,
-    /// A word of the caller and its value, see [`Self::set_while_running`].
+    /// A word to set to 0 when the run stops, and its value until then, see
+    /// [`Self::set_while_running`].
     stop_word: OnceLock<(&'static AtomicU64, u64)>,
     changed: Condvar,
     node_entries: Mutex<Vec<NodeEntry>>,
@@ -55,7 +56,8 @@ impl RunState {
         self.changed.notify_all();
     }
 
-    /// If the run was to stop as planned, makes the first of these nodes that hangs the reason.
+    /// Makes the first of these nodes that hangs the reason of the stop, unless the reason is a
+    /// signal or another failure.
     pub(crate) fn fail_if_hanging(&self, left_behind: &[NodeReport]) {
         let hanging = left_behind.iter().filter(|node| node.hangs);
         let Some(node) = hanging.min_by_key(|node| node.position) else {

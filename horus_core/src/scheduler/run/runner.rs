@@ -301,8 +301,8 @@ impl Runner {
         self.log_name
     }
 
-    /// Makes what this thread logs lines of this node, until the result is dropped. Costs about a
-    /// nanosecond.
+    /// Marks the lines that this thread logs as lines of this node, until the returned value is
+    /// dropped. Costs about a nanosecond.
     #[inline(always)]
     pub(crate) fn log_scope(&self) -> NodeScope {
         NodeScope::enter(self.log_name)
@@ -447,8 +447,8 @@ impl Runner {
         }
     }
 
-    /// Applies the miss policy after a tick without an error. `fault` is the fault of its checks,
-    /// `late_ns` is how late it was.
+    /// Applies the miss policy after a tick without an error. `fault` is a fault that the tick
+    /// checks found. `late_ns` is the time by which the tick exceeded its deadline or budget.
     #[inline]
     fn apply_miss_policy(
         &mut self,

@@ -32,14 +32,14 @@ use crate::topic::WaitSet;
 #[derive(Debug, Default)]
 pub(crate) struct Workers {
     pub(crate) main: Vec<Runner>,
-    /// The groups of actors that the main thread runs, each with the index of its node.
+    /// The groups of actors that the main thread runs, each with the index of its node in `main`.
     main_groups: Vec<(usize, Arc<ActorGroup>)>,
     /// The eventcount at which the main thread sleeps, if it runs groups of actors.
     main_bell: Arc<LocalEventcount>,
     /// True if a node of the main thread has a watchdog or a budget.
     pub(crate) has_watched_node: bool,
     threads: Vec<NodeThread>,
-    /// The places where the threads of nodes sleep that wait for topics.
+    /// The eventcounts at which the threads of event nodes sleep.
     bells: Vec<Arc<LocalEventcount>>,
     pool: Option<Pool>,
     actors: Vec<ActorThreads>,
@@ -265,7 +265,7 @@ impl Workers {
         Ok(())
     }
 
-    /// Visits the actors of the main thread's groups that have mail, in an emergency stop.
+    /// In an emergency stop, lets the actors of the main thread's groups enter their safe state.
     pub(crate) fn make_main_groups_safe(&self) {
         for (_, group) in &self.main_groups {
             if group.safety.is_engaged() {
@@ -274,8 +274,8 @@ impl Workers {
         }
     }
 
-    /// Runs the groups of actors of the main thread that have mail. Returns false if there are
-    /// none.
+    /// Runs the groups of actors of the main thread that have mail or a timer that is due. Returns
+    /// true if it has run one.
     pub(crate) fn run_main_groups(
         &mut self,
         clock: &Clock,
@@ -294,7 +294,8 @@ impl Workers {
         has_run
     }
 
-    /// Sleeps for `time` at most, until the run is to stop or a group of the main thread has mail.
+    /// Sleeps for `time` at most. Wakes early if the run is to stop, or if a group of the main
+    /// thread has mail or a timer that is due.
     pub(crate) fn sleep(&self, clock: &Clock, time: Duration, shared: &RunState) {
         let groups = || self.main_groups.iter().map(|(_, group)| group);
         if self.main_groups.is_empty() {

@@ -34,7 +34,7 @@ const STOPPING_PERIOD_NS: u64 = 500_000;
 const STATUS_PERIOD_NS: u64 = 100_000_000;
 /// The time between two checks while actors enter their safe state.
 const UNSAFE_PERIOD_NS: u64 = 1_000_000;
-/// The time between two looks at the topics whose messages wake nodes.
+/// The time between two checks of the topics whose messages wake nodes.
 const TOPICS_PERIOD_NS: u64 = 50_000_000;
 /// The longest time that the supervisor waits for the result of a safe-state callback on another
 /// thread, before it watches the other nodes again.
@@ -200,8 +200,8 @@ impl Supervisor {
         }
     }
 
-    /// Records an event for each subscriber that, since the last check, has failed to map a
-    /// publisher's memory, or has mapped all that was missing.
+    /// Records an event for each subscriber whose state has changed since the last check, see
+    /// `Subscription::check`.
     ///
     /// WHY the supervisor does this: a node's own thread would have to check in every tick what
     /// hardly ever changes.
@@ -223,8 +223,7 @@ impl Supervisor {
         }
     }
 
-    /// Calls the safe-state callback of a node that hangs, unless that was done for this tick
-    /// before.
+    /// Calls the safe-state callback of a node that hangs, at most once for each of its ticks.
     fn make_safe(&mut self, index: usize, name: &str) {
         if !self.nodes[index].begin_safe_state() {
             return;

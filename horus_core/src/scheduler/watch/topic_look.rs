@@ -1,5 +1,5 @@
-//! Looks at the topics of a node whose thread sleeps until there are messages: a wake may be lost,
-//! and a topic's file may have moved.
+//! Checks the topics of a node whose thread sleeps until there are messages. WHY: a wake may be
+//! lost, and a topic's file may have been replaced.
 
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ pub(crate) struct TopicLook {
 }
 
 impl TopicLook {
-    /// Returns the look at these topics of the node with these commands; `None` if there are none.
+    /// Makes the check of the topics in `wake`, for the node that `commands` belongs to. Returns
+    /// `None` if there are no topics.
     pub(crate) fn new(wake: &WaitSet, commands: &Arc<Commands>) -> Option<Self> {
         let watches = wake.watches().to_vec();
         (!watches.is_empty()).then(|| Self {
@@ -24,8 +25,8 @@ impl TopicLook {
         })
     }
 
-    /// Wakes the thread if a topic has messages, unless it is awake. Takes some nanoseconds for
-    /// each topic.
+    /// Wakes the thread of the node if it sleeps although a topic has messages. Takes some
+    /// nanoseconds for each topic.
     pub(crate) fn look(&mut self) {
         self.watches.iter_mut().for_each(Watch::follow);
         if self.watches.iter().any(Watch::is_due) {

@@ -1,5 +1,5 @@
-//! Watches a group of actors: that handlers return and, in an emergency stop, that all enter their
-//! safe state.
+//! Watches a group of actors: checks that handlers return and, in an emergency stop, that all
+//! actors enter their safe state.
 
 use std::sync::Arc;
 
@@ -13,16 +13,17 @@ use crate::message::NodeEvent;
 /// The time after which an actor that has not confirmed its safe state is reported.
 const SAFE_STATE_NS_MAX: u64 = 100_000_000;
 
-/// Number of actors that a report names.
+/// Largest number of actors that an event names.
 const NAMED_MAX: usize = 4;
 
 /// A group of actors, as the supervisor watches it.
 pub(crate) struct WatchedGroup {
     group: Arc<ActorGroup>,
-    /// The begin of the emergency stop in which not all actors are safe.
+    /// Start of the present emergency stop while not all actors are in their safe state; `None`
+    /// otherwise.
     unsafe_since_ns: Option<u64>,
     is_reported: bool,
-    /// The activations that were reported as stuck.
+    /// The activations, or runs of an actor, that were stuck at the last check.
     stuck: Vec<LongTurn>,
 }
 
@@ -36,14 +37,14 @@ impl WatchedGroup {
         }
     }
 
-    /// Notes that an emergency stop has begun at this time, or that it is over.
+    /// Records that an emergency stop has begun at `now_ns`; `None` means that it is over.
     pub(crate) fn begin_emergency(&mut self, now_ns: Option<u64>) {
         let has_members = self.group.safety.report().all > 0;
         self.unsafe_since_ns = now_ns.filter(|_| has_members);
         self.is_reported = false;
     }
 
-    /// Returns true if actors have not confirmed their safe state.
+    /// Returns true during an emergency stop, while not all actors are in their safe state.
     pub(crate) const fn is_unsafe(&self) -> bool {
         self.unsafe_since_ns.is_some()
     }
@@ -71,7 +72,8 @@ impl WatchedGroup {
         events
     }
 
-    /// Returns an event once all actors are in their safe state, and one if they are not in time.
+    /// Returns an event once all actors are in their safe state, and one event if some are not yet
+    /// after [`SAFE_STATE_NS_MAX`].
     pub(crate) fn check(&mut self, now_ns: u64) -> Option<NodeEvent> {
         let lasted_ns = now_ns.saturating_sub(self.unsafe_since_ns?);
         let SafetyReport { all, missing } = self.group.safety.report();

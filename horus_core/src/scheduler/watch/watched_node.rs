@@ -176,9 +176,8 @@ impl WatchedNode {
         }
     }
 
-    /// Returns an event for each subscriber that, since the last check, has failed to map a
-    /// publisher's memory, or has mapped all that was missing; or that has become incompatible with
-    /// all publishers, or is so no longer.
+    /// Returns an event for each subscriber whose state has changed since the last check, see
+    /// [`Subscription::check`].
     pub(super) fn check_subscribers(&mut self) -> impl Iterator<Item = NodeEvent> {
         let Self {
             name,
@@ -201,7 +200,7 @@ impl WatchedNode {
             .unwrap_or_default()
     }
 
-    /// Takes the last error and the rate from an event of the node.
+    /// Stores the error or the new rate that an event of the node reports, to publish it.
     pub(crate) fn note_event(&mut self, event: &NodeEvent) {
         match event.kind {
             NodeEvent::FAILED | NodeEvent::PANICKED | NodeEvent::CHECKPOINT => {
@@ -269,7 +268,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Makes a node that may be in a tick for 10 ms, and its metrics.
+    /// Makes a node whose ticks count as stuck after 10 ms, and its metrics.
     fn watched_node() -> (WatchedNode, Arc<LiveMetrics>) {
         let watchdog = Some(std::time::Duration::from_millis(10));
         let spec = NodeSpec {

@@ -51,8 +51,8 @@ impl DynamicBuilder {
         self
     }
 
-    /// Sets the message of a subscriber whose bytes follow those of shorter messages, which have
-    /// fewer fields. Default: zeros.
+    /// Sets the default message of a subscriber. The subscriber takes from it the bytes that a
+    /// shorter message lacks, because its publisher knows fewer fields. Default: zeros.
     pub fn defaults(mut self, message: &[u8]) -> Self {
         let is_zero = message.iter().all(|byte| *byte == 0);
         self.0.defaults = (!is_zero).then(|| message.into());

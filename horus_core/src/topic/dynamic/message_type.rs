@@ -30,7 +30,7 @@ use crate::value::{MSGPACK_SCHEMA, Value};
 pub struct DynamicType {
     info: TypeInfo,
     schema: DynamicSchema,
-    /// The offset of the time that shows which of two messages is newer.
+    /// The offset of the field `timestamp_ns` in bytes; `None` if there is no such field.
     time_offset: Option<usize>,
 }
 
@@ -109,7 +109,7 @@ impl DynamicType {
         Self::new(T::type_info())
     }
 
-    /// Returns the type that a topic stores.
+    /// Returns the type that `info`, as a topic stores it, describes.
     pub(super) fn new(info: TypeInfo) -> Self {
         let schema = Schema::parse(&info.schema).ok();
         let time_offset = schema.as_ref().and_then(time_offset);
@@ -196,7 +196,7 @@ impl DynamicType {
         &self.info
     }
 
-    /// Returns the number that is greater in the newer of two messages.
+    /// Returns the `timestamp_ns` of a message; 0 if it has no such field.
     pub(super) fn published_ns(&self, message: &[u8]) -> u64 {
         self.time_offset.map_or(0, |offset| u64_at(message, offset))
     }
@@ -210,7 +210,7 @@ impl PartialEq for DynamicType {
 
 impl Eq for DynamicType {}
 
-/// Returns the offset of the time in the messages of a schema.
+/// Returns the offset of the field `timestamp_ns` in bytes; `None` if there is no such `u64`.
 fn time_offset(schema: &ParsedSchema) -> Option<usize> {
     let field = schema.fields.iter().find(|field| field.path == TIME)?;
     let is_time = field.shape.primitive == Primitive::U64 && field.shape.count == 1;

@@ -18,8 +18,8 @@ use crate::topic::error::{
 };
 use crate::value::Value;
 
-/// Publishes messages whose type is known only at run time, as bytes or as [`Value`]s. `Send`: one
-/// thread at a time.
+/// Publishes messages whose type is known only at run time, as bytes or as [`Value`]s. It is
+/// `Send`: one thread at a time.
 ///
 /// ```
 /// # fn main() -> horus_core::Result<()> {
@@ -72,8 +72,9 @@ impl DynamicPublisher {
         self.raw.send_bytes(message)
     }
 
-    /// [`Self::send_bytes`], but waits up to `timeout` for a free slot while the topic is full.
-    /// Blocks, as [`Publisher::send_timeout`](crate::topic::Publisher::send_timeout) does.
+    /// Sends as [`Self::send_bytes`] does, but waits up to `timeout` for a free slot while the
+    /// topic is full. Blocks, as [`Publisher::send_timeout`](crate::topic::Publisher::send_timeout)
+    /// does.
     ///
     /// # Errors
     ///
@@ -140,7 +141,8 @@ impl DynamicPublisher {
         self.raw.loan()
     }
 
-    /// [`Self::loan`], but waits up to `timeout` for a free slot while the topic is full. Blocks.
+    /// Lends as [`Self::loan`] does, but waits up to `timeout` for a free slot while the topic is
+    /// full. Blocks.
     ///
     /// # Errors
     ///
@@ -151,8 +153,8 @@ impl DynamicPublisher {
 
     /// Lends the next slot in shared memory without a Rust borrow: fill it, then call
     /// [`Self::publish_lent`]. The caller may write to the address until then, until any other
-    /// send, or until this publisher is dropped. It stays mapped as long as [`Self::lent_memory`]
-    /// is kept. Never blocks; the cost does not depend on the size.
+    /// send, or until this publisher is dropped. The memory stays mapped as long as
+    /// [`Self::lent_memory`] is kept. Never blocks; the cost does not depend on the size.
     ///
     /// # Errors
     ///
@@ -162,7 +164,7 @@ impl DynamicPublisher {
     }
 
     /// Returns a guard that keeps the slot of the last [`Self::lend`] mapped, also after this
-    /// publisher is dropped. It writes nothing by itself.
+    /// publisher is dropped. The guard writes nothing by itself.
     #[must_use]
     pub fn lent_memory(&self) -> LoanMemory {
         self.raw.lent_memory()
@@ -249,7 +251,7 @@ impl DynamicPublisher {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of that method.
     pub fn reserve(&mut self, bytes: usize) -> Result<(), SendError<()>> {
         self.raw.reserve(bytes as u64)
     }
@@ -267,13 +269,13 @@ impl DynamicPublisher {
         self.raw.segment().is_forked()
     }
 
-    /// Counts the live publishers of the topic. About 0.2 µs for each.
+    /// Counts the live publishers of the topic. Takes about 0.2 µs for each.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         present(self.raw.segment()).publisher_count()
     }
 
-    /// Counts the live subscribers of the topic, in any process. About 0.2 µs for each.
+    /// Counts the live subscribers of the topic, in any process. Takes about 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
         present(self.raw.segment()).subscriber_count()
@@ -284,7 +286,7 @@ impl DynamicPublisher {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of that method.
     pub fn wait_for_subscribers(
         &self,
         count: usize,
@@ -293,12 +295,12 @@ impl DynamicPublisher {
         Wanted::subscribers(count).wait(self.raw.segment(), timeout)
     }
 
-    /// [`Self::wait_for_subscribers`], without one subscriber, which belongs to the caller's
-    /// handle: for a topic that has both endpoints.
+    /// Waits as [`Self::wait_for_subscribers`] does, but does not count one subscriber, which
+    /// belongs to the caller's handle: for a handle with both endpoints.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of that method.
     pub fn wait_for_other_subscribers(
         &self,
         count: usize,
@@ -308,15 +310,16 @@ impl DynamicPublisher {
         wanted.wait(self.raw.segment(), timeout)
     }
 
-    /// Returns the events of the subscribers of the topic, in all processes: those that are there,
-    /// join, leave or die from now on, each with the reason if it does not match this publisher.
+    /// Watches the subscribers of the topic, in all processes. Returns the events of those that are
+    /// there now, and of those that join, leave or die later. The event of one that joins has the
+    /// reason if it does not match this publisher.
     #[must_use]
     pub fn subscriber_events(&self) -> EndpointEvents {
         let raw = &self.raw;
         EndpointEvents::new(raw.segment(), EndpointKind::Subscriber, raw.card())
     }
 
-    /// Returns the kind of ring that the topic is with its present participants.
+    /// Returns the kind of ring buffer that the topic acts as with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
         Backend::of(&present(self.raw.segment()))

@@ -20,21 +20,22 @@ use crate::topic::error::{
 use crate::topic::{Backend, Qos, Stats, mismatch};
 use crate::value::Value;
 
-/// The lane and number of a message.
+/// The lane and sequence number of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Arrival {
     /// Index of the lane, as in [`LaneCounters`](crate::introspect::LaneCounters).
     pub lane: u32,
-    /// Number of the message: the lane counts from 1 on, across all publishers that it has had.
+    /// Sequence number of the message: the lane counts from 1 on, across all publishers that it has
+    /// had.
     pub number: u64,
     /// Number of times that a publisher has claimed the lane by now: it grows when another one
     /// takes the lane over.
     pub claims: u64,
 }
 
-/// Receives messages whose type is known only at run time, as bytes or as [`Value`]s. `Send`: one
-/// thread at a time.
+/// Receives messages whose type is known only at run time, as bytes or as [`Value`]s. It is `Send`:
+/// one thread at a time.
 ///
 /// ```
 /// # fn main() -> horus_core::Result<()> {
@@ -120,16 +121,16 @@ impl DynamicSubscriber {
         self.inbox.raw.recv_length()
     }
 
-    /// Makes [`Self::recv_into`], [`Self::recv_into_timeout`] and [`Self::latest_into`] leave
-    /// messages alone that might not fit the buffer, from now on: they return nothing, and at
-    /// once, while the buffer is shorter than [`Self::max_message_bytes`]. Compare the two after a
-    /// call that returned nothing.
+    /// Makes [`Self::recv_into`], [`Self::recv_into_timeout`] and [`Self::latest_into`] receive no
+    /// message that might not fit the buffer, from now on. They return nothing, without waiting,
+    /// while the buffer is shorter than [`Self::max_message_bytes`]. Compare the two lengths after
+    /// a call that returned nothing.
     pub const fn keep_whole(&mut self) {
         self.whole = true;
     }
 
-    /// [`Self::recv_into`], but waits for a message for up to `timeout`. Blocks, as
-    /// [`Subscriber::recv_timeout`](crate::topic::Subscriber::recv_timeout) does.
+    /// Receives as [`Self::recv_into`] does, but waits for a message for up to `timeout`. Blocks,
+    /// as [`Subscriber::recv_timeout`](crate::topic::Subscriber::recv_timeout) does.
     ///
     /// # Errors
     ///
@@ -153,7 +154,7 @@ impl DynamicSubscriber {
         Some(&self.inbox.buffers[0].as_ref()[..bytes])
     }
 
-    /// [`Self::recv_bytes`], but waits for a message for up to `timeout`. Blocks.
+    /// Receives as [`Self::recv_bytes`] does, but waits for a message for up to `timeout`. Blocks.
     ///
     /// # Errors
     ///
@@ -206,19 +207,19 @@ impl DynamicSubscriber {
         self.inbox.raw.borrow()
     }
 
-    /// [`Self::borrow`] of the newest message; older ones are counted as skipped, or as lost if
-    /// they are overwritten already.
+    /// Borrows the newest message, as [`Self::borrow`] does; older ones are counted as skipped, or
+    /// as lost if they are overwritten already.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of that method.
     pub fn borrow_latest(&mut self) -> Result<Option<RawSample>, BorrowError> {
         self.inbox
             .raw
             .borrow_latest(&|message| self.message_type.published_ns(message))
     }
 
-    /// [`Self::borrow`], but waits for a message for up to `timeout`. Blocks, as
+    /// Borrows as [`Self::borrow`] does, but waits for a message for up to `timeout`. Blocks, as
     /// [`Subscriber::recv_timeout`](crate::topic::Subscriber::recv_timeout) does.
     ///
     /// # Errors
@@ -317,8 +318,8 @@ impl DynamicSubscriber {
         Stats::new(self.inbox.raw.stats(), self.inbox.malformed)
     }
 
-    /// Returns the number of messages that were overwritten before this subscriber read them, up to
-    /// now: also those that no call has come across yet. It never shrinks.
+    /// Returns the number of messages that were overwritten before this subscriber read them,
+    /// including those that no call has noticed yet. The number never shrinks.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.inbox.raw.stats().lost
@@ -346,18 +347,18 @@ impl DynamicSubscriber {
         self.inbox.raw.segment().label()
     }
 
-    /// Returns the sequence number of the last message received, in its publisher's count; 0 before
-    /// the first.
+    /// Returns the sequence number of the last message received, in the lane of its publisher; 0
+    /// before the first message.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.inbox.raw.sequence()
     }
 
-    /// Returns the number of bytes of the last message that came from its publisher; 0 before the
-    /// first. To be asked before the next receive.
+    /// Returns the number of bytes that the publisher sent for the last message received; 0 before
+    /// the first message. Call this before the next receive.
     ///
-    /// It is less than the length of the message if the publisher knows fewer fields: the fields
-    /// behind have their defaults.
+    /// The number is less than the length of the message if the publisher knows fewer fields. The
+    /// other fields have their defaults.
     #[must_use]
     pub fn received_bytes(&self) -> usize {
         self.inbox.raw.received_bytes()
@@ -391,13 +392,13 @@ impl DynamicSubscriber {
         self.inbox.raw.segment().is_forked()
     }
 
-    /// Counts the live publishers of the topic. About 0.2 µs for each.
+    /// Counts the live publishers of the topic. Takes about 0.2 µs for each.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         present(self.inbox.raw.segment()).publisher_count()
     }
 
-    /// Counts the live subscribers of the topic, in any process. About 0.2 µs for each.
+    /// Counts the live subscribers of the topic, in any process. Takes about 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
         present(self.inbox.raw.segment()).subscriber_count()
@@ -408,7 +409,7 @@ impl DynamicSubscriber {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of that method.
     pub fn wait_for_publishers(
         &self,
         count: usize,
@@ -417,12 +418,12 @@ impl DynamicSubscriber {
         Wanted::publishers(count).wait(self.inbox.raw.segment(), timeout)
     }
 
-    /// [`Self::wait_for_publishers`], without one publisher, which belongs to the caller's handle:
-    /// for a topic that has both endpoints.
+    /// Waits as [`Self::wait_for_publishers`] does, but does not count one publisher, which belongs
+    /// to the caller's handle: for a handle with both endpoints.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of that method.
     pub fn wait_for_other_publishers(
         &self,
         count: usize,
@@ -432,15 +433,16 @@ impl DynamicSubscriber {
         wanted.wait(self.inbox.raw.segment(), timeout)
     }
 
-    /// Returns the events of the publishers of the topic, in all processes: those that are there,
-    /// join, leave or die from now on, each with the reason if it does not match this subscriber.
+    /// Watches the publishers of the topic, in all processes. Returns the events of those that are
+    /// there now, and of those that join, leave or die later. The event of one that joins has the
+    /// reason if it does not match this subscriber.
     #[must_use]
     pub fn publisher_events(&self) -> EndpointEvents {
         let raw = &self.inbox.raw;
         EndpointEvents::new(raw.segment(), EndpointKind::Publisher, raw.card())
     }
 
-    /// Returns the kind of ring that the topic is with its present participants.
+    /// Returns the kind of ring buffer that the topic acts as with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
         Backend::of(&present(self.inbox.raw.segment()))

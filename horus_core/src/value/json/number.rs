@@ -7,7 +7,8 @@ const NAN: &str = "NaN";
 const INFINITY: &str = "Infinity";
 const NEGATIVE_INFINITY: &str = "-Infinity";
 
-/// The text before the bits of a NaN that is not the usual one.
+/// Prefix of the text for a NaN other than the usual one. The bits of the NaN follow, in
+/// hexadecimal.
 const NAN_BITS: &str = "NaN:";
 
 /// Returns the element with these bytes: an integer, a finite float, a boolean, or a text for what
@@ -56,7 +57,7 @@ fn float_to_json(number: f64, bytes: &[u8], dtype: DType) -> Value {
     Value::String(NAN_BITS.to_owned() + &digits.collect::<String>())
 }
 
-/// Returns the little-endian bytes of the usual NaN.
+/// Returns the little-endian bytes of the usual NaN: positive, quiet and with the payload 0.
 fn nan(dtype: DType) -> &'static [u8] {
     match dtype {
         DType::F16 => &[0, 0x7e],
@@ -125,7 +126,7 @@ fn float_from_json(dtype: DType, json: &Value, bytes: &mut Vec<u8>) -> Option<()
 fn f16_bits(number: f32) -> u16 {
     /// The largest number that is not rounded to infinity.
     const MAX: f32 = 65519.996;
-    /// The smallest normal number, 2^-14, and the distance of the smaller ones, 2^-24.
+    /// The smallest normal number, 2^-14. Smaller numbers have a distance of `UNIT`, 2^-24.
     const NORMAL: f32 = f32::from_bits((127 - 14) << 23);
     const UNIT: f32 = f32::from_bits((127 - 24) << 23);
 
@@ -146,7 +147,8 @@ fn bf16_bits(number: f32) -> u16 {
     round_bits(number.to_bits(), 16) as u16
 }
 
-/// Drops the lower `count` bits, and rounds to the nearest number; of two, to the even one.
+/// Drops the lower `count` bits, and rounds to the nearest number; if two are equally near, to the
+/// even one.
 const fn round_bits(bits: u32, count: u32) -> u32 {
     let half = 1 << (count - 1);
     let rest = bits & ((1 << count) - 1);

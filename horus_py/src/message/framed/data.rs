@@ -12,16 +12,17 @@ use crate::message::framed::memory::Memory;
 use crate::message::instance;
 use crate::message::kind::Kind;
 
-/// The location of a message's data, stored before its header in the object.
+/// The location of a message's data. It is stored in the message object, before the header.
 pub(crate) struct Data {
     pub(super) address: *mut u8,
     pub(super) bytes: usize,
     pub(super) memory: Memory,
-    /// The layout of the data as an array: cached at the first use if the header can never change.
+    /// The layout of the data as an array; `None` until its first use, and always if the header can
+    /// still change.
     layout: Option<ArrayLayout>,
 }
 
-/// Extra bytes in a message object, for a [`Data`].
+/// Number of extra bytes in the object of a message with trailing data: the size of a [`Data`].
 pub(crate) const EXTRA_BYTES: usize = size_of::<Data>();
 const _: () = assert!(EXTRA_BYTES.is_multiple_of(8) && align_of::<Data>() == 8);
 
@@ -54,8 +55,8 @@ pub(super) fn framed_of(object: &Bound<'_, PyAny>) -> &'static FramedKind {
         .expect("a message that ends in data")
 }
 
-/// Returns the header's bytes and the data. They must not be used while Python code may run, which
-/// can change them.
+/// Returns the bytes of the header and of the data. They must not be used while Python code may
+/// run, because it can change them.
 pub(crate) fn parts<'a>(object: &'a Bound<'_, PyAny>) -> (&'a [u8], &'a [u8]) {
     let data = data_of(object);
     // SAFETY: so many bytes lie there as long as the object lives; only who holds the GIL writes
@@ -64,8 +65,8 @@ pub(crate) fn parts<'a>(object: &'a Bound<'_, PyAny>) -> (&'a [u8], &'a [u8]) {
     (instance::bytes(object), bytes)
 }
 
-/// Makes a message with a copy of this header. Its data are the `bytes` bytes at `address`, which
-/// lie in `memory`.
+/// Makes a message with a copy of `header`. Its data are the `bytes` bytes at `address`, which lie
+/// in `memory`.
 pub(crate) fn with_data<'py>(
     py: Python<'py>,
     kind: &'static Kind,
@@ -137,12 +138,12 @@ pub(crate) fn from_sample<'py>(
     with_data(py, kind, copy, (address, bytes), Memory::Sample(sample)).map(Some)
 }
 
-/// The size up to which a header is copied without an allocation, in bytes. Those of the standard
-/// messages are smaller.
+/// The size up to which a header is copied without an allocation, in bytes. The headers of the
+/// standard messages are smaller.
 const SMALL_HEADER_BYTES: usize = 1024;
 
-/// Makes a message of the first `bytes` bytes of `buffer`, which it keeps; `None` if they are no
-/// valid message.
+/// Makes a message from the first `bytes` bytes of `buffer`, without a copy of the data: the
+/// message owns the buffer. `None` if they are no valid message.
 pub(crate) fn from_buffer<'py>(
     py: Python<'py>,
     kind: &'static Kind,
@@ -165,15 +166,15 @@ pub(crate) fn from_buffer<'py>(
     .map(Some)
 }
 
-/// Splits an untrusted message into its header and the number of data bytes that follow it; `None`
-/// if it is not valid.
+/// Returns the header of an untrusted message, and the number of data bytes that the header
+/// promises; `None` if the message is not valid.
 pub(super) fn split_message<'a>(kind: &Kind, message: &'a [u8]) -> Option<(&'a [u8], usize)> {
     let (header, data) = message.split_at_checked(kind.bytes)?;
     Some((header, valid_data_bytes(kind, header, data.len())?))
 }
 
 /// Returns the number of data bytes that a header promises; `None` if the header is not valid, or
-/// if fewer than that were found.
+/// promises more than the `found` bytes.
 fn valid_data_bytes(kind: &Kind, header: &[u8], found: usize) -> Option<usize> {
     let bytes = kind.framed?.data_bytes(header).ok()?;
     (bytes <= found).then_some(bytes)
@@ -187,7 +188,7 @@ pub(crate) fn copy<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny
     Ok(copy)
 }
 
-/// Copies `data` to a new message, which must have been made for exactly this number of bytes.
+/// Copies `data` to a new message, which must have exactly this number of data bytes.
 pub(super) fn write_data(object: &Bound<'_, PyAny>, data: &[u8]) {
     let to = data_of(object).address;
     assert_eq!(
@@ -211,7 +212,7 @@ pub(crate) fn ensure_writeable(object: &Bound<'_, PyAny>) -> PyResult<()> {
 
 /// Replaces the data by `bytes`, which may have another length unless the message is on loan.
 ///
-/// Arrays that were made of the data before keep their memory.
+/// If the length changes, arrays that were made of the data before keep the old memory.
 pub(super) fn replace_data(object: &Bound<'_, PyAny>, bytes: &[u8]) {
     // SAFETY: no other reference is used before this returns.
     let data = unsafe { data_mut(object) };
@@ -289,7 +290,7 @@ pub(crate) fn layout(object: &Bound<'_, PyAny>) -> PyResult<ArrayLayout> {
     layout.ok_or_else(none)
 }
 
-/// Returns the address of the data, and true if they may be written.
+/// Returns the address of the data, and whether they may be written.
 pub(crate) fn address(object: &Bound<'_, PyAny>) -> (*mut u8, bool) {
     (data_of(object).address, is_writeable(object))
 }

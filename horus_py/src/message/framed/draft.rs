@@ -1,5 +1,5 @@
-//! Makes messages with trailing data, from a draft: a message without data whose header is
-//! completed for the data.
+//! Makes messages with trailing data from a draft. A draft is a message without data, whose header
+//! is completed so that it describes the data.
 
 use std::ptr;
 
@@ -78,7 +78,7 @@ pub(super) fn construct<'py>(
     Ok(object)
 }
 
-/// Makes a message of these numbers, with the fields of a draft.
+/// Makes a message whose tail is `numbers`, as bytes, with the header fields of a draft.
 fn with_numbers<'py>(
     draft: &Bound<'py, PyAny>,
     kind: &'static Kind,
@@ -96,7 +96,7 @@ fn with_numbers<'py>(
     Ok(object)
 }
 
-/// Makes a message without data, with these fields.
+/// Makes a draft: a message without data, with these fields.
 pub(crate) fn new_draft<'py>(
     py: Python<'py>,
     kind: &'static Kind,
@@ -126,9 +126,9 @@ pub(crate) fn complete_header(draft: &Bound<'_, PyAny>) -> PyResult<usize> {
     promised_bytes(draft)
 }
 
-/// Makes the header of a draft describe an array of this shape and numpy type (anything that
-/// `numpy.dtype` accepts). Without a type, the elements are those of the tail that the program
-/// declared, or bytes.
+/// Changes the header of a draft so that it describes an array of this shape and numpy type
+/// (anything that `numpy.dtype` accepts). Without a type, the elements have the type of the tail
+/// that the program declared; in standard messages they are bytes.
 pub(crate) fn describe_as(
     draft: &Bound<'_, PyAny>,
     shape: &[u64],
@@ -165,8 +165,8 @@ pub(crate) fn describe_as(
     reshape(draft, known.ok_or_else(wanted)?, shape)
 }
 
-/// Makes the header of a message whose elements are structures describe elements of a structured
-/// numpy type. Returns false if the elements are numbers, or the type is not structured.
+/// Changes the header of a draft so that it describes an array of this shape and structured numpy
+/// type. Returns false if the elements of such messages are numbers, or the type is not structured.
 fn try_describe_structures(
     draft: &Bound<'_, PyAny>,
     dtype: &Bound<'_, PyAny>,
@@ -186,7 +186,7 @@ fn reshape(draft: &Bound<'_, PyAny>, dtype: DType, shape: &[u64]) -> PyResult<()
         .map_err(PyValueError::new_err)
 }
 
-/// Makes the header of a draft describe `array`.
+/// Changes the header of a draft so that it describes `array`, whose buffer is `view`.
 fn describe_array(
     draft: &Bound<'_, PyAny>,
     array: &Bound<'_, PyAny>,

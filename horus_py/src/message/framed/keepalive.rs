@@ -7,8 +7,8 @@ use crate::message::framed::loan::{live_view, record_view};
 use crate::message::framed::view::array_view;
 use crate::numpy::numpy;
 
-/// Takes the role of a message's array where numpy is not installed: while it lives, the loan must
-/// not end.
+/// Stands for the array of a message on loan where numpy is not installed: while this object lives,
+/// the loan must not end.
 #[pyclass(frozen, weakref)]
 pub(crate) struct LoanKeepalive(#[expect(dead_code, reason = "kept alive")] Py<PyAny>);
 

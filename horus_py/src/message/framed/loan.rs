@@ -9,7 +9,7 @@ use crate::error::SendFailedError;
 use crate::message::framed::data::{data_mut, data_of};
 use crate::message::framed::memory::{Loan, Memory};
 
-/// Returns the publisher and the slot of a message on loan.
+/// Returns the publisher and the slot of a message on loan; `None` for other messages.
 pub(crate) fn loan_of<'py>(
     object: &Bound<'py, PyAny>,
 ) -> Option<(Bound<'py, PyAny>, NonNull<[u8]>)> {
@@ -38,8 +38,9 @@ pub(crate) fn live_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Boun
     Ok(Some(view).filter(|view| !view.is_none()))
 }
 
-/// Records an array of the data if the array can write a message on loan. Returns the array to use:
-/// a recorded one that still lives, otherwise the given one.
+/// Records `array` as the one through which a message on loan is written, unless another one was
+/// recorded and still lives. Returns the recorded array. Returns `array` unrecorded if it is not
+/// writeable, or if the message does not lie in a loaned slot.
 #[inline]
 pub(super) fn record_view<'py>(
     object: &Bound<'py, PyAny>,

@@ -1,5 +1,5 @@
-//! The memory that holds a message's data: its own, a received slot that is pinned, or a slot on
-//! loan.
+//! The memory that holds a message's data: buffers that the message owns, a received slot that is
+//! pinned, or a slot on loan.
 
 use std::ffi::c_int;
 use std::ptr::{self, NonNull};
@@ -19,16 +19,17 @@ pub(crate) enum Memory {
     Loan(Loan),
 }
 
-/// The buffer of a message's data, and those that it had before.
+/// The buffer of a message's data, and the buffers that it had before.
 ///
-/// WHY those: arrays of the message may still use them, and keep only the message alive.
+/// WHY the earlier ones are kept: arrays of the message may still use them, and such an array keeps
+/// only the message alive.
 pub(crate) struct OwnBuffers {
     current: Buffer,
     earlier: Vec<Buffer>,
 }
 
 impl OwnBuffers {
-    /// Sets the present buffer.
+    /// Makes `buffer` the current one, and keeps the one before.
     pub(super) fn replace(&mut self, buffer: Buffer) {
         let before = std::mem::replace(&mut self.current, buffer);
         if !before.as_ref().is_empty() {
@@ -62,7 +63,7 @@ pub(crate) struct Loan {
 }
 
 impl Loan {
-    /// Ends the loan if it has not ended, when its message is destroyed.
+    /// Ends the loan if it has not ended. Called when the message is destroyed.
     #[cold]
     pub(super) fn give_back(&mut self) {
         let ended: c_int = guard_attached(-1, |py| {

@@ -1,5 +1,5 @@
-//! The attribute for the numbers at the end of a message that a program declared: a view when it is
-//! read, and a copy of any numbers when it is set.
+//! The attribute for the numbers at the end of a message that a program declared. Reading it
+//! returns a view of the message, and setting it copies the numbers.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -84,7 +84,8 @@ pub(crate) unsafe extern "C" fn set_tail(
     })
 }
 
-/// Takes the numbers of the tail out of the fields that a constructor was given.
+/// Removes the value of the tail's attribute from the keyword arguments of a constructor, and
+/// returns it; `None` if there is none.
 pub(super) fn take_tail<'py>(
     kind: &Kind,
     fields: &Bound<'py, PyDict>,
@@ -99,7 +100,7 @@ pub(super) fn take_tail<'py>(
     Ok(found)
 }
 
-/// Returns the bytes of numbers in a sequence or an array of one dimension.
+/// Returns the numbers in a sequence, or in an array of one dimension, as bytes of the tail.
 pub(super) fn encode(kind: &Kind, value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     let py = value.py();
     encode_numbers(kind, value).map_err(|error| {

@@ -73,7 +73,7 @@ pub(crate) fn array_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
     record_view(object, array, is_writeable)
 }
 
-/// Returns true if the elements of these messages are structures.
+/// Returns true if the elements of the arrays in messages of this kind are structures.
 pub(super) fn has_structured_elements(kind: &Kind) -> bool {
     // WHY: a program may declare a message of the same name.
     let is_standard = kind.counted_tail().is_none();
@@ -86,8 +86,9 @@ pub(super) fn has_structured_elements(kind: &Kind) -> bool {
 
 type Dimensions = Vec<(isize, isize)>;
 
-/// Returns the numpy type of structured elements, and the count and stride in bytes of each
-/// dimension; `None` if the elements are plain numbers. All elements lie in the data.
+/// Returns the numpy type of structured elements, and the number of elements and the stride in
+/// bytes of each dimension; `None` if the elements are plain numbers. Has checked that all elements
+/// lie in the data.
 fn structured_layout<'py>(
     object: &Bound<'py, PyAny>,
     numpy: &Numpy,
@@ -127,8 +128,8 @@ fn structured_layout<'py>(
     }
 }
 
-/// Returns the number of bytes from the start of the first element to the end of the last one;
-/// `None` if it overflows or a count or stride is negative.
+/// Returns the number of bytes from the start of the first element to the end of the last one, and
+/// 0 for no elements; `None` if it overflows, or a count or stride is negative.
 fn extent_bytes(itemsize: usize, dimensions: &[(isize, isize)]) -> Option<usize> {
     let mut extent = itemsize;
     let mut is_empty = false;

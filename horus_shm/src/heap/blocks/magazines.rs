@@ -13,7 +13,7 @@ use crate::process::fork::ForkLocal;
 use crate::protocol::depot::{self, DepotMemory};
 use crate::protocol::sync::Word;
 
-/// Number of blocks of a magazine.
+/// Maximum number of blocks in a magazine.
 pub(super) const MAGAZINE_BLOCKS: usize = 64;
 
 /// Size of the first slab; each further one is twice as large, up to [`SLAB_BYTES_MAX`].
@@ -22,7 +22,7 @@ const SLAB_BYTES_MIN: usize = 64 << 10;
 /// Size of the largest slabs: a huge page.
 const SLAB_BYTES_MAX: usize = 2 << 20;
 
-/// Number of bytes of a slab in use from which on it is moved to a huge page.
+/// A slab is moved to a huge page once this number of its bytes is in use.
 const MOVED_BYTES_MIN: usize = SLAB_BYTES_MAX / 4;
 
 /// Free blocks of one class. It belongs to one thread, or to the depot.
@@ -103,7 +103,7 @@ struct Depot {
     chunks: [AtomicU64; CHUNKS],
     /// The number of magazines made so far.
     made: AtomicU64,
-    /// For each class, the top of the stack of magazines with blocks, as in `empty`.
+    /// For each class, the top of the stack of magazines with blocks, encoded as `empty`.
     filled: [AtomicU64; CLASSES],
     /// The top of the stack of magazines without blocks: a magazine's number (0: none) and a tag.
     empty: AtomicU64,
@@ -214,7 +214,7 @@ struct Slabs {
     free_bytes: usize,
     /// The size of the next slab.
     next_bytes: usize,
-    /// The slab of full size that has small pages, or null.
+    /// The full-size slab that still has small pages, or null.
     of_small_pages: *mut u8,
     /// False once the kernel could not move a slab to a huge page.
     moves_pages: bool,
@@ -274,8 +274,8 @@ impl Slabs {
     /// Moves the present slab to a huge page, once a part of it is in use.
     ///
     /// WHY not at once: all of a huge page is in use from its first byte on. 100,000 idle actors
-    /// need 164 bytes each with such a page at their end, 146 without. WHY at all: without huge
-    /// pages, 100,000 actors with ten messages each take a quarter longer.
+    /// need 164 bytes each if the last slab, which is not full, is a huge page; 146 if not. WHY at
+    /// all: without huge pages, 100,000 actors with ten messages each take a quarter longer.
     fn move_if_used(&mut self) {
         let used_bytes = SLAB_BYTES_MAX - self.free_bytes;
         if !self.of_small_pages.is_null() && used_bytes >= MOVED_BYTES_MIN {

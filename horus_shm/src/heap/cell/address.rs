@@ -12,7 +12,7 @@ use crate::protocol::life;
 use crate::protocol::mailbox::{self, Chain, MailboxMemory, Pushed, Refused, Tag};
 use crate::wait::WaitPolicy;
 
-/// The reason for which a mailbox did not accept something, which comes back.
+/// The reason for which a mailbox refused a message or control. Contains what was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal<T> {
     /// The mailbox is full. Transient: try again after the actor has run.
@@ -48,7 +48,8 @@ impl<T> fmt::Display for Refusal<T> {
 
 impl<T: fmt::Debug> std::error::Error for Refusal<T> {}
 
-/// The reason for which a mailbox did not accept a message within a time.
+/// The reason for which a mailbox did not accept a message within a time limit. Contains the
+/// message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitRefusal<T> {
     /// The mailbox was full for all the time. Transient.
@@ -57,12 +58,13 @@ pub enum WaitRefusal<T> {
     Disconnected(T),
 }
 
-/// The effect of a message that was accepted.
+/// The effect of an accepted message on the mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
-    /// It waits behind all others.
+    /// The message waits behind all others.
     Added,
-    /// It has replaced an older one, in a mailbox that keeps the latest. That one was dropped.
+    /// The message has replaced an older one, which was dropped. Only in a mailbox that keeps the
+    /// latest.
     Replaced,
 }
 
@@ -125,7 +127,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
         unsafe { push(self.0, envelope, tag) }
     }
 
-    /// Sends `message`, and waits for room meanwhile, as `wait_policy` says.
+    /// Sends `message`. If the mailbox is full, waits for room, as `wait_policy` says.
     ///
     /// # Errors
     ///
@@ -367,8 +369,8 @@ impl<M, G: Group> Address<M, G> {
         self.0.is_foreign() || mailbox::is_gone(self.0)
     }
 
-    /// Returns the number of messages that were sent and not handled, of a bounded mailbox; up to
-    /// an eighth of its capacity too high.
+    /// Returns the number of messages of a bounded mailbox that were sent and not handled. It may
+    /// be too high, by up to an eighth of the capacity.
     #[must_use]
     pub fn waiting(&self) -> u32 {
         mailbox::waiting(self.0)

@@ -45,7 +45,7 @@ pub enum Flow {
 pub enum Ran<G: Group> {
     /// The mailbox is empty, and the actor sleeps. The next sender schedules it.
     Slept,
-    /// There is more, or may be: the caller has to schedule the actor again.
+    /// There is more mail, or may be: the caller has to schedule the actor again.
     More(Runnable<G>),
     /// The behaviour wants to pause. Mail waits until the caller schedules the actor.
     Suspended(Runnable<G>),
@@ -312,7 +312,7 @@ impl Flow {
     }
 }
 
-/// Handles messages until something else is to be done, and what the behaviour has put aside.
+/// Handles messages as [`batch`] does, and then what the behaviour has put aside.
 #[inline(always)]
 unsafe fn whole_batch<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -> Stop {
     // SAFETY: the contract of `run`.
@@ -325,7 +325,7 @@ unsafe fn whole_batch<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message,
     }
 }
 
-/// Handles messages until something else is to be done.
+/// Handles messages until the mailbox is empty, the budget is spent, or the behaviour says so.
 #[inline(always)]
 unsafe fn batch<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -> Stop {
     let (cell, state) = (turn.cell, state::<B, G>(turn.cell));
@@ -373,7 +373,7 @@ unsafe fn batch<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -
     }
 }
 
-/// Handles what is in a block of another kind; `None` if that is nothing.
+/// Handles a block that is no message; returns `None` if there is nothing in it to handle.
 ///
 /// WHY a function of its own: [`batch`] then has the code for messages only.
 ///
@@ -429,7 +429,7 @@ unsafe fn read<B: Behaviour<G>, G: Group>(
     Some((event, tag.is_counted()))
 }
 
-/// Puts the actor to sleep, if it has no mail and an address.
+/// Puts the actor to sleep, if it has no mail and at least one address.
 unsafe fn rest<M, G: Group>(turn: &Turn<'_, M, G>, is_ending: bool) -> Rest {
     let cell = turn.cell;
     let inbox = turn.header().inbox.get();

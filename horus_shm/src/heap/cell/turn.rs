@@ -15,7 +15,7 @@ pub struct Turn<'a, M, G: Group> {
     pub(super) worker: &'a mut G::Worker,
     /// Number of messages that may still be handled.
     pub(super) left: u32,
-    /// Number of counted blocks that were handled and not subtracted.
+    /// Number of counted blocks that were handled, and not subtracted from the depth yet.
     pub(super) handled: u16,
     /// True if what is being handled is counted in the depth.
     in_hand: bool,
@@ -103,7 +103,7 @@ impl<'a, M, G: Group> Turn<'a, M, G> {
         self.in_hand = is_counted;
     }
 
-    /// Counts what was in hand as handled.
+    /// Counts the message in hand as handled, if it is counted in the depth.
     #[inline(always)]
     pub(super) fn settle(&mut self) {
         self.handled += u16::from(core::mem::take(&mut self.in_hand));

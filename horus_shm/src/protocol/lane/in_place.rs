@@ -42,9 +42,9 @@ pub trait InPlace: LaneMemory {
     }
 }
 
-/// Number of bits of a slot's index, plus one, in a pin.
+/// Number of bits in a pin for the index of the slot plus 1.
 const INDEX_BITS: u32 = 24;
-/// Number of bits of an extent's generation in a pin.
+/// Number of bits in a pin for the generation of the extent.
 const GENERATION_BITS: u32 = 32;
 
 /// Returns the value of a pin on slot `index` of `memory`.
@@ -62,16 +62,17 @@ const _: () = assert!(CAPACITY_MAX < 1 << INDEX_BITS);
 pub enum Blocked {
     /// A gated reader is the lane's whole capacity behind.
     NoRoom,
-    /// This reader has pinned it. The writer has to find out whether the reader lives, or skip the
-    /// position.
+    /// This reader has pinned the slot. The writer has to find out whether the reader lives, or
+    /// skip the position.
     Pinned {
-        /// The announced reader.
+        /// Number of the announced reader.
         reader: u32,
     },
 }
 
 impl<M: InPlace + Clone> LaneWriter<M> {
-    /// Counts the messages of a lane in which positions were skipped before.
+    /// Goes on with the count of skipped positions in the lane's block, so that the numbers of
+    /// messages continue those of earlier writers.
     #[must_use]
     pub fn numbering(mut self) -> Self {
         // Relaxed: the claim of the lane ordered it. WHY the minimum: a damaged count must not make
@@ -95,9 +96,9 @@ impl<M: InPlace + Clone> LaneWriter<M> {
         self.begin_beside(self.memory.pins())
     }
 
-    /// Takes the next slot as [`Self::begin`] does, but also one that is pinned only for a copy.
-    /// Readers of that copy check the stamp once more, and may lose the message. As they may still
-    /// be copying, the slot may be written only by [`LaneMemory::store_racing`].
+    /// Takes the next slot as [`Self::begin`] does, but also one that is pinned only for a copy. A
+    /// reader that copies checks the stamp once more, and may lose the message. As it may still be
+    /// copying, the slot may be written only by [`LaneMemory::store_racing`].
     ///
     /// # Errors
     ///
@@ -236,16 +237,17 @@ pub struct Pinned {
 pub struct Copying {
     /// True for the newest message instead of the next one.
     pub latest: bool,
-    /// True if messages have a length of their own, and no more is copied.
+    /// True if each message has a length of its own, and no more than that is copied.
     pub sized: bool,
-    /// The announced reader and its pin for copies: writers spare the slot while they can. `None`
-    /// for a reader that may not write.
+    /// The numbers of the announced reader and of its pin for copies: writers spare a slot with
+    /// that pin while they can. `None` for a reader that may not write to the file.
     pub pin: Option<(u32, u32)>,
 }
 
 impl<M: InPlace + Clone> LaneReader<M> {
-    /// Accounts for messages by their numbers. `next` is the number of the first message that is
-    /// owed to this reader, or `None` if it takes the first one it finds.
+    /// Counts losses by message numbers, instead of positions. `next` is the number of the first
+    /// message that is owed to this reader, or `None` if the reader takes the first one that it
+    /// finds.
     #[must_use]
     pub fn numbering(mut self, next: Option<u64>) -> Self {
         self.numbered = true;
@@ -346,15 +348,15 @@ impl<M: InPlace + Clone> LaneReader<M> {
         }
     }
 
-    /// Counts losses by message numbers from now on: those from `first` to `next` are accounted
-    /// for.
+    /// Counts losses by message numbers from now on: messages `first` to `next`, without `next`,
+    /// are accounted for already.
     pub fn begin_numbering(&mut self, first: u64, next: u64) {
         self.numbered = true;
         (self.first_number, self.next_number) = (Some(first), Some(next));
     }
 
-    /// Counts losses by positions from now on; those before message `next` are lost if they were
-    /// not read. Returns the number of the first message accounted for, if there is one.
+    /// Counts losses by positions from now on. Messages before number `next` that were not read
+    /// count as lost. Returns the number of the first message accounted for, if there is one.
     pub fn end_numbering(&mut self, next: u64) -> Option<u64> {
         let first = self.first_number;
         self.account(next, Jump::NONE);
@@ -363,8 +365,9 @@ impl<M: InPlace + Clone> LaneReader<M> {
         first
     }
 
-    /// Returns the numbers of the first message that this reader accounts for and of the next one,
-    /// from 0 on, if one was read or promised.
+    /// Returns the numbers, from 0 on, of the first message that this reader accounts for and of
+    /// the next one that it expects; `None` if no message was read, and none was owed from the
+    /// beginning.
     pub fn numbers(&self) -> Option<(u64, u64)> {
         self.first_number.zip(self.next_number)
     }
@@ -462,13 +465,14 @@ impl<M: InPlace + Clone> LaneReader<M> {
     }
 }
 
-/// Takes a pin back: the reads under it are over.
+/// Clears the word of a pin: the reads under it are over.
 pub fn unpin<W: Word>(word: &W) {
     // ORDERING(pinned): pairs with the load in `LaneWriter::pinned`.
     word.store(0, edge::PIN_MOVE);
 }
 
-/// Takes the first pin below `limit` that is free by `held`, the process's own record of its pins.
+/// Takes the first pin below `limit` that is free according to `held`: the process's own mask of
+/// the pins that it uses.
 pub fn take_pin<W: Word>(held: &W, limit: u32) -> Option<u32> {
     // ORDERING(reuse): pairs with the store in `let_go`: the pin was taken back before it is used
     // again.
@@ -479,7 +483,8 @@ pub fn take_pin<W: Word>(held: &W, limit: u32) -> Option<u32> {
     })
 }
 
-/// Takes pin `pin` back. `word` is the pin in the file, and `held` the process's record.
+/// Frees pin `pin`. `word` is the pin in the file, and `held` the process's mask, as in
+/// [`take_pin`].
 pub fn let_go<W: Word>(held: &W, word: &W, pin: u32) {
     unpin(word);
     // ORDERING(reuse): pairs with the load in `take_pin`.

@@ -12,7 +12,7 @@ const IDLE_LOOKS: u64 = 256;
 /// Number of messages in a row after which a reader checks how many more there are.
 const RUN_MIN: u64 = 16;
 
-/// The end of an extent that may be the lane's newest one.
+/// Value of [`LaneReader::end`] for an extent that may be the lane's newest one.
 const NO_END: u64 = u64::MAX;
 
 /// A reader of a lane, with its own position.
@@ -224,8 +224,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
-    /// Copies the slot of the current position, which is `spot` and was published; returns true if
-    /// it still is.
+    /// Copies the slot of the current position, which is `spot` and was published. If the slot
+    /// still holds that message, goes on behind it and returns true.
     ///
     /// # Safety
     ///
@@ -264,8 +264,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         copied.err().unwrap_or(Polled::Message)
     }
 
-    /// Goes to the next message, over skips and lost messages, and tries to get it by `attempt`,
-    /// which finds it at the current position unless the writer overwrites it meanwhile.
+    /// Goes to the next message, over skips and lost messages, and gets it by `attempt`, which
+    /// finds it at the current position. `attempt` returns `None` if the writer overwrote it
+    /// meanwhile.
     pub(super) fn walk<R>(
         &mut self,
         mut attempt: impl FnMut(&mut Self) -> Option<R>,
@@ -320,7 +321,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.caught_up(pos);
     }
 
-    /// Notes that the run of messages is over, or nearly.
+    /// Puts off the next load of the head by [`RUN_MIN`] positions: the run of messages is over, or
+    /// nearly.
     #[inline(always)]
     fn caught_up(&mut self, pos: u64) {
         self.next_head_read = pos + RUN_MIN;
@@ -410,8 +412,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         Polled::Busy
     }
 
-    /// Goes on at a published slot, some slots ahead of the next one to be overwritten; counts the
-    /// gap.
+    /// Goes on at a published slot, some slots ahead of the next one to be overwritten. Counts the
+    /// gap as lost, if losses are counted by positions.
     pub(super) fn resync(&mut self) {
         // ORDERING(head): pairs with the store in `LaneWriter::publish`.
         let head = self.memory.block().head.load(edge::HEAD_SEE);
@@ -431,8 +433,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.pass_to(target, lost, 0);
     }
 
-    /// Returns the head as far as it concerns this extent; `None` if the lane has a newer extent,
-    /// and it is not known where this one ends. `head` was loaded with [`edge::HEAD_SEE`].
+    /// Returns the head, or the end of this extent if that is lower; `None` if the lane has a newer
+    /// extent, and it is not known where this one ends. `head` was loaded with [`edge::HEAD_SEE`].
     ///
     /// WHY: positions behind the end are in other slots, so that here they would look like damage.
     pub(super) fn head_here(&self, head: u64) -> Option<u64> {
@@ -469,8 +471,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.end = end;
     }
 
-    /// Goes on at `pos`, which is not behind `end`, in a lane that is not numbered. `end` is the
-    /// next position to be written: what is overwritten already is lost, and not skipped.
+    /// Goes on at `pos`, which is not behind `end`, if losses are counted by positions. `end` is
+    /// the next position to be written. Positions that are overwritten already are counted as lost,
+    /// the others as skipped.
     fn skip_to(&mut self, pos: u64, end: u64) {
         let passed = pos - self.pos;
         let unread = Unread::of(self.pos, end, self.memory.capacity());
@@ -478,8 +481,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.pass_to(pos, lost, passed - lost);
     }
 
-    /// Passes over the rest of this extent, as a call for the newest message does. It ends at
-    /// `end`, before the message with the number `number`.
+    /// Passes over the rest of this extent, as a call for the newest message does. The extent ends
+    /// at `end`, before the message with the number `number`.
     pub fn skip_rest(&mut self, end: u64, number: u64) {
         if self.numbered {
             let (start, head) = (self.pos, end);
@@ -490,8 +493,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
-    /// Goes on at `pos`, in an extent that begins there. The positions and the `numbers` messages
-    /// before it are not counted.
+    /// Goes on at `pos`, in an extent that begins there. The positions before `pos`, and the
+    /// `numbers` messages in them, are counted neither as lost nor as skipped.
     pub fn leave_out(&mut self, pos: u64, numbers: u64) {
         let shifted = |number: Option<u64>| number.map(|number| number.wrapping_add(numbers));
         self.first_number = shifted(self.first_number);
@@ -499,8 +502,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.advance(pos);
     }
 
-    /// Goes on at `pos`, before the message with the number `number`, if that is ahead. What was
-    /// not read before it is lost.
+    /// Goes on at `pos`, before the message with the number `number`, if `pos` is ahead. Earlier
+    /// messages that were not read are lost.
     pub fn lose_to(&mut self, pos: u64, number: u64) {
         if self.pos < pos {
             let lost = if self.numbered { 0 } else { pos - self.pos };
@@ -511,8 +514,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
-    /// Goes on in a later extent, which begins at the message with the number `number`. What was
-    /// not read before it is lost.
+    /// Goes on in a later extent, which begins at the message with the number `number`. Earlier
+    /// messages that were not read are lost.
     pub fn move_to(&mut self, memory: M, number: u64) {
         let base = memory.base();
         self.mask = memory.capacity() - 1;
@@ -524,8 +527,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.caught_up(self.pos);
     }
 
-    /// Goes on at `pos`, without a message from before it. `lost` and `skipped` are added to those
-    /// counters.
+    /// Goes on at `pos`, and receives no message from before it. `lost` and `skipped` are added to
+    /// the counters of those names.
     pub(super) fn pass_to(&mut self, pos: u64, lost: u64, skipped: u64) {
         self.count_passed(Passed {
             positions: pos - self.pos,
@@ -535,8 +538,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.advance(pos);
     }
 
-    /// Accounts for message `number`, to which `jump` led, and for those between the last one and
-    /// it.
+    /// Accounts for message `number`, to which `jump` led, and for the messages between the one
+    /// received before and this one.
     pub(super) fn account(&mut self, number: u64, jump: Jump) {
         if let Some(next) = self.next_number {
             self.count_gap(number.saturating_sub(next), jump, 1);
@@ -545,7 +548,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.next_number = Some(number.wrapping_add(1));
     }
 
-    /// Does the same for the messages before `number`, without that one, if any is owed.
+    /// Accounts for the messages before message `number`, without that one, if any of them is owed.
     fn account_to(&mut self, number: u64, jump: Jump) {
         if let Some(next) = self.next_number
             && self.count_gap(number.saturating_sub(next), jump, 0)

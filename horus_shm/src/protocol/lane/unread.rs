@@ -12,8 +12,8 @@ pub struct Unread {
 }
 
 impl Unread {
-    /// Divides the positions from `next` on, of an extent with `capacity` slots whose next position
-    /// to be written is `end`.
+    /// Divides the positions from `next` to `end`, without `end`, into those that wait and those
+    /// that are lost. `end` is the next position to be written in an extent with `capacity` slots.
     #[must_use]
     pub const fn of(next: u64, end: u64, capacity: u64) -> Self {
         let unread = end.saturating_sub(next);
@@ -28,8 +28,9 @@ impl Unread {
         }
     }
 
-    /// Divides the `messages` messages in these positions. Those at missing positions are lost; if
-    /// there are fewer messages than positions, slots were stepped over.
+    /// Converts the counts of positions to counts of the `messages` messages in them: at most
+    /// [`Self::waiting`] messages wait, and the others are lost. There are fewer messages than
+    /// positions if readers step over slots.
     #[must_use]
     pub const fn of_messages(self, messages: u64) -> Self {
         let waiting = if self.waiting < messages {
@@ -43,7 +44,7 @@ impl Unread {
         }
     }
 
-    /// Returns the same for slots that the reader cannot have any more.
+    /// Returns the counts for a reader that cannot reach the slots any more: all are lost.
     #[must_use]
     pub const fn gone(self) -> Self {
         Self {
@@ -52,7 +53,7 @@ impl Unread {
         }
     }
 
-    /// Returns the sum of two parts.
+    /// Returns the sum of the counts of two parts of a lane.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self {
@@ -65,19 +66,19 @@ impl Unread {
 /// A jump of a reader over messages that it does not want.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Jump {
-    /// Position at which it began.
+    /// Position at which the jump began.
     pub(super) start: u64,
     /// Next position to be written, at that moment.
     pub(super) head: u64,
 }
 
 impl Jump {
-    /// A reader that wants the next message: whatever it does not get is lost.
+    /// No jump: the reader wants the next message, and each message that it does not get is lost.
     pub(super) const NONE: Self = Self { start: 0, head: 0 };
 }
 
-/// Returns how many of the newest positions a reader goes back to that was lapped. WHY not all: the
-/// writer overwrites the oldest ones next.
+/// Returns the number of positions before the head at which a lapped reader goes on. WHY not all:
+/// the writer overwrites the oldest ones next.
 #[must_use]
 pub const fn kept_after_lap(capacity: u64) -> u64 {
     let margin = if capacity / 8 > 2 { capacity / 8 } else { 2 };

@@ -7,8 +7,8 @@ use crate::protocol::layout::{published, writing};
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
-/// Messages that follow each other within this number of ticks, some 0.4 µs, plus the second number
-/// for each cache line, are a stream.
+/// Messages that follow each other within this number of ticks, some 0.4 µs, plus
+/// [`STREAM_TICKS_PER_LINE`] for each cache line, are a stream.
 const STREAM_TICKS: u64 = 1000;
 const STREAM_TICKS_PER_LINE: u64 = 16;
 
@@ -20,7 +20,7 @@ pub struct LaneWriter<M> {
     pub(super) pos: u64,
     /// First position for which the cursors of gated readers must be read again.
     pub(super) limit: u64,
-    /// First position that may not be written, wherever the cursors are.
+    /// First position that may not be written, wherever the cursors are; [`u64::MAX`] for none.
     pub(super) hold: u64,
     /// Number of slots ahead of the next position that are prefetched; see [`prefetch_distance`].
     pub(super) ahead: u64,
@@ -28,14 +28,14 @@ pub struct LaneWriter<M> {
     pub(super) last_ticks: u64,
     /// Number of all positions ever skipped.
     pub(super) skips: u64,
-    /// By reader: the cursor at which the writer gave the reader up; 0 for one that counts.
+    /// For each reader, the cursor at which the writer stopped waiting for it; 0 if it did not.
     pub(super) given_up: Box<[u64]>,
 }
 
 impl<M: LaneMemory + Clone> LaneWriter<M> {
     /// Creates the writer of a lane that was just claimed, from position `pos` on.
     ///
-    /// `gated`: readers may be gated.
+    /// `gated` is true if readers may be gated.
     pub fn new(memory: M, pos: u64, gated: bool) -> Self {
         let mask = memory.capacity() - 1;
         // WHY: with `pos` as the limit the first write reads the cursors.
@@ -197,8 +197,8 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     }
 
     /// Returns the gated reader that is furthest behind, and the position that it reads next; also
-    /// if this writer itself waits for no reader. Those that were given up do not count, and those
-    /// of which `counts` returns false.
+    /// if this writer itself waits for no reader. Readers that were given up do not count, nor do
+    /// those for which `counts` returns false.
     pub fn least_reader(&self, counts: impl Fn(u32) -> bool) -> Option<(u32, u64)> {
         // Relaxed, both: an older cursor keeps an extent for longer. A reader whose bit is not seen
         // yet begins behind the extents before the newest one.
@@ -226,8 +226,8 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         self.memory = memory;
     }
 
-    /// Writes no position from `hold` on until another call: readers that have not joined the lane
-    /// yet are owed the lap before it.
+    /// Makes the writer write no position from `hold` on, until another call of this function:
+    /// readers that have not joined the lane yet are owed the lap before it.
     pub const fn hold_at(&mut self, hold: u64) {
         self.hold = hold;
     }

@@ -1,4 +1,4 @@
-//! Runs the actors of a group on the thread that runs the scheduler, or of a simulated run.
+//! Runs the actors of a group on the thread that runs the scheduler, or that runs a simulation.
 
 use horus_shm::internals::heap::Ran;
 
@@ -15,12 +15,12 @@ const ACTIVATIONS_MAX: u32 = 65_536;
 /// Time after which the other nodes have their turns.
 const TURNS_NS_MAX: u64 = 1_000_000;
 
-/// Runs the actors that have mail or are due, in the order in which they got it, until there is
-/// none, or for about a millisecond from `begin_ns` by the clock of `worker`.
+/// Runs the actors that have mail or are due by a timer, in the order in which they got the mail.
+/// Returns when no actor is left, or about a millisecond after `begin_ns` by the clock of `worker`.
 ///
 /// # Errors
 ///
-/// The error of an actor whose policy stops the scheduler.
+/// Returns the error of an actor whose policy stops the scheduler.
 pub(crate) fn run_turns(
     group: &ActorGroup,
     worker: &mut WorkerContext,

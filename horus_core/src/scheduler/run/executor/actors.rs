@@ -35,20 +35,22 @@ const SLEEP_MAX: Duration = Duration::from_secs(1);
 /// The time between two checks of a paused group.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// The longest time for which a thread searches before it sleeps: about as long as a wake takes.
+/// The longest time for which a thread searches the queues of other threads before it sleeps: about
+/// as long as a wake takes.
 const SEARCH_NS_MAX: u64 = 60_000;
 
-/// The shortest search that is worth the time.
+/// The shortest time of a search. Instead of a shorter search, a thread checks the queues once.
 const SEARCH_NS_MIN: u64 = 4_000;
 
-/// Number of searches in vain after which the next ones are shorter.
+/// Number of searches in a row that find nothing after which the time of a search is halved.
 const VAIN_MAX: u32 = 3;
 
-/// The time after which a thread leaves the surroundings of its actors, so that others get what
-/// these hold. WHY so long: it is the interval at which CPython's threads take turns.
+/// The time after which a thread leaves the `surround` function of its group, so that other threads
+/// get the locks that this function holds. WHY so long: CPython's threads take turns at this
+/// interval.
 const BURST_NS: u64 = 5_000_000;
 
-/// Number of looks between two times that a searching thread yields.
+/// Number of checks of the queues after which a searching thread may yield its CPU.
 const LOOKS_PER_YIELD: u32 = 20;
 
 impl Listener for Arc<ActorGroup> {
@@ -77,7 +79,7 @@ impl Listener for Arc<ActorGroup> {
 #[derive(Debug)]
 pub(crate) struct ActorThreads {
     group: Arc<ActorGroup>,
-    /// Each with the index of its worker.
+    /// The threads, each with the index of its worker.
     threads: Vec<(usize, JoinHandle<()>)>,
 }
 
@@ -125,8 +127,8 @@ impl ActorThreads {
         self.group.queues().wake_all();
     }
 
-    /// Waits for the end of the threads, but not beyond `deadline`. Reports what the group did to
-    /// its node, if that is among `runners`.
+    /// Waits for the end of the threads, but not beyond `deadline`. Copies the counters and the
+    /// last error of the group to its node, if that is among `runners`; else ends the group.
     pub(crate) fn end(self, deadline: Instant, runners: &mut [Runner]) {
         for (index, thread) in self.threads {
             if join(thread, deadline).is_none() {
@@ -222,8 +224,8 @@ impl<'a> ActorThread<'a> {
         runner.poll_commands(&self.context.clock, self.now_ns);
     }
 
-    /// Visits all actors that have mail, in an emergency stop: those that have a safe state enter
-    /// it. They are held until its end.
+    /// In an emergency stop, visits all actors that have mail: those that have a safe state enter
+    /// it. All of them are held until the emergency stop ends.
     #[cold]
     fn make_safe(&mut self) {
         if !self.group.safety.is_engaged() {
@@ -237,7 +239,8 @@ impl<'a> ActorThread<'a> {
             let own = local.next(now_ns, false).or_else(|| local.worker.steal());
             own.or_else(|| local.worker.steal_stalled(now_ns))
         };
-        // WHY the first: after its end, `visit` puts each actor back into the queue.
+        // WHY the first condition: after the stop has ended, `visit` puts each actor back into the
+        // queue.
         while self.group.safety.is_engaged()
             && let Some(task) = local::with(any).flatten()
         {
@@ -254,7 +257,7 @@ impl<'a> ActorThread<'a> {
         }
     }
 
-    /// Takes a task that is due, or the next one of this thread.
+    /// Takes an actor to run: one whose pause is over, or else the next one of this thread.
     #[inline]
     fn next(&mut self) -> Option<Task> {
         let timer_ns = self.group.timers.next_ns();
@@ -266,14 +269,14 @@ impl<'a> ActorThread<'a> {
             return Some(task);
         }
         if has_timers {
-            // WHY: the others are late by what the handlers before them take.
+            // WHY: otherwise, timers are late by the time that the handlers before them take.
             self.context.read_soon();
         }
         local::with(|local| local.next(self.now_ns, has_timers)).flatten()
     }
 
-    /// Runs an actor, then others of this thread as long as there are some and the clock has not
-    /// been read; in a group with surroundings, for up to [`BURST_NS`].
+    /// Runs an actor, then others of this thread: one burst, or, in a group with a `surround`
+    /// function, bursts for up to [`BURST_NS`] inside that function.
     #[inline]
     fn run_from(&mut self, task: Task) {
         match self.group.surround() {
@@ -295,8 +298,11 @@ impl<'a> ActorThread<'a> {
         }
     }
 
-    /// WHY the clock: all else that a thread looks at has time until then, and the clock is read
-    /// after 16 messages at the latest. A pause and a new timer have not.
+    /// Runs an actor, then others of this thread, until there are none, the clock was read, the
+    /// group was paused, or the next timer has changed.
+    ///
+    /// WHY the clock: all other checks of a thread can wait until it is read, which is after 16
+    /// messages at the latest. A pause and a new timer cannot wait.
     fn run_burst(&mut self, task: Task) {
         self.has_overslept = false;
         if self.group.is_paused() {
@@ -342,7 +348,7 @@ impl<'a> ActorThread<'a> {
         }
     }
 
-    /// Ends the run by the error of an actor.
+    /// Stops the run because of an actor's error, if its policy demands that.
     #[cold]
     fn stop_run(&mut self) {
         if let Some(error) = self.context.fatal_error.take() {
@@ -351,7 +357,7 @@ impl<'a> ActorThread<'a> {
         }
     }
 
-    /// Searches for a task of another thread, then sleeps.
+    /// Searches for an actor of another thread and runs it, or sleeps if there is none.
     #[cold]
     fn wait(&mut self, runner: Option<&Runner>) {
         self.now_ns = self.context.clock.now_ns();
@@ -393,7 +399,7 @@ impl<'a> ActorThread<'a> {
         }
     }
 
-    /// Looks for a task of another thread without a sleep.
+    /// Searches for an actor of another thread and runs it. Never sleeps.
     fn poll(&mut self) {
         for _ in 0..LOOKS_PER_YIELD {
             let now_ns = self.now_ns;
@@ -420,7 +426,7 @@ impl<'a> ActorThread<'a> {
         self.run_from(task);
     }
 
-    /// Searches the queues of the other threads, unless enough of them do.
+    /// Searches the queues of the other threads; checks them only once if enough threads search.
     fn search(&mut self) -> Option<Task> {
         let searches = local::with(|local| local.worker.begin_search());
         if searches != Some(true) || self.search_ns == 0 {
@@ -452,8 +458,8 @@ impl<'a> ActorThread<'a> {
         self.search_ns = (self.search_ns * 2).clamp(SEARCH_NS_MIN, SEARCH_NS_MAX);
     }
 
-    /// Halves the search after three in vain. WHY: a message a millisecond would cost 6 % of a core
-    /// otherwise.
+    /// Halves the time of a search after three searches that found nothing. WHY: otherwise, one
+    /// message per millisecond would cost 6 % of a core.
     fn shorten_search(&mut self) {
         self.vain += 1;
         if self.vain < VAIN_MAX {

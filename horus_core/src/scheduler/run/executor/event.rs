@@ -13,8 +13,8 @@ use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 use crate::topic::{Reason, WaitSet};
 
-/// The longest sleep of a node that has inputs with a timeout, which it checks then, and of one
-/// that may not tick so soon.
+/// The longest sleep of a node that has inputs with a timeout, because it checks them after each
+/// sleep. Also the longest sleep of a node that its `at_most` rate does not let tick yet.
 pub(super) const INPUT_CHECK_PERIOD: Duration = Duration::from_millis(20);
 
 /// The pause while messages wait but the node may not tick, for instance because it is paused. WHY:

@@ -31,7 +31,8 @@ pub(crate) struct Sharing {
     pub(crate) group: Arc<ActorGroup>,
 }
 
-/// A runner that the actor of its node uses, until the end of the run takes it.
+/// The place of a runner. The actor of its node uses the runner there, and the end of the run takes
+/// it out.
 type Place = Arc<Mutex<Option<Runner>>>;
 
 /// The nodes that share the threads of groups.
@@ -100,8 +101,9 @@ impl SharedNodes {
         self.alarms.iter().for_each(TopicAlarms::wake);
     }
 
-    /// Ends the threads that wait for topics, but not beyond `deadline`. Returns the nodes, and
-    /// the reports of those whose tick has not ended. The threads of the groups have ended.
+    /// Waits for the end of the threads that wait for topics, but not beyond `deadline`. Returns
+    /// the nodes, and the reports of those whose tick has not ended. The caller has ended the
+    /// threads of the groups before.
     pub(crate) fn end(&mut self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
         for alarms in self.alarms.drain(..) {
             alarms.end(deadline);
@@ -129,18 +131,19 @@ impl Listener for Address<()> {
     }
 }
 
-/// A node as an actor. Each message makes it look for commands and for messages of its topics.
+/// A node as an actor. Each message to the actor makes it check for commands to the node and for
+/// messages of its topics.
 struct SharedNode {
     place: Place,
     watches: Vec<Watch>,
     clock: Clock,
     shared: Arc<RunState>,
-    /// The shortest time between two ticks.
+    /// The shortest time from the start of a tick to the start of the next.
     pause_ns: u64,
     not_before_ns: u64,
-    /// The time at which the messages were first seen.
+    /// The time at which the waiting messages were first seen; `None` if none were.
     seen_ns: Option<u64>,
-    /// The time at which a timer wakes the actor.
+    /// The time at which the last timer wakes the actor, or has done so.
     timer_ns: u64,
     checks_inputs: bool,
 }
@@ -169,7 +172,7 @@ impl SharedNode {
         self.watches.iter().any(Watch::has_message)
     }
 
-    /// Wakes the actor at `at_ns`, or before.
+    /// Makes a timer wake the actor at `at_ns` or before.
     fn wake_at(&mut self, now_ns: u64, at_ns: u64, context: &mut Context<'_, Self>) {
         // WHY: each message may come here, and one timer suffices.
         if self.timer_ns <= now_ns || at_ns < self.timer_ns {
@@ -247,7 +250,7 @@ impl Actor for SharedNode {
         }
     }
 
-    /// WHY it applies commands again: that of the node may come after that of its group.
+    /// WHY it applies commands again: the emergency stop may reach the node after its group.
     fn is_safe_state(&self) -> bool {
         lock(&self.place).as_mut().is_none_or(|runner| {
             runner.poll_commands(&self.clock, self.clock.now_ns());

@@ -21,13 +21,13 @@ use super::actor_turns;
 /// messages would never let the time advance.
 const ROUNDS_AT_ONE_TIME_MAX: u32 = 1024;
 
-/// A node in a simulated run, with what makes it run: due times or topics.
+/// A node in a simulated run, with what makes it run: due times, topics, or mail of its actors.
 pub(crate) struct SimulatedNode {
     pub(crate) runner: Runner,
     pub(crate) wake: WaitSet,
     /// The actors, if the node is a group of them.
     actors: Option<Arc<ActorGroup>>,
-    /// True once the actors have run.
+    /// True once the actors could run: after the first check for mail and timers.
     has_run: bool,
     timeline: Option<Timeline>,
     /// The shortest time between two ticks of a node that is woken by topics.
@@ -80,7 +80,8 @@ impl SimulatedNode {
         is_due
     }
 
-    /// Returns true if there are actors to run; visits them instead in an emergency stop.
+    /// Returns true if there are actors to run. In an emergency stop, lets them enter their safe
+    /// state instead.
     fn has_turns(&mut self, clock: &Clock, now_ns: u64) -> bool {
         self.has_run = true;
         self.runner.poll_commands(clock, now_ns);

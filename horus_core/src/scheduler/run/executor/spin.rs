@@ -11,7 +11,7 @@ const TRIAL_NS_MAX: u64 = 1_000_000;
 const LATE_TRIALS_ALLOWED: usize = 1;
 /// After a wake that was no later than the spin time covers, the spin time shrinks by one step:
 /// its maximum divided by `SHRINK_DIVISOR`. After a wake that was later than that, it grows by
-/// `GROWTH_STEPS` steps. So it settles where it covers all wakes but one in five hundred.
+/// `GROWTH_STEPS` steps. So it settles where it covers 499 of 500 wakes.
 ///
 /// WHY it need not cover more: a node that needs 99 of 100 ticks in time has other reasons to be
 /// late, too.
@@ -31,12 +31,12 @@ const SLEEP_NS_MIN: u64 = 50_000;
 /// took 26 to 46 ms in a measurement.) A thread that sleeps for that time in small pieces misses
 /// hardly any tick.
 const AWAKE_TO_ASLEEP_MAX: u64 = 15;
-/// The shortest sleep that this ratio forces. WHY not shorter: it would end before another thread
-/// runs.
+/// The shortest sleep that [`AWAKE_TO_ASLEEP_MAX`] forces. WHY not shorter: it would end before
+/// another thread runs.
 const FORCED_SLEEP_NS: u64 = 20_000;
 
 /// The spin time: a thread wakes this long before a due time, and spins until then. It covers the
-/// kernel's lateness in all but one of five hundred wakes, up to [`spin_max_ns`].
+/// kernel's lateness in 499 of 500 wakes, up to [`spin_max_ns`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Spin {
     ns: u64,

@@ -14,11 +14,12 @@ use crate::scheduler::run::run_state::RunState;
 
 use super::thread::{join, spawn};
 
-/// Number of topics that one thread can sleep at, beside the word that wakes it at the run's end.
+/// Largest number of topics whose messages wake one sleeping thread. The thread also sleeps at a
+/// word that wakes it at the end of the run.
 const TOPICS_MAX: usize = EVENTS_MAX - 1;
 
-/// The most threads of one group that wait for topics. The last one looks every millisecond if it
-/// has more topics than it can sleep at.
+/// Largest number of threads of one group that wait for topics. If the last one has more than
+/// [`TOPICS_MAX`] topics, it checks them every millisecond.
 const THREADS_MAX: usize = 8;
 
 /// The threads of a group that wait for topics.
@@ -32,7 +33,7 @@ pub(crate) struct TopicAlarms {
 pub(crate) struct WakingTopic {
     watch: Watch,
     actor: Address<()>,
-    /// The number of messages of the topic that the actor was told of.
+    /// The value of [`Watch::arrivals`] when the actor was last woken; 0 before that.
     arrivals: u64,
 }
 
@@ -103,7 +104,7 @@ impl TopicAlarms {
 
 /// The topics of one thread.
 struct TopicAlarm {
-    /// One for each of `actors`.
+    /// The topics, one for each of `actors`.
     watches: Vec<Watch>,
     actors: Vec<(Address<()>, u64)>,
 }
@@ -131,8 +132,8 @@ impl TopicAlarm {
 /// Wakes the actor of each topic that has got messages since the last call.
 ///
 /// WHY only then: an actor handles all messages that are there before it sleeps, so one wake after
-/// the last message suffices. The topic of an actor that may not run now does not keep this thread
-/// from sleeping, and an actor that sleeps again has nothing to store.
+/// the last message suffices. This thread can also sleep while an actor may not run and leaves its
+/// messages. And an actor does not have to tell this thread that it sleeps again.
 fn wake_actors(watches: &[Watch], actors: &mut [(Address<()>, u64)]) {
     for (watch, (actor, told)) in watches.iter().zip(actors) {
         let arrivals = watch.arrivals();

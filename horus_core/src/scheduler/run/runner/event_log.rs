@@ -17,7 +17,8 @@ pub(crate) struct EventLog {
     last_error: String,
 }
 
-/// Events of one kind that follow each other closely.
+/// The last recorded event of a kind that may come in every tick, and the number of events of that
+/// kind that were left out since.
 #[derive(Debug, Clone, Copy, Default)]
 struct RepeatedEvent {
     kind: u8,
