@@ -7,20 +7,20 @@ mod spawn;
 
 use std::sync::Arc;
 
-use horus_shm::internals::layout::BEGINNINGS_MAX;
+use horus_shm::internals::layout::PREFIXES_MAX;
 use horus_shm::{
-    Beginning, Consumer, Growth, Mismatch, Namespace, OnStalled, RawConsumer, RawProducer, Reading,
-    RecvError, Request, Segment, TopicName, TypeIdentity, TypeInfo,
+    Consumer, FieldPrefix, Growth, Mismatch, Namespace, OnStalled, RawConsumer, RawProducer,
+    Reading, RecvError, Request, Segment, TopicName, TypeIdentity, TypeInfo,
 };
 
 /// A message of the reader, and the bytes that it puts behind shorter ones.
 type Message = [u8; 24];
 const DEFAULTS: Message = [0xdd; 24];
 
-/// Returns a type of `bytes` bytes with these beginnings: hashes and ends, longest first.
+/// Returns a type of `bytes` bytes with these prefixes: hashes and ends, longest first.
 fn type_info(bytes: u64, longest_first: &[(u64, u64)]) -> TypeInfo {
-    let beginnings = longest_first.iter();
-    let beginnings = beginnings.map(|&(hash, bytes)| Beginning { hash, bytes });
+    let prefixes = longest_first.iter();
+    let prefixes = prefixes.map(|&(hash, bytes)| FieldPrefix { hash, bytes });
     let mut hash = [0; 16];
     hash[..8].copy_from_slice(&(bytes << 32).to_le_bytes());
     let fields = longest_first.first().map_or(0, |(hash, _)| *hash);
@@ -32,7 +32,7 @@ fn type_info(bytes: u64, longest_first: &[(u64, u64)]) -> TypeInfo {
         bytes,
         align: 1,
         sized: false,
-        growth: Growth::new(beginnings),
+        growth: Growth::new(prefixes),
     }
 }
 
@@ -120,7 +120,7 @@ fn messages_of_any_length_match_none_of_a_fixed_size() {
 /// The rule is symmetric, and none of the words of a type without versions matches anything.
 #[test]
 fn identities_match_in_both_directions() {
-    let long: Vec<_> = (1..=BEGINNINGS_MAX as u64 + 2)
+    let long: Vec<_> = (1..=PREFIXES_MAX as u64 + 2)
         .rev()
         .map(|hash| (hash, hash))
         .collect();

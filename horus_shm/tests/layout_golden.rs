@@ -23,8 +23,9 @@ use horus_shm::internals::layout::{
 };
 use horus_shm::internals::shape::{LaneShape, ShapeRequest, TopicShape};
 use horus_shm::{
-    Access, Beginning, Consumer, FanoutShm, Growth, OnStalled, Producer, RawConsumer, RawProducer,
-    Reading, Reliability, Request, RingOptions, Segment, SpscShm, TopicName, TypeInfo, WakeEdge,
+    Access, Consumer, FanoutShm, FieldPrefix, Growth, OnStalled, Producer, RawConsumer,
+    RawProducer, Reading, Reliability, Request, RingOptions, Segment, SpscShm, TopicName, TypeInfo,
+    WakeEdge,
 };
 use spawn::{lane_files, namespace, shm_dir};
 
@@ -39,8 +40,8 @@ const fn message(number: u8) -> [u8; 24] {
     bytes
 }
 
-fn beginning((hash, bytes): (u64, u64)) -> Beginning {
-    Beginning { hash, bytes }
+fn beginning((hash, bytes): (u64, u64)) -> FieldPrefix {
+    FieldPrefix { hash, bytes }
 }
 
 fn type_info() -> TypeInfo {

@@ -70,13 +70,13 @@ impl Graph {
         let mut meters: Vec<_> = meters.collect();
         context.stop.sleep_until(Instant::now() + window);
         for meter in &mut meters {
-            graph.add(meter);
+            graph.add_topic(meter);
         }
         graph.add_nodes(&namespace)?;
         Ok(graph)
     }
 
-    fn add(&mut self, meter: &mut Meter) {
+    fn add_topic(&mut self, meter: &mut Meter) {
         let reading = meter.read();
         let Some(topic) = meter.inspector() else {
             return;

@@ -34,7 +34,7 @@ pub(crate) struct Style {
 
 impl Style {
     /// Decides by the option, and then by the environment variables `NO_COLOR` and
-    /// `CLICOLOR_FORCE`, which many programs obey.
+    /// `CLICOLOR_FORCE`, which many programs use.
     pub(crate) fn choose(color: ColorChoice, is_terminal: bool) -> Self {
         let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
         let is_forced = env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0");

@@ -14,7 +14,10 @@ use crate::message::{SchemaDifference, first_difference};
 pub enum TopicError {
     /// The topic was created with another message, and the endpoint is
     /// [strict](crate::topic::Qos::strict). The error names the first field that differs.
-    #[error("topic '{}' carries another message: {difference}", shown(topic))]
+    #[error(
+        "topic '{}' carries another message: {difference}",
+        escape_controls(topic)
+    )]
     SchemaMismatch {
         /// The topic.
         topic: String,
@@ -22,7 +25,7 @@ pub enum TopicError {
         difference: Box<SchemaDifference>,
     },
     /// Any failure that does not concern the message type.
-    #[error("topic '{}': {cause}", shown(topic))]
+    #[error("topic '{}': {cause}", escape_controls(topic))]
     Open {
         /// The topic.
         topic: String,
@@ -68,7 +71,7 @@ impl TopicError {
 
 /// Escapes control characters and characters that change the direction of text, so that a terminal
 /// shows the name as it is.
-fn shown(name: &str) -> String {
+fn escape_controls(name: &str) -> String {
     let is_obeyed = |c: char| {
         c.is_control()
             || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}')

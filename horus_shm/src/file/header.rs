@@ -4,7 +4,7 @@
 use bytemuck::Zeroable;
 
 use crate::file::offer::Offer;
-use crate::file::topic_type::{Beginning, Growth, Reliability, TypeInfo};
+use crate::file::topic_type::{FieldPrefix, Growth, Reliability, TypeInfo};
 use crate::protocol::layout::{
     BELIEVED_MAX, CAPACITY_MIN, ENDIANNESS, HEADER_BYTES, Header, LANE_MAGIC, LAYOUT_VERSION,
     MAGIC, PARTICIPANTS_MAX, SCHEMA_BYTES_MAX, SCHEMA_OFFSET, STRIDE_MAX, TOPIC_NAME_BYTES_MAX,
@@ -143,8 +143,8 @@ fn header_of(magic: [u8; 8], type_info: &TypeInfo, provenance: Provenance) -> He
         ..Header::zeroed()
     };
     header.type_name[..type_info.name.len()].copy_from_slice(type_info.name.as_bytes());
-    for (entry, Beginning { hash, bytes }) in
-        header.growth.iter_mut().zip(type_info.growth.beginnings())
+    for (entry, FieldPrefix { hash, bytes }) in
+        header.growth.iter_mut().zip(type_info.growth.prefixes())
     {
         *entry = [*hash, *bytes];
     }
@@ -356,9 +356,9 @@ const HEAD_BYTES_MAX: u32 = STRIDE_MAX as u32;
 
 fn decode_growth(header: &Header) -> Result<Growth, HeaderError> {
     let entries = header.growth.iter();
-    let growth = Growth::new(entries.map(|&[hash, bytes]| Beginning { hash, bytes }));
+    let growth = Growth::new(entries.map(|&[hash, bytes]| FieldPrefix { hash, bytes }));
     let growth = growth.with_head(header.head_bytes);
-    let (used, unused) = header.growth.split_at(growth.beginnings().len());
+    let (used, unused) = header.growth.split_at(growth.prefixes().len());
     let longest = match header.sized {
         0 => header.payload_bytes,
         _ => header.head_bytes.into(),
@@ -371,7 +371,7 @@ fn decode_growth(header: &Header) -> Result<Growth, HeaderError> {
     if is_valid {
         return Ok(growth);
     }
-    let wanted = "beginnings that end in the message, then zeros";
+    let wanted = "prefixes that end in the message, then zeros";
     Err(damaged("growth", format!("{:?}", header.growth), wanted))
 }
 

@@ -4,7 +4,7 @@ use std::array;
 use std::borrow::Cow;
 
 use crate::protocol::identity::TypeIdentity;
-use crate::protocol::layout::BEGINNINGS_MAX;
+use crate::protocol::layout::PREFIXES_MAX;
 
 /// The message type, on which publisher and subscriber must agree. This crate does not interpret
 /// the schema.
@@ -26,17 +26,17 @@ pub struct TypeInfo {
     pub growth: Growth,
 }
 
-/// The fields of a message type and the beginnings of the list of these fields, by which a type is
+/// The fields of a message type and the prefixes of the list of these fields, by which a type is
 /// found to be a shorter or a longer version of another one. Empty if a type matches only itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Growth {
-    longest_first: Vec<Beginning>,
+    longest_first: Vec<FieldPrefix>,
     head_bytes: u32,
 }
 
-/// A beginning of the list of a type's fields, or the whole list.
+/// A prefix of the list of a type's fields, or the whole list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Beginning {
+pub struct FieldPrefix {
     /// The hash of the message's name and these fields; not 0.
     pub hash: u64,
     /// The end of the last of these fields, in bytes.
@@ -44,14 +44,14 @@ pub struct Beginning {
 }
 
 impl Growth {
-    /// Creates it from the beginnings of the list of fields, longest first: the first one is the
+    /// Creates it from the prefixes of the list of fields, longest first: the first one is the
     /// whole list. Only the longest ones are kept.
     #[must_use]
-    pub fn new(longest_first: impl IntoIterator<Item = Beginning>) -> Self {
-        let is_valid = |beginning: &Beginning| beginning.hash != 0;
+    pub fn new(longest_first: impl IntoIterator<Item = FieldPrefix>) -> Self {
+        let is_valid = |prefix: &FieldPrefix| prefix.hash != 0;
         let valid = longest_first.into_iter().take_while(is_valid);
         Self {
-            longest_first: valid.take(BEGINNINGS_MAX + 1).collect(),
+            longest_first: valid.take(PREFIXES_MAX + 1).collect(),
             head_bytes: 0,
         }
     }
@@ -70,22 +70,20 @@ impl Growth {
         self.head_bytes
     }
 
-    /// Returns all fields, then the beginnings of their list, longest first.
+    /// Returns all fields, then the prefixes of their list, longest first.
     #[must_use]
-    pub fn beginnings(&self) -> &[Beginning] {
+    pub fn prefixes(&self) -> &[FieldPrefix] {
         &self.longest_first
     }
 
     fn hash(&self, at: usize) -> u64 {
-        self.longest_first
-            .get(at)
-            .map_or(0, |beginning| beginning.hash)
+        self.longest_first.get(at).map_or(0, |prefix| prefix.hash)
     }
 
-    /// Returns where the beginning with this hash ends.
+    /// Returns where the prefix with this hash ends.
     fn end(&self, hash: u64) -> Option<u64> {
         let mut all = self.longest_first.iter();
-        let found = all.find(|beginning| beginning.hash == hash);
+        let found = all.find(|prefix| prefix.hash == hash);
         found.map(|found| found.bytes)
     }
 }
@@ -114,11 +112,11 @@ impl TypeInfo {
         let format = u64::from(self.align) << 1 | u64::from(self.sized);
         // WHY not without a head: there is no end of the fields to put defaults behind.
         let grows = !self.sized || self.growth.head_bytes > 0;
-        let beginning = |at| if grows { self.growth.hash(at) } else { 0 };
+        let prefix = |at| if grows { self.growth.hash(at) } else { 0 };
         TypeIdentity {
             exact: [half(0) ^ bytes, half(8) ^ format],
-            fields: beginning(0),
-            beginnings: array::from_fn(|at| beginning(at + 1)),
+            fields: prefix(0),
+            prefixes: array::from_fn(|at| prefix(at + 1)),
         }
     }
 

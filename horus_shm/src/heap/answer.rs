@@ -35,7 +35,7 @@ use thiserror::Error;
 
 use super::blocks::{allocate, deallocate};
 use crate::process::fork::{ForkLocal, fork_epoch};
-use crate::protocol::answer::{self as protocol, AnswerMemory, Given, Look, OPEN};
+use crate::protocol::answer::{self as protocol, AnswerMemory, Look, OPEN, ReplyOutcome};
 use crate::protocol::sync::{self, Edge};
 use crate::wait::{Backoff, LocalEventcount, WaitPolicy};
 
@@ -237,11 +237,11 @@ unsafe fn give<T>(place: Handle<T>, has_value: bool) {
     let take = || unsafe { (*place.waker()).take() };
     // SAFETY: the contract.
     match unsafe { protocol::give(&place, has_value, take) } {
-        Given::Published => {}
-        Given::Wake(Some(waker)) => waker.wake(),
+        ReplyOutcome::Published => {}
+        ReplyOutcome::Wake(Some(waker)) => waker.wake(),
         // WHY allowed: it only needs the address of the place.
-        Given::Wake(None) => place.event().notify(),
-        Given::Left(waker) => {
+        ReplyOutcome::Wake(None) => place.event().notify(),
+        ReplyOutcome::Left(waker) => {
             drop(waker);
             // SAFETY: the asker has left, so the memory is the replier's.
             drop(unsafe { place.free(has_value) });

@@ -66,7 +66,7 @@ pub unsafe fn inject<M: InjectorMemory>(memory: &M, entry: *mut M::Entry) -> boo
 
 /// Takes all entries of the chain, or all of the stack if there is no chain, as a list; null if
 /// there is no entry. Wait-free.
-pub fn take<M: InjectorMemory>(memory: &M) -> *mut M::Entry {
+pub fn take_all<M: InjectorMemory>(memory: &M) -> *mut M::Entry {
     let null = ptr::null_mut();
     // Relaxed: the exchange decides.
     if !memory.chain().get().is_null() {

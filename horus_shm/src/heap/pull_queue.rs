@@ -68,7 +68,7 @@ impl<E: Entry> PullQueue<E> {
 
     /// Takes all entries, and calls `each` with them, oldest first. Returns their number.
     pub fn take(&self, mut each: impl FnMut(E)) -> usize {
-        let mut newest = injector::take(self);
+        let mut newest = injector::take_all(self);
         // SAFETY: the list was taken, so its entries are this thread's.
         let mut list = unsafe { injector::take_reversed(&mut newest, u32::MAX) };
         let mut count = 0;

@@ -251,7 +251,7 @@ impl<E: Entry> Drop for RunQueues<E> {
 
 /// Takes an entry out of a queue that nothing else accesses any more.
 fn remaining<T: Queued>(queue: &Queue<T>) -> Option<*mut T> {
-    let mut list = injector::take(queue);
+    let mut list = injector::take_all(queue);
     // SAFETY: the list was taken, so its entries are the caller's.
     let entry = unsafe { injector::pop_front(&mut list) };
     if !list.is_null() {

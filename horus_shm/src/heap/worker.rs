@@ -192,7 +192,7 @@ impl<E: Entry> Worker<E> {
         if from != self.index && self.has_chain() {
             return None;
         }
-        let mut list = injector::take(self.queues.queue(from));
+        let mut list = injector::take_all(self.queues.queue(from));
         let most = SLOTS.min(run_queue::room(self.queue()) + 1);
         // SAFETY: the list was taken, so its entries are the caller's.
         let mut kept = unsafe { injector::take_reversed(&mut list, most) };

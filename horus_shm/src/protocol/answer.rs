@@ -37,7 +37,7 @@ pub trait AnswerMemory {
 
 /// The result of [`give`].
 #[derive(Debug, PartialEq, Eq)]
-pub enum Given<W> {
+pub enum ReplyOutcome<W> {
     /// The reply is published, and the asker will find it. The memory belongs to the asker.
     Published,
     /// As [`Self::Published`], and the caller has to wake the asker by this waker.
@@ -55,13 +55,13 @@ pub enum Given<W> {
 /// # Safety
 ///
 /// The state began with [`OPEN`], and only the functions of this module have changed it. The caller
-/// is the only replier and calls this once; afterwards it uses the memory only as [`Given::Left`]
-/// says.
+/// is the only replier and calls this once; afterwards it uses the memory only as
+/// [`ReplyOutcome::Left`] says.
 pub unsafe fn give<M: AnswerMemory, W>(
     memory: &M,
     has_value: bool,
     take_waker: impl FnOnce() -> W,
-) -> Given<W> {
+) -> ReplyOutcome<W> {
     let reply = if has_value { FULL } else { EMPTY };
     let state = memory.state();
     loop {
@@ -70,7 +70,7 @@ pub unsafe fn give<M: AnswerMemory, W>(
             OPEN => {
                 // ORDERING(answer): pairs with the loads of the asker.
                 if state.compare_exchange_at(OPEN, reply, edge::ANSWER_GIVE) {
-                    return Given::Published;
+                    return ReplyOutcome::Published;
                 }
             }
             AWAITED => {
@@ -79,17 +79,17 @@ pub unsafe fn give<M: AnswerMemory, W>(
                     let waker = take_waker();
                     // ORDERING(answer): as above; the waker is out before the asker frees.
                     if state.swap_at(reply, edge::ANSWER_GIVE) == BUSY {
-                        return Given::Wake(waker);
+                        return ReplyOutcome::Wake(waker);
                     }
                     // ORDERING(cancel): pairs with the exchange in `leave`.
                     memory.fence(edge::CANCEL_SEE);
-                    return Given::Left(Some(waker));
+                    return ReplyOutcome::Left(Some(waker));
                 }
             }
             _ => {
                 // ORDERING(cancel): as above.
                 memory.fence(edge::CANCEL_SEE);
-                return Given::Left(None);
+                return ReplyOutcome::Left(None);
             }
         }
     }

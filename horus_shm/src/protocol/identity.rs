@@ -1,7 +1,7 @@
 //! Identities of message types: the words from which any process tells which messages a reader can
 //! read.
 
-use super::layout::{BEGINNINGS_MAX, ReaderBlock};
+use super::layout::{PREFIXES_MAX, ReaderBlock};
 use super::sync::Word;
 
 /// The identity of a message type: words that differ between types, and hashes of the shorter types
@@ -14,7 +14,7 @@ pub struct TypeIdentity {
     pub fields: u64,
     /// Hashes of the proper prefixes of the list of fields, longest first. Zeros follow the last
     /// hash.
-    pub beginnings: [u64; BEGINNINGS_MAX],
+    pub prefixes: [u64; PREFIXES_MAX],
 }
 
 impl TypeIdentity {
@@ -22,7 +22,7 @@ impl TypeIdentity {
     pub const NONE: Self = Self {
         exact: [0; 2],
         fields: 0,
-        beginnings: [0; BEGINNINGS_MAX],
+        prefixes: [0; PREFIXES_MAX],
     };
 
     /// Returns true if messages of one type can be read as messages of the other: the types are
@@ -37,7 +37,7 @@ impl TypeIdentity {
 
     /// Returns true if this type has the fields of `other`, and perhaps more behind them.
     fn continues(&self, other: &Self) -> bool {
-        let is_part = self.fields == other.fields || self.beginnings.contains(&other.fields);
+        let is_part = self.fields == other.fields || self.prefixes.contains(&other.fields);
         other.fields != 0 && is_part
     }
 
@@ -49,7 +49,7 @@ impl TypeIdentity {
         Self {
             exact: [0, 1].map(|half| block.type_identity[half].get()),
             fields: block.type_fields.get(),
-            beginnings: std::array::from_fn(|at| block.type_beginnings[at].get()),
+            prefixes: std::array::from_fn(|at| block.type_prefixes[at].get()),
         }
     }
 
@@ -67,7 +67,7 @@ impl TypeIdentity {
     pub fn store<W: Word>(&self, block: &ReaderBlock<W>) {
         let words = block.type_identity.iter().zip(self.exact);
         let words = words.chain([(&block.type_fields, self.fields)]);
-        for (word, value) in words.chain(block.type_beginnings.iter().zip(self.beginnings)) {
+        for (word, value) in words.chain(block.type_prefixes.iter().zip(self.prefixes)) {
             // ORDERING(cursor): the first cursor of this reader, which follows, orders it.
             word.set(value);
         }

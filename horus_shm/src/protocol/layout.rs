@@ -47,7 +47,7 @@ pub const TOPIC_NAME_BYTES_MAX: usize = 200;
 
 /// Maximum number of shorter versions of a message type that match it. Each has one field less at
 /// the top level than the one before.
-pub const BEGINNINGS_MAX: usize = 16;
+pub const PREFIXES_MAX: usize = 16;
 
 /// Maximum number of slots of a lane.
 pub const CAPACITY_MAX: u64 = 1 << 20;
@@ -153,7 +153,7 @@ pub struct Header {
     pub topic_inode: u64,
     /// Of the list of fields of the type, then of its proper prefixes, longest first: the hash, and
     /// the offset in bytes at which the fields end. Zeros follow the last entry.
-    pub growth: [[u64; 2]; BEGINNINGS_MAX + 1],
+    pub growth: [[u64; 2]; PREFIXES_MAX + 1],
     /// Of a lane file: the random number of the publisher that made it. Else 0.
     pub session: u64,
     /// Of a lane file: the index of its lane. Else 0.
@@ -398,7 +398,7 @@ pub struct ReaderBlock<W> {
     /// Histogram of the latencies of sampled messages; see `telemetry.rs`.
     pub latency: [W; 8],
     /// The hashes of the proper prefixes of the fields of the type that it reads, longest first.
-    pub type_beginnings: [W; BEGINNINGS_MAX],
+    pub type_prefixes: [W; PREFIXES_MAX],
 }
 
 const _: () = {
@@ -421,5 +421,5 @@ const _: () = {
     assert!(offset_of!(WaitBlock<AtomicU64>, room) == 136);
     assert!(size_of::<ReaderBlock<AtomicU64>>() == 384);
     assert!(offset_of!(ReaderBlock<AtomicU64>, pins) == 128);
-    assert!(offset_of!(ReaderBlock<AtomicU64>, type_beginnings) == 256);
+    assert!(offset_of!(ReaderBlock<AtomicU64>, type_prefixes) == 256);
 };

@@ -1,6 +1,6 @@
 //! The memory of a modelled depot and of a modelled answer.
 
-use horus_shm::internals::answer::{self, AnswerMemory, Given, Look, OPEN};
+use horus_shm::internals::answer::{self, AnswerMemory, Look, OPEN, ReplyOutcome};
 use horus_shm::internals::depot::{self, DepotMemory};
 use horus_shm::internals::sync::Edge;
 
@@ -82,9 +82,9 @@ impl LoomAnswer {
         let take = || self.take_waker();
         // SAFETY: each model has one replier, which calls this once.
         match unsafe { answer::give(self, value.is_some(), take) } {
-            Given::Published => None,
-            Given::Wake(waker) => Some(waker.expect("a registered waker")),
-            Given::Left(_) => {
+            ReplyOutcome::Published => None,
+            ReplyOutcome::Wake(waker) => Some(waker.expect("a registered waker")),
+            ReplyOutcome::Left(_) => {
                 self.free();
                 None
             }

@@ -147,7 +147,7 @@ impl LoomQueue {
 
     /// Takes all injected entries.
     pub(crate) fn take(&self) -> List {
-        List(injector::take(self))
+        List(injector::take_all(self))
     }
 
     /// Returns the entries of `list` as the chain, as the owner.

@@ -1,6 +1,6 @@
 //! Versions of a message: the prefixes of its list of fields.
 
-use horus_shm::{Beginning, Growth};
+use horus_shm::{FieldPrefix, Growth};
 
 use super::parsed::{ParsedField, ParsedSchema};
 use super::{FNV_OFFSET_BASIS, fnv1a_step};
@@ -21,7 +21,7 @@ impl ParsedSchema {
             hash = hash_on(hash, &line);
         }
         let mut end = 0;
-        let mut beginnings = Vec::new();
+        let mut prefixes = Vec::new();
         let parts: Vec<_> = self.fields.chunk_by(|a, b| part(a) == part(b)).collect();
         for (at, fields) in parts.iter().enumerate() {
             for field in *fields {
@@ -32,13 +32,13 @@ impl ParsedSchema {
             // WHY the offset: a text of any origin may say that fields overlap.
             let is_apart = next.is_none_or(|next| next >= end);
             if is_apart && !is_padding(part(&fields[0])) {
-                beginnings.push(Beginning {
+                prefixes.push(FieldPrefix {
                     hash: (hash >> 64) as u64 ^ hash as u64,
                     bytes: end as u64,
                 });
             }
         }
-        let growth = Growth::new(beginnings.into_iter().rev());
+        let growth = Growth::new(prefixes.into_iter().rev());
         match self.tail {
             Some(_) => growth.with_head(self.size as u32),
             None => growth,
