@@ -8,9 +8,10 @@ use horus_shm::internals::heap::{self, Ran};
 
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
+use crate::actor::counts::ActorCounts;
 use crate::actor::error::{FindError, RegisterError, SpawnError};
 use crate::actor::extras::Extras;
-use crate::actor::group::{ActorCounts, ActorGroup};
+use crate::actor::group::ActorGroup;
 use crate::actor::hosted_actor::HostedActor;
 use crate::actor::inbox::Inbox;
 use crate::actor::local;

@@ -10,6 +10,7 @@ use horus_shm::internals::heap::{
 };
 use horus_shm::internals::sync::Word;
 
+use crate::actor::counts::ActorCounts;
 use crate::actor::group_settings::{GroupSettings, Surround};
 use crate::actor::idle::Idle;
 use crate::actor::local;
@@ -112,22 +113,6 @@ struct Roll {
     members: Members<ControlHandle<ActorGroup>>,
     /// True once the group takes no more members.
     is_closed: bool,
-}
-
-/// Counters of a group of actors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct ActorCounts {
-    /// Number of actors and inboxes that exist.
-    pub alive: u64,
-    /// Number of messages that were handled, also those whose handler failed.
-    pub handled: u64,
-    /// Number of errors and panics in the code of actors, such as a handler or `shutdown`.
-    pub failures: u64,
-    /// Number of panics in the code of actors; `failures` includes them.
-    pub panics: u64,
-    /// Number of messages that were accepted, and dropped at the end of their actor.
-    pub undelivered: u64,
 }
 
 impl heap::Group for ActorGroup {

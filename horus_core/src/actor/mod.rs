@@ -78,6 +78,7 @@ mod address;
 mod behaviour;
 mod children;
 mod context;
+mod counts;
 mod error;
 mod extras;
 pub(crate) mod group;
@@ -106,11 +107,11 @@ pub use actors::{Actors, SpawnOptions};
 pub use address::{Address, Answer, WeakAddress};
 pub use behaviour::Actor;
 pub use context::Context;
+pub use counts::ActorCounts;
 pub use error::{
     AskError, FindError, RecvTimeoutError, RegisterError, SendTimeoutError, SpawnError, SwapError,
     TellAllError, TryRecvError, TrySendError,
 };
-pub use group::ActorCounts;
 #[doc(hidden)]
 pub use group_settings::Surround;
 pub use horus_shm::internals::heap::Reply;

@@ -35,7 +35,7 @@ const SYSTEM_PLACES: [&str; 5] = [
 /// The places of `horus_core` that may allow `unsafe`.
 const UNSAFE_PLACES: [&str; 3] = [
     // `message!` proves its `unsafe impl` by compile-time checks.
-    "horus_core/src/message/mod.rs",
+    "horus_core/src/message/declare.rs",
     // Priority, affinity and memory locking are system calls.
     "horus_core/src/rt.rs",
     "horus_core/src/rt/",

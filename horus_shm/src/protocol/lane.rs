@@ -6,6 +6,7 @@
 //! that none can be in the slot, and the writer omits the odd stamp.
 
 mod in_place;
+mod losses;
 mod reader;
 mod unread;
 mod writer;

@@ -3,12 +3,12 @@
 
 mod event_log;
 mod life;
+mod policies;
 mod swap;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use event_log::EventLog;
 use horus_shm::clock::Clock;
@@ -18,20 +18,20 @@ use crate::log::{NodeScope, intern_node_name};
 use crate::message::NodeEvent;
 use crate::scheduler::api::checkpoints::CheckpointPosition;
 use crate::scheduler::api::context::Context;
-use crate::scheduler::api::metrics::{Health, LiveMetrics};
-use crate::scheduler::api::node::{Node, NodeError, NodeResult};
+use crate::scheduler::api::metrics::LiveMetrics;
+use crate::scheduler::api::node::{Node, NodeResult};
 use crate::scheduler::api::plan::Plan;
-use crate::scheduler::api::policy::{FailureHistory, Remedy};
+use crate::scheduler::api::policy::FailureHistory;
 use crate::scheduler::api::random::Random;
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::remote::recorder::Recorder;
-use crate::scheduler::run::catch_panic::{catch_panic, drop_caught, error_text};
+use crate::scheduler::run::catch_panic::catch_panic;
 use crate::scheduler::run::commands::{Commands, Mode, Pace};
-use crate::scheduler::run::deadline_watch::{DeadlineWatch, Verdict};
+use crate::scheduler::run::deadline_watch::DeadlineWatch;
 use crate::scheduler::run::node_entry::NodeEntry;
 use crate::scheduler::run::pending_swap::Probation;
-use crate::scheduler::run::tick_checks::{TickChecks, TickFault};
+use crate::scheduler::run::tick_checks::TickChecks;
 
 /// A node with all its state. Only one thread at a time uses a runner.
 pub(crate) struct Runner {
@@ -395,259 +395,6 @@ impl Runner {
                 after
             },
         )
-    }
-
-    fn apply_miss_policy_with_checks(
-        &mut self,
-        is_late: bool,
-        begin_ns: u64,
-        late_ns: u64,
-        end_ns: u64,
-    ) -> AfterTurn {
-        let fault = self.run_check(|tick_checks| tick_checks.end_tick(begin_ns));
-        self.apply_miss_policy(is_late || fault.is_some(), fault, late_ns, end_ns)
-    }
-
-    /// Runs one of the tick checks, and records a fault that begins or ends.
-    fn run_check(
-        &mut self,
-        look: impl FnOnce(&mut TickChecks) -> Option<TickFault>,
-    ) -> Option<TickFault> {
-        let tick_checks = self.tick_checks.as_mut()?;
-        let was_stale = tick_checks.is_stale();
-        let fault = look(tick_checks);
-        let is_fresh = was_stale && !tick_checks.is_stale();
-        if is_fresh {
-            self.event_log
-                .record(self.tick, NodeEvent::FRESH_INPUT, 0, "");
-        }
-        if let Some(TickFault {
-            kind: Some(kind),
-            text,
-        }) = &fault
-        {
-            self.event_log
-                .record_limited(self.tick, *kind, 0, text.as_str());
-        }
-        fault
-    }
-
-    /// Checks the inputs of a node that has no messages to handle: a stale input counts as a miss.
-    pub(crate) fn check_idle_inputs(&mut self, now_ns: u64) -> AfterTurn {
-        let is_waiting = matches!(self.state, State::Active | State::Halved { .. });
-        if self.tick_checks.is_none()
-            || !is_waiting
-            || self.blocked_by != BlockingCommands::default()
-        {
-            return AfterTurn::Continue;
-        }
-        match self.run_check(|tick_checks| tick_checks.check_inputs(now_ns)) {
-            None => AfterTurn::Continue,
-            fault => self.apply_miss_policy(true, fault, 0, now_ns),
-        }
-    }
-
-    /// Applies the miss policy after a tick without an error. `fault` is a fault that the tick
-    /// checks found. `late_ns` is the time by which the tick exceeded its deadline or budget.
-    #[inline]
-    fn apply_miss_policy(
-        &mut self,
-        is_miss: bool,
-        fault: Option<TickFault>,
-        late_ns: u64,
-        now_ns: u64,
-    ) -> AfterTurn {
-        if self.probation.is_some() {
-            self.count_probation_tick();
-        }
-        self.failures.record_success(self.plan.on_failure);
-        match self
-            .deadline_watch
-            .record(self.plan.on_miss, is_miss, now_ns)
-        {
-            Verdict::Fine => AfterTurn::Continue,
-            verdict => self.apply_verdict(verdict, fault, late_ns),
-        }
-    }
-
-    #[cold]
-    fn apply_verdict(
-        &mut self,
-        verdict: Verdict,
-        fault: Option<TickFault>,
-        late_ns: u64,
-    ) -> AfterTurn {
-        if !matches!(verdict, Verdict::LeaveSafeState | Verdict::Restore) {
-            self.metrics.count_miss();
-            match &fault {
-                // The fault itself was recorded by `run_check`.
-                Some(fault) => self.event_log.set_last_error(fault.text.as_str()),
-                None => self
-                    .event_log
-                    .record_limited(self.tick, NodeEvent::MISSED, late_ns, ""),
-            }
-        }
-        match verdict {
-            Verdict::Fine | Verdict::Warn => {}
-            Verdict::LeaveSafeState => self.leave_safe_state(),
-            Verdict::Skip => self.state = State::Skipping,
-            Verdict::Halve | Verdict::Restore => {
-                self.is_halved = verdict == Verdict::Halve;
-                self.state = self.ticking_state();
-            }
-            Verdict::Isolate {
-                until_ns,
-                enters_safe_state,
-            } => {
-                if enters_safe_state {
-                    self.enter_safe_state();
-                }
-                self.state = State::Resting { until_ns };
-            }
-            Verdict::EnterSafeState => {
-                self.enter_safe_state();
-            }
-            Verdict::Stop => {
-                let late = || {
-                    let late = Duration::from_nanos(late_ns);
-                    format!("missed its deadline or its budget by {late:?}")
-                };
-                self.fatal_error =
-                    Some(fault.map_or_else(late, |fault| fault.text.as_str().to_owned()));
-                return AfterTurn::Abort;
-            }
-        }
-        AfterTurn::Continue
-    }
-
-    /// Returns the state of a node that may tick: active, or skipping every second tick, of which
-    /// the next is skipped.
-    const fn ticking_state(&self) -> State {
-        if self.is_halved {
-            State::Halved { ticks_next: false }
-        } else {
-            State::Active
-        }
-    }
-
-    /// Calls `enter_safe_state` of the node, unless the node is in its safe state or not running. A
-    /// panic in that call is only recorded.
-    pub(crate) fn enter_safe_state(&mut self) {
-        if self.is_safe || matches!(self.state, State::Over | State::New { .. } | State::Broken) {
-            return;
-        }
-        self.is_safe = true;
-        self.publish_health();
-        let node = &mut self.node;
-        let reached = catch_panic(|| {
-            node.enter_safe_state();
-            node.is_safe_state()
-        });
-        match reached {
-            Ok(is_reached) => {
-                let text = if is_reached { "" } else { "not reached yet" };
-                self.event_log
-                    .record(self.tick, NodeEvent::SAFE_STATE_ENTERED, 0, text);
-            }
-            Err(panic) => self.record_panic(&panic, " in enter_safe_state"),
-        }
-    }
-
-    /// Ends the node's safe state, unless an emergency stop or missed deadlines require it.
-    fn leave_safe_state(&mut self) {
-        if self.is_safe && !self.blocked_by.is_emergency && !self.deadline_watch.is_safe() {
-            self.is_safe = false;
-            self.event_log
-                .record(self.tick, NodeEvent::SAFE_STATE_LEFT, 0, "");
-        }
-        self.publish_health();
-    }
-
-    /// Publishes the health of the node in its metrics.
-    fn publish_health(&self) {
-        self.metrics.set_health(match self.state {
-            State::Over | State::Broken => Health::Stopped,
-            // A node that is not initialised yet is safe, too: it has moved nothing.
-            _ if self.blocked_by.is_emergency => Health::Safe,
-            _ if self.blocked_by.is_paused => Health::Paused,
-            _ if self.is_safe => Health::Safe,
-            State::Resting { .. } | State::New { at_ns: 1.. } => Health::Resting,
-            State::New { .. } | State::Active | State::Skipping | State::Halved { .. } => {
-                Health::Active
-            }
-        });
-    }
-
-    /// Counts and records a panic in a call to which the failure policy does not apply.
-    fn record_panic(&mut self, panic: &str, call: &str) {
-        let error = format!("panicked{call}: {panic}");
-        self.metrics.count_failure(true);
-        self.event_log
-            .record(self.tick, NodeEvent::PANICKED, 0, &error);
-        self.event_log.set_last_error(&error);
-    }
-
-    /// Records a failure of the node's tick, or of the call that `call` names, and applies the
-    /// failure policy.
-    #[cold]
-    fn handle_failure(
-        &mut self,
-        outcome: Result<NodeResult, String>,
-        call: &str,
-        now_ns: u64,
-    ) -> AfterTurn {
-        let (error, is_panic): (NodeError, bool) = match outcome {
-            Ok(Ok(())) => return AfterTurn::Continue,
-            Ok(Err(error)) => (error, false),
-            Err(panic) => (format!("panicked{call}: {panic}").into(), true),
-        };
-        let text = error_text(&*error);
-        self.metrics.count_failure(is_panic);
-        let kind = if is_panic {
-            NodeEvent::PANICKED
-        } else {
-            NodeEvent::FAILED
-        };
-        self.event_log.record_limited(self.tick, kind, 0, &text);
-        let node = &mut self.node;
-        if let Err(panic) = catch_panic(|| node.on_error(&error)) {
-            self.record_panic(&panic, " in on_error");
-        }
-        if let Some(panic) = drop_caught(error) {
-            self.record_panic(&panic, " in the drop of an error");
-        }
-        if let Some(probation) = self.probation.take() {
-            self.roll_back(probation, &text);
-            self.event_log.set_last_error(&text);
-            return AfterTurn::Continue;
-        }
-        self.event_log.set_last_error(&text);
-        match self.failures.record(self.plan.on_failure, now_ns) {
-            Remedy::Continue => {}
-            // WHY two cases: a node that could not be initialised must be initialised again before
-            // it ticks.
-            Remedy::Rest { until_ns } => {
-                self.state = match self.state {
-                    State::New { .. } => State::New { at_ns: until_ns },
-                    _ => State::Resting { until_ns },
-                };
-                self.publish_health();
-            }
-            Remedy::Restart { at_ns } => {
-                if !matches!(self.state, State::New { .. }) {
-                    self.shut_down_node();
-                }
-                // The count of misses starts anew with the restarted node.
-                (self.deadline_watch, self.is_halved) = (DeadlineWatch::default(), false);
-                (self.state, self.is_safe) = (State::New { at_ns }, false);
-                self.publish_health();
-            }
-            Remedy::Stop => {
-                self.fatal_error = Some(text);
-                return AfterTurn::Abort;
-            }
-        }
-        AfterTurn::Continue
     }
 
     /// Applies pending commands, initialises the node if that is due, and returns true if the node

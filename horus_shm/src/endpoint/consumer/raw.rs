@@ -1,6 +1,7 @@
 //! Untyped consumers of a ring: a cursor in every lane.
 
 mod bytes;
+mod follow;
 mod grown;
 mod in_place;
 mod join;

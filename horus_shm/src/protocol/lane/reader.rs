@@ -1,6 +1,6 @@
 //! Readers of a lane.
 
-use super::{Jump, Polled, RESYNC_MAX, Spot, Unread, kept_after_lap, prefetch_distance};
+use super::{Polled, RESYNC_MAX, Spot, kept_after_lap, prefetch_distance};
 use crate::protocol::copy::{Intent, is_worth_awaiting};
 use crate::protocol::layout::{POSITION_MAX, SKIP, published};
 use crate::protocol::memory::{LaneMemory, Passed};
@@ -471,49 +471,6 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.end = end;
     }
 
-    /// Goes on at `pos`, which is not behind `end`, if losses are counted by positions. `end` is
-    /// the next position to be written. Positions that are overwritten already are counted as lost,
-    /// the others as skipped.
-    fn skip_to(&mut self, pos: u64, end: u64) {
-        let passed = pos - self.pos;
-        let unread = Unread::of(self.pos, end, self.memory.capacity());
-        let lost = unread.lost.min(passed);
-        self.pass_to(pos, lost, passed - lost);
-    }
-
-    /// Passes over the rest of this extent, as a call for the newest message does. The extent ends
-    /// at `end`, before the message with the number `number`.
-    pub fn skip_rest(&mut self, end: u64, number: u64) {
-        if self.numbered {
-            let (start, head) = (self.pos, end);
-            self.account_to(number, Jump { start, head });
-            self.pass_to(end, 0, 0);
-        } else {
-            self.skip_to(end, end);
-        }
-    }
-
-    /// Goes on at `pos`, in an extent that begins there. The positions before `pos`, and the
-    /// `numbers` messages in them, are counted neither as lost nor as skipped.
-    pub fn leave_out(&mut self, pos: u64, numbers: u64) {
-        let shifted = |number: Option<u64>| number.map(|number| number.wrapping_add(numbers));
-        self.first_number = shifted(self.first_number);
-        self.next_number = shifted(self.next_number);
-        self.advance(pos);
-    }
-
-    /// Goes on at `pos`, before the message with the number `number`, if `pos` is ahead. Earlier
-    /// messages that were not read are lost.
-    pub fn lose_to(&mut self, pos: u64, number: u64) {
-        if self.pos < pos {
-            let lost = if self.numbered { 0 } else { pos - self.pos };
-            if self.numbered {
-                self.account_to(number, Jump::NONE);
-            }
-            self.pass_to(pos, lost, 0);
-        }
-    }
-
     /// Goes on in a later extent, which begins at the message with the number `number`. Earlier
     /// messages that were not read are lost.
     pub fn move_to(&mut self, memory: M, number: u64) {
@@ -525,61 +482,6 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.horizon = 0;
         self.lose_to(base, number);
         self.caught_up(self.pos);
-    }
-
-    /// Goes on at `pos`, and receives no message from before it. `lost` and `skipped` are added to
-    /// the counters of those names.
-    pub(super) fn pass_to(&mut self, pos: u64, lost: u64, skipped: u64) {
-        self.count_passed(Passed {
-            positions: pos - self.pos,
-            lost,
-            skipped,
-        });
-        self.advance(pos);
-    }
-
-    /// Accounts for message `number`, to which `jump` led, and for the messages between the one
-    /// received before and this one.
-    pub(super) fn account(&mut self, number: u64, jump: Jump) {
-        if let Some(next) = self.next_number {
-            self.count_gap(number.saturating_sub(next), jump, 1);
-        }
-        self.first_number = self.first_number.or(Some(number));
-        self.next_number = Some(number.wrapping_add(1));
-    }
-
-    /// Accounts for the messages before message `number`, without that one, if any of them is owed.
-    fn account_to(&mut self, number: u64, jump: Jump) {
-        if let Some(next) = self.next_number
-            && self.count_gap(number.saturating_sub(next), jump, 0)
-        {
-            self.next_number = Some(number);
-        }
-    }
-
-    /// Counts `gap` messages that were not received as skipped, if they were still there at `jump`,
-    /// or else as lost. The last `received` messages of the jump are not among them. Returns true
-    /// if it counted any.
-    fn count_gap(&mut self, gap: u64, jump: Jump, received: u64) -> bool {
-        // WHY the maximum: a damaged number must not make the counters implausible.
-        let is_sound = 0 < gap && gap < POSITION_MAX;
-        if is_sound {
-            let unread = Unread::of(jump.start, jump.head, self.memory.capacity());
-            let skipped = gap.min(unread.waiting.saturating_sub(received));
-            self.count_passed(Passed {
-                positions: 0,
-                lost: gap - skipped,
-                skipped,
-            });
-        }
-        is_sound
-    }
-
-    /// Adds `passed` to this reader's counters, and to those that it publishes.
-    pub(super) fn count_passed(&mut self, passed: Passed) {
-        self.lost = self.lost.wrapping_add(passed.lost);
-        self.skipped = self.skipped.wrapping_add(passed.skipped);
-        self.memory.note_passed(self.reader, passed);
     }
 
     /// Goes on at `pos`, and publishes that in the cursor.

@@ -1,0 +1,145 @@
+//! Readers follow a publisher from one extent of its lane to the next.
+
+use std::sync::Arc;
+
+use super::{Followed, RawConsumer};
+use crate::file::error::OpenError;
+use crate::file::extent::Extent;
+use crate::file::header::{ExtentBase, ExtentId};
+use crate::file::segment::GENERATIONS_MAX;
+use crate::protocol::memory::{LaneMemory, RawLane};
+use crate::protocol::sync::Word;
+
+impl RawConsumer {
+    /// Goes on in the extents of a lane up to `newest`, as far as the reader has read.
+    pub(super) fn follow(&mut self, at: usize, newest: ExtentId) -> Result<(), OpenError> {
+        while self.lanes[at].extent.id.generation < newest.generation {
+            let (mut extent, mut raw) = self.next_extent(self.lanes[at].extent.id, newest)?;
+            // WHY: extents of a publisher that does not match may be gone already.
+            let unmatched = self
+                .unmatched_in(newest.lane)
+                .map(|unmatched| unmatched.base);
+            let end = unmatched.unwrap_or_else(|| self.end_of(at, &extent));
+            let followed = &mut self.lanes[at];
+            followed.reader.set_end(end.position);
+            if !followed.reader.has_reached(end.position) {
+                self.has_later = true;
+                break;
+            }
+            let left_out = unmatched.unwrap_or(extent.base);
+            while !self.matches(&extent) && extent.id != newest {
+                (extent, raw) = self.next_extent(extent.id, newest)?;
+            }
+            if !self.note_match(&extent, left_out) {
+                break;
+            }
+            // WHY: what was in extents that are gone is lost.
+            let ExtentBase {
+                position, number, ..
+            } = left_out;
+            self.lanes[at].reader.lose_to(position, number);
+            self.leave_out(at, left_out, extent.base);
+            self.move_to(at, extent, raw);
+        }
+        Ok(())
+    }
+
+    /// Passes over messages that are not owed to this reader: its account of the lane goes on as if
+    /// there were none from `end` to `next`.
+    fn leave_out(&mut self, at: usize, end: ExtentBase, next: ExtentBase) {
+        let Followed { lane, reader, .. } = &mut self.lanes[at];
+        let start = &mut self.starts[*lane as usize];
+        let positions = next.position.saturating_sub(end.position);
+        let numbers = next.number.saturating_sub(end.number);
+        start.position = start.position.saturating_add(positions);
+        start.number = start.number.map(|number| number.saturating_add(numbers));
+        reader.leave_out(next.position.max(reader.position()), numbers);
+    }
+
+    /// Goes on in a later extent. If that counts its messages in another way, converts the account
+    /// of the lane.
+    fn move_to(&mut self, at: usize, extent: Arc<Extent>, raw: RawLane) {
+        let fit = self.fit(&extent.offer.type_info);
+        let Followed {
+            lane,
+            reader,
+            extent: present,
+            shared,
+            other,
+        } = &mut self.lanes[at];
+        (*shared, *other) = fit;
+        let start = &mut self.starts[*lane as usize];
+        let ExtentBase {
+            position, number, ..
+        } = extent.base;
+        reader.move_to(raw, number);
+        let is_numbered = extent.offer.shape.request().pinnable;
+        if is_numbered && !reader.is_numbered() {
+            let passed = position.wrapping_sub(start.position);
+            reader.begin_numbering(number.wrapping_sub(passed), number);
+        } else if !is_numbered && reader.is_numbered() {
+            let first = reader.end_numbering(number).unwrap_or(number);
+            start.position = position.wrapping_sub(number.wrapping_sub(first));
+        }
+        let left = std::mem::replace(present, extent);
+        self.segment.forget_extent(&left);
+    }
+
+    /// Returns where the extent that is read of a lane ends; `next` is the next one that can be
+    /// opened.
+    fn end_of(&self, at: usize, next: &Extent) -> ExtentBase {
+        let id = self.lanes[at].extent.id;
+        if next.id.generation == id.generation + 1 {
+            return next.base;
+        }
+        // WHY the bases: they ascend, unless a head was damaged in between.
+        let end = self.segment.end_of(id);
+        end.filter(|end| end.position <= next.base.position)
+            .unwrap_or(next.base)
+    }
+
+    /// Returns the first extent after `extent` that can be opened. WHY not always the next one: its
+    /// publisher may have removed it.
+    pub(super) fn next_extent(
+        &self,
+        extent: ExtentId,
+        newest: ExtentId,
+    ) -> Result<(Arc<Extent>, RawLane), OpenError> {
+        let last = newest.generation;
+        let first = (extent.generation + 1).max(last.saturating_sub(GENERATIONS_MAX));
+        let mut found = self.map(newest);
+        for generation in (first..last).rev() {
+            let lane = newest.lane;
+            match self.map(ExtentId { lane, generation }) {
+                Ok(earlier) => found = Ok(earlier),
+                Err(_) => break,
+            }
+        }
+        found
+    }
+
+    /// Passes over what is left in extents that have a successor, where there are messages in that.
+    #[cold]
+    pub(super) fn skip_former(&mut self) {
+        for at in 0..self.lanes.len() {
+            let lane = self.lanes[at].lane;
+            while let Ok(Some(newest)) = self.newest(lane)
+                && self.lanes[at].extent.id.generation < newest.generation
+                && let Ok((next, _)) = self.next_extent(self.lanes[at].extent.id, newest)
+            {
+                let end = self.end_of(at, &next);
+                let followed = &mut self.lanes[at];
+                // Relaxed: a head that is not seen yet is seen by the next call.
+                let head = followed.reader.memory().block().head.get();
+                if head <= next.base.position || followed.reader.has_reached(end.position) {
+                    break;
+                }
+                followed.reader.skip_rest(end.position, end.number);
+                if self.follow(at, newest).is_err() {
+                    break;
+                }
+            }
+        }
+        self.note_lanes();
+    }
+}
