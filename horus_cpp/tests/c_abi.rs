@@ -27,6 +27,11 @@ fn each_function_does_what_the_header_says() {
     Program::new("smoke").run(&[]);
 }
 
+#[test]
+fn namespaces_are_opened_swept_and_removed() {
+    Program::new("namespaces").run(&[]);
+}
+
 /// Every function of the header, with each kind of wrong argument; `tests/reference.rs` does so in
 /// an optimised build.
 #[test]

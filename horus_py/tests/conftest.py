@@ -112,6 +112,12 @@ def namespace(directory):
 
 
 @pytest.fixture
+def camera(namespace):
+    """A topic of images up to a mebibyte."""
+    return horus.Topic("camera", horus.Image, namespace=namespace, max_message_bytes=1 << 20)
+
+
+@pytest.fixture
 def python(directory):
     """Runs a script in a process of its own until it ends; returns its output."""
 

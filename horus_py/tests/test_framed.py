@@ -9,6 +9,7 @@ import sys
 import horus
 import numpy as np
 import pytest
+from mapped import address, is_mapped, mappings
 
 KINDS = [
     kind
@@ -45,28 +46,8 @@ def examples():
     ]
 
 
-@pytest.fixture
-def camera(namespace):
-    return horus.Topic("camera", horus.Image, namespace=namespace, max_message_bytes=1 << 20)
-
-
 def frame(seed=0, shape=(480, 640, 3)):
     return np.random.default_rng(seed).integers(0, 255, shape, np.uint8)
-
-
-def address(array):
-    return array.__array_interface__["data"][0]
-
-
-def mappings(path):
-    """Returns the address ranges at which this process has mapped the files below the path."""
-    with open("/proc/self/maps") as maps:
-        lines = [line.split() for line in maps if path in line]
-    return [[int(end, 16) for end in line[0].split("-")] for line in lines]
-
-
-def is_mapped(where, path):
-    return any(begin <= where < end for begin, end in mappings(path))
 
 
 def test_there_is_an_example_of_every_kind():
@@ -482,65 +463,6 @@ def test_malformed_messages_are_counted(namespace):
     assert bytes(topic.recv().to_numpy()) == b"good"
 
 
-class TestDLPack:
-    @pytest.mark.parametrize("index", range(10), ids=lambda index: type(examples()[index]).__name__)
-    def test_every_kind_of_numbers_is_exported(self, index):
-        message = examples()[index]
-        if isinstance(message, horus.PointCloud):
-            with pytest.raises(ValueError, match="no array"):
-                np.from_dlpack(message)
-            return
-        array = np.from_dlpack(message)
-        assert np.array_equal(array, message.to_numpy())
-        assert array.strides == message.to_numpy().strides
-        assert address(array) == address(message.to_numpy())
-
-    def test_protocol(self, camera):
-        mine = horus.Image(frame())
-        assert mine.__dlpack_device__() == (1, 0)
-        assert 'capsule object "dltensor"' in repr(mine.__dlpack__())
-        versioned = 'capsule object "dltensor_versioned"'
-        assert versioned in repr(mine.__dlpack__(max_version=(1, 1), dl_device=(1, 0), copy=False))
-        assert versioned not in repr(mine.__dlpack__(max_version=(0, 8)))
-        camera.send(mine)
-        theirs = camera.recv()
-        assert versioned in repr(theirs.__dlpack__(max_version=(1, 0)))
-        with pytest.raises(BufferError, match="read-only"):
-            theirs.__dlpack__()
-        copied = np.from_dlpack(theirs, copy=True)
-        copied[:] = 0
-        assert theirs.to_numpy().any()
-        assert 'capsule object "dltensor"' in repr(theirs.__dlpack__(copy=True))
-        for wrong in ({"dl_device": (2, 0)}, {"stream": 1}):
-            with pytest.raises(BufferError):
-                mine.__dlpack__(**wrong)
-        with pytest.raises(TypeError):
-            mine.__dlpack__(1)
-        with pytest.raises(TypeError):
-            mine.__dlpack__(version=1)
-
-    def test_views_hold_what_they_show(self, camera):
-        camera.send(horus.Image(frame(4)))
-        image = camera.recv()
-        before = sys.getrefcount(image)
-        capsule = image.__dlpack__(max_version=(1, 0))
-        assert sys.getrefcount(image) == before + 1
-        del capsule
-        assert sys.getrefcount(image) == before
-        array = np.from_dlpack(image)
-        assert sys.getrefcount(image) == before + 1
-        del array
-        assert sys.getrefcount(image) == before
-
-    def test_torch(self, camera):
-        torch = pytest.importorskip("torch")
-        mine = horus.Image(frame())
-        tensor = torch.from_dlpack(mine)
-        assert tensor.data_ptr() == address(mine.to_numpy())
-        camera.send(mine)
-        assert torch.equal(torch.from_dlpack(camera.recv().copy()), tensor)
-
-
 def test_views_are_readable_after_a_fork(camera):
     camera.send(horus.Image(frame(9)))
     image = camera.recv()
@@ -619,59 +541,3 @@ def test_waiting_and_iteration(namespace):
         return (await task).width
 
     assert asyncio.run(main()) == 8
-
-
-@pytest.mark.parametrize("rays", [541, 720, 1081, 2000])
-def test_a_scan_of_any_length_is_a_view_of_its_slot(namespace, directory, rays):
-    rng = np.random.default_rng(rays)
-    topic = horus.Topic("scan", horus.LidarScan, namespace=namespace)
-    both = rng.random((2, rays), np.float32)
-    topic.send(horus.LidarScan.now(both, frame_id="laser", angle_min=-2.35))
-    scan = topic.recv()
-    assert (scan.count, scan.has_intensities, scan.nbytes) == (rays, 1, 8 * rays)
-    ranges, intensities = scan.to_numpy()
-    assert np.array_equal(ranges, both[0]) and np.array_equal(intensities, both[1])
-    assert ranges.flags.c_contiguous and not ranges.flags.writeable
-    assert is_mapped(address(intensities), directory)
-    # Without intensities the array has one dimension.
-    topic.send(horus.LidarScan(both[0]))
-    scan = topic.recv()
-    assert (scan.count, scan.has_intensities) == (rays, 0)
-    assert np.array_equal(scan.to_numpy(), both[0])
-    # Filled in its slot.
-    loan = topic.loan((2, rays), np.float32, scan_time=0.1)
-    loan.to_numpy()[:] = both
-    loan.publish()
-    assert np.array_equal(topic.recv().to_numpy(), both)
-
-
-def test_the_data_of_a_scan_are_one_or_two_rows_of_singles():
-    for array in (np.zeros(9), np.zeros((3, 9), "f4"), np.zeros((2, 2, 2), "f4")):
-        with pytest.raises(ValueError, match=r"f32 of the shape \[rays\], or \[2, rays\]"):
-            horus.LidarScan(array)
-    with pytest.raises(ValueError, match="has_intensities is 2"):
-        horus.LidarScan(count=3, has_intensities=2)
-
-
-def test_joints_are_elements_of_a_structured_array(namespace, directory):
-    topic = horus.Topic("joints", horus.JointStateArray, namespace=namespace)
-    state = horus.JointStateArray(count=58)
-    joints = state.to_numpy()
-    joints["name"] = [f"joint_{index}" for index in range(58)]
-    joints["position"] = np.arange(58) / 8
-    joints["effort"] = np.nan
-    topic.send(state)
-    state = topic.recv()
-    assert (state.count, state.joint_bytes, state.nbytes) == (58, 64, 58 * 64)
-    joints = state.to_numpy()
-    assert joints["position"][57] == 57 / 8 and joints["name"][57] == b"joint_57"
-    assert np.isnan(joints["effort"]).all() and is_mapped(address(joints), directory)
-    loan = topic.loan(29, horus.Joint.__horus_dtype__)
-    loan.to_numpy()["velocity"] = 0.5
-    loan.publish()
-    assert topic.recv().to_numpy()["velocity"].tolist() == [0.5] * 29
-    for array in (np.zeros((2, 2), joints.dtype), np.zeros(2, [("position", "f8")])):
-        with pytest.raises(TypeError, match="use one dimension and the type horus.Joint"):
-            horus.JointStateArray(array)
-    with pytest.raises(ValueError, match="fields only"):
-        horus.JointStateArray(np.zeros(4))

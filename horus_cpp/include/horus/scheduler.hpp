@@ -21,33 +21,10 @@
 
 #include "error.hpp"
 #include "horus.h"
+#include "rate.hpp"
 #include "subscriber.hpp"
 
 namespace horus {
-
-/// A frequency in hertz.
-struct Rate {
-    double hz;
-
-    static constexpr Rate every(std::chrono::nanoseconds period) noexcept {
-        return Rate{1e9 / static_cast<double>(period.count())};
-    }
-};
-
-inline namespace literals {
-
-constexpr Rate operator""_hz(unsigned long long hz) noexcept {
-    return Rate{static_cast<double>(hz)};
-}
-constexpr Rate operator""_hz(long double hz) noexcept { return Rate{static_cast<double>(hz)}; }
-constexpr Rate operator""_khz(unsigned long long khz) noexcept {
-    return Rate{static_cast<double>(khz) * 1000.0};
-}
-constexpr Rate operator""_khz(long double khz) noexcept {
-    return Rate{static_cast<double>(khz) * 1000.0};
-}
-
-}  // namespace literals
 
 /// The context of one tick. It is valid only during the callback, on the thread of the callback.
 class Context {

@@ -1,0 +1,194 @@
+"""Schedulers as processes: signals, exit, commands from outside, and forks."""
+
+import signal
+import subprocess
+import sys
+
+import horus
+import pytest
+from test_node import PATIENCE, kinds, until
+
+CHILD = """
+import os, signal, sys, time
+import horus
+
+def shutdown():
+    print("shutdown", flush=True)
+
+def tick(context):
+    if context.tick == 2:
+        print("ready", flush=True)
+
+node = horus.Node("count", tick=tick, rate=100, shutdown=shutdown)
+"""
+
+
+def start(script, **options):
+    process = subprocess.Popen(
+        [sys.executable, "-c", CHILD + script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def end(process):
+    """Returns the output, without the warnings of a slow machine, and the exit status."""
+    output, errors = process.communicate(timeout=PATIENCE)
+    slow = ("missed its deadline", "spent its budget", "stuck, a tick", "recovered, the tick")
+    lines = [line for line in errors.splitlines() if not any(what in line for what in slow)]
+    return output, lines, process.returncode
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "horus.run(node, name='child')",
+        "s = horus.Scheduler('child'); s.add(node); s.run()",
+        "s = horus.Scheduler('child', stop_on_signals=True); s.add(node); s.run()",
+    ],
+)
+def test_ctrl_c_shuts_down_in_order_and_is_a_keyboard_interrupt(directory, script):
+    script = f"try:\n    {script}\nexcept KeyboardInterrupt:\n    print('interrupted')\n    raise"
+    process = start(script)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=PATIENCE)
+    assert output == "shutdown\ninterrupted\n"
+    assert process.returncode == -signal.SIGINT
+    assert "KeyboardInterrupt" in errors
+
+
+def test_sigterm_shuts_down_in_order(namespace):
+    process = start("horus.run(node, name='child')")
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=PATIENCE)
+    assert (output, process.returncode) == ("shutdown\n", 128 + signal.SIGTERM)
+    assert horus.NodeEvent.SCHEDULER_STOPPED in kinds(namespace, "child")
+
+
+def test_a_handler_of_the_program_is_called_after_the_run(directory):
+    process = start(
+        "signal.signal(signal.SIGINT, lambda *_: print('handled'))\n"
+        "print(horus.run(node, name='child').signal)"
+    )
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=PATIENCE)
+    assert (output, process.returncode) == ("shutdown\nhandled\n2\n", 0)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "s = horus.Scheduler('child'); s.add(node); s.start(); time.sleep(1)",
+        "import threading\ns = horus.Scheduler('child'); s.add(node)\n"
+        "threading.Thread(target=s.run, daemon=True).start(); time.sleep(1)",
+    ],
+)
+def test_the_end_of_the_interpreter_ends_what_runs(directory, script):
+    process = start(script)
+    assert end(process) == ("shutdown\n", [], 0)
+
+
+@pytest.mark.parametrize("hang", ["time.sleep(600)", "[0 for _ in iter(int, 1)]"])
+def test_a_node_that_hangs_does_not_keep_the_interpreter(directory, hang):
+    process = start(
+        f"hang = lambda context: {hang}\n"
+        "s = horus.Scheduler('child'); s.add(node)\n"
+        "s.add(horus.Node('hang', tick=hang, rate=10)); s.start(); time.sleep(1)"
+    )
+    output, errors = process.communicate(timeout=PATIENCE)
+    assert (output, process.returncode) == ("shutdown\n", 0), errors
+
+
+def test_the_black_box_outlives_a_killed_process(namespace):
+    process = start("horus.run(node, name='child')")
+    assert [info.name for info in horus.schedulers(namespace) if info.is_alive] == ["child"]
+    process.kill()
+    process.communicate()
+    info = next(info for info in horus.schedulers(namespace) if info.name == "child")
+    assert (info.is_alive, info.process_id) == (False, process.pid)
+    events = horus.black_box("child", namespace)
+    started = [event for event in events if event.kind == horus.NodeEvent.STARTED]
+    assert [event.node for event in started] == ["count"]
+    assert {event.process_id for event in events} == {process.pid}
+    assert horus.forget("child", namespace)
+    assert horus.schedulers(namespace) == []
+
+
+def test_another_process_is_told_what_to_do(namespace):
+    process = start("horus.run(node, name='child')")
+    remote = horus.RemoteScheduler("child", namespace)
+    until(lambda: [node.name for node in remote.info().nodes] == ["count"])
+    remote.pause("count")
+    until(lambda: horus.NodeEvent.PAUSED in kinds(namespace, "child"))
+    remote.set_rate("count", 50)
+    with pytest.raises(horus.CommandError, match="no node 'x'"):
+        remote.resume("x")
+    remote.stop()
+    assert end(process) == ("shutdown\n", [], 0)
+    with pytest.raises(horus.CommandError, match="no scheduler 'child' runs"):
+        horus.RemoteScheduler("child", namespace)
+
+
+def test_a_child_has_no_part_in_its_parent_s_scheduler(directory):
+    process = start(
+        """
+s = horus.Scheduler('child'); s.add(node); s.start(); time.sleep(0.5)
+child = os.fork()
+if child == 0:
+    try:
+        s.finish()
+    except horus.ForkedError as error:
+        print("forked:", "parent process" in str(error), flush=True)
+    own = horus.Scheduler('own')
+    own.add(horus.Node('own', tick=lambda context: context.stop(), rate=100))
+    print(own.run().node('own').metrics.ticks, flush=True)
+    sys.exit(0)
+assert os.waitpid(child, 0)[1] == 0
+s.finish()
+"""
+    )
+    assert end(process) == ("forked: True\n1\nshutdown\n", [], 0)
+
+
+def test_a_child_that_a_tick_forks_ends_in_order(python):
+    script = """
+import horus, os, time
+
+begun = []
+parent = os.getpid()
+
+
+def forks(context):
+    os.fork()
+
+
+def hangs(context):
+    begun.append(True)
+    try:
+        while True:
+            time.sleep(0.001)
+    finally:
+        print("left", flush=True)
+
+
+scheduler = horus.Scheduler("forks")
+scheduler.add(horus.Node("forks", tick=forks))
+scheduler.start()
+scheduler.tick_once()
+if os.getpid() == parent:
+    status = os.wait()[1]
+    scheduler.finish()
+    print(status)
+else:
+    # The interpreter has to wait for it at exit, or it runs Python code that no longer exists.
+    own = horus.Scheduler("own", on_event=lambda event: None)
+    own.add(horus.Node("hangs", tick=hangs, rate=100))
+    own.start()
+    while not begun:
+        time.sleep(0.001)
+"""
+    assert python(script) == "left\n0\n"
