@@ -120,6 +120,8 @@ impl<'a, A: Actor> Context<'a, A> {
         watcher: Watcher,
         report: impl Fn(Down) -> Control + Send + 'static,
     ) {
+        // WHY: the report of the end may come at once, and is for the workers to handle.
+        self.services.worker().has_given_address = true;
         let handle = self.services.control();
         let report = move |down| {
             // WHY ignored: the one that watches has ended itself.

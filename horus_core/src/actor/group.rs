@@ -21,7 +21,7 @@ use crate::actor::safety::Safety;
 use crate::actor::swap::SwapRequest;
 use crate::actor::timer::{Alarm, TimerMessage};
 use crate::actor::timers::Timers;
-use crate::actor::waiting::Waiting;
+use crate::actor::waiting::{Pushed, Waiting};
 use crate::actor::watch::{ChildEnd, Down, Watch};
 use crate::actor::worker_context::WorkerContext;
 use crate::actor::worker_words::{LongTurn, WorkerWords, long_turns};
@@ -29,7 +29,7 @@ use crate::message::NodeEvent;
 use crate::scheduler::api::metrics::{Health, LiveMetrics};
 use crate::scheduler::api::policy::nanos;
 use crate::scheduler::remote::recorder::Recorder;
-use crate::scheduler::run::catch_panic::catch_panic;
+use crate::scheduler::run::catch_panic::{catch_panic, drop_caught};
 
 /// The right to run an actor.
 pub(crate) type Task = Runnable<ActorGroup>;
@@ -84,7 +84,6 @@ pub(crate) struct ActorGroup {
     threads: usize,
     pub(crate) registry: Registry,
     pub(crate) safety: Safety,
-    clock: Clock,
     /// The present time of a simulated run; `u64::MAX` in any other run.
     simulated_ns: AtomicU64,
     settings: GroupSettings,
@@ -141,12 +140,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl ActorGroup {
-    pub(crate) fn new(
-        name: &str,
-        threads: usize,
-        settings: GroupSettings,
-        clock: &Clock,
-    ) -> Arc<Self> {
+    pub(crate) fn new(name: &str, threads: usize, settings: GroupSettings) -> Arc<Self> {
         let queue_count = threads.max(1);
         let (queues, workers) = RunQueues::new(queue_count);
         let word = || AtomicU64::new(0);
@@ -161,7 +155,6 @@ impl ActorGroup {
             threads,
             registry: Registry::default(),
             safety: Safety::default(),
-            clock: clock.clone(),
             simulated_ns: AtomicU64::new(u64::MAX),
             settings,
             is_over: word(),
@@ -221,7 +214,8 @@ impl ActorGroup {
     pub(crate) fn clock(&self) -> Clock {
         // Relaxed: one thread runs a simulation.
         match self.simulated_ns.get() {
-            u64::MAX => self.clock.clone(),
+            // WHY not extrapolated: nothing corrects the drift of a clock that nobody runs by.
+            u64::MAX => Clock::kernel(),
             now_ns => Clock::simulated(now_ns),
         }
     }
@@ -272,10 +266,14 @@ impl ActorGroup {
     /// Sends a task to the worker that ran the actor last, or lets it wait for the thread of the
     /// scheduler.
     pub(crate) fn inject(&self, task: Task) {
-        let Some(task) = self.waiting.push(task) else {
-            return;
-        };
-        self.queues.inject(usize::from(task.last_worker()), task);
+        match self.waiting.push(task) {
+            Pushed::Waits => {}
+            Pushed::ForThreads(task) => {
+                self.queues.inject(usize::from(task.last_worker()), task);
+            }
+            // It ends: no thread will run it.
+            Pushed::Over(task) => drop(task),
+        }
     }
 
     /// Starts a timer, whose first message is due at `at_ns`.
@@ -302,8 +300,18 @@ impl ActorGroup {
     fn ring(&self, mut alarm: Alarm, due_ns: u64, now_ns: u64) {
         match catch_panic(|| alarm.ring(due_ns, now_ns)) {
             Ok(Some(next_ns)) => self.timers.add(next_ns, Timed::Alarm(alarm, next_ns)),
-            Ok(None) => {}
-            Err(panic) => self.record_failure(true, &panic),
+            Ok(None) => self.drop_alarm(alarm),
+            Err(panic) => {
+                self.record_failure(true, &panic);
+                self.drop_alarm(alarm);
+            }
+        }
+    }
+
+    /// Drops an alarm, which has a message and a function of the user.
+    fn drop_alarm(&self, alarm: Alarm) {
+        if let Some(panic) = drop_caught(alarm) {
+            self.record_failure(true, &panic);
         }
     }
 
@@ -408,8 +416,9 @@ impl ActorGroup {
     /// Lets an actor pause until `until_ns`, after a failure.
     pub(crate) fn suspend(&self, task: Task, until_ns: u64) {
         self.timers.add(until_ns, Timed::Pause(task));
-        // WHY after: an emergency stop that begins later finds the actor among the timers.
-        if self.safety.is_engaged() {
+        // WHY after: an emergency stop, or the end of the group, that begins later finds the actor
+        // among the timers.
+        if self.safety.is_engaged() || self.is_over.get() != 0 {
             self.end_pauses();
         }
     }
@@ -535,13 +544,19 @@ impl ActorGroup {
     }
 
     fn end_here(&self, handles: impl Iterator<Item = ControlHandle<Self>>) {
-        let mut workers = self.take_workers();
+        let mut workers = {
+            let mut workers = lock(&self.workers);
+            // Relaxed: loaded under a lock that is taken after this, of the workers or the timers.
+            self.is_over.set(1);
+            std::mem::take(&mut *workers)
+        };
         // WHY: an actor that is woken below would wait for a thread that hangs.
         self.waiting.reopen();
         let mut tasks = HashMap::new();
         for timed in self.timers.take_all() {
-            if let Timed::Pause(task) = timed {
-                tasks.insert(task.id(), task);
+            match timed {
+                Timed::Pause(task) => _ = tasks.insert(task.id(), task),
+                Timed::Alarm(alarm, _) => self.drop_alarm(alarm),
             }
         }
         let held = self.safety.release().into_iter();
@@ -556,11 +571,9 @@ impl ActorGroup {
             tasks.extend(woken.map(|task| (task.id(), task)));
             drop(tasks.remove(&handle.id()));
         }
-        drop(tasks);
-        let mut ends = lock(&self.workers);
-        ends.append(&mut workers);
-        // Relaxed: stored and loaded under the lock.
-        self.is_over.set(1);
+        // WHY: nobody takes what comes later.
+        drop((tasks, self.waiting.end()));
+        lock(&self.workers).append(&mut workers);
     }
 }
 

@@ -237,7 +237,12 @@ impl<A: Actor> HostedActor<A> {
             extras.error = Some(text);
             return Flow::Stop;
         };
-        match extras.failures.record(policy, now_ns) {
+        let remedy = match extras.failures.record(policy, now_ns) {
+            // WHY at once: nothing can make it anew after the pause.
+            Remedy::Restart { .. } if extras.make.is_none() => Remedy::Stop,
+            remedy => remedy,
+        };
+        match remedy {
             Remedy::Continue => Flow::Continue,
             Remedy::Rest { until_ns } => {
                 turn.worker().resume_ns = until_ns;
@@ -494,7 +499,8 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
         let Some(safe) = safe else {
             return;
         };
-        match safe.visit(&mut self.actor, self.state == State::Active) {
+        let is_active = matches!(self.state, State::Active | State::Ending);
+        match safe.visit(&mut self.actor, is_active) {
             Ok(is_safe) => turn.worker().is_unsafe = !is_safe,
             Err(panic) => turn.group().record_failure(true, &panic),
         }
@@ -502,13 +508,11 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
 
     fn ended(&mut self, end: &End, group: &ActorGroup, _: Option<&mut WorkerContext>) {
         if matches!(self.state, State::Active | State::Ending) {
-            let has_safe_state = self
-                .extras
-                .as_ref()
-                .is_some_and(|extras| extras.safe.is_some());
-            if has_safe_state && group.safety.is_failing() {
-                let entered = catch_panic(|| self.actor.enter_safe_state());
-                let _ = entered.map_err(|panic| group.record_failure(true, &panic));
+            let safe = self.extras.as_mut().and_then(|extras| extras.safe.as_mut());
+            if let Some(safe) = safe
+                && let Err(panic) = safe.enter_before_end(&mut self.actor, &group.safety)
+            {
+                group.record_failure(true, &panic);
             }
             shut_down(&mut self.actor, group);
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::actor::behaviour::Actor;
-use crate::actor::safety::SafeState;
+use crate::actor::safety::{SafeState, Safety};
 use crate::scheduler::run::catch_panic::catch_panic;
 
 /// The actor's part of its safe state; its group has the same `state`.
@@ -37,5 +37,20 @@ impl SafeSlot {
         }
         self.state.confirm();
         Ok(true)
+    }
+
+    /// Lets the actor enter its safe state before it is shut down, if the run ends by a failure or
+    /// in an emergency stop, and the actor has not entered it for that reason yet. An error has the
+    /// text of a panic.
+    pub(super) fn enter_before_end<A: Actor>(
+        &mut self,
+        actor: &mut A,
+        safety: &Safety,
+    ) -> Result<(), String> {
+        let wanted = safety.failing();
+        if wanted == 0 || std::mem::replace(&mut self.entered, wanted) == wanted {
+            return Ok(());
+        }
+        catch_panic(|| actor.enter_safe_state())
     }
 }

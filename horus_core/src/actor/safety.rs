@@ -64,7 +64,8 @@ impl Member {
 pub(crate) struct Safety {
     /// 1 during an emergency stop.
     engaged: AtomicU64,
-    /// 1 if the actors have to enter their safe state before they are shut down.
+    /// If the actors have to enter their safe state before they are shut down, the number of the
+    /// emergency stop that this is a part of, or of the next one; 0 otherwise.
     failing: AtomicU64,
     state: Mutex<State>,
 }
@@ -209,12 +210,16 @@ impl Safety {
     /// Sets whether a node has failed, so that actors enter their safe state before they are shut
     /// down. It is false again if that was an emergency stop, which is over.
     pub(crate) fn set_failing(&self, is_failing: bool) {
+        let all = self.lock();
+        let number = all.number + u64::from(!all.is_engaged);
         // Relaxed: the actors are shut down by the caller.
-        self.failing.set(u64::from(is_failing));
+        self.failing.set(if is_failing { number } else { 0 });
     }
 
-    pub(crate) fn is_failing(&self) -> bool {
+    /// Returns a number if the actors have to enter their safe state before they are shut down, and
+    /// 0 otherwise. It is that of the emergency stop, if there is one.
+    pub(super) fn failing(&self) -> u64 {
         // Relaxed: as above.
-        self.failing.get() != 0
+        self.failing.get()
     }
 }

@@ -15,10 +15,47 @@ pub(crate) struct Waiting<T> {
     is_open: AtomicU64,
     /// Number of `tasks`, changed under their lock: most looks find none.
     count: AtomicU64,
-    /// `None` once threads take the tasks.
-    tasks: Mutex<Option<VecDeque<T>>>,
+    tasks: Mutex<Tasks<T>>,
     /// The eventcount at which the one thread that runs the tasks sleeps.
     bell: OnceLock<Arc<LocalEventcount>>,
+}
+
+/// The tasks, or who takes them.
+#[derive(Debug)]
+enum Tasks<T> {
+    Waiting(VecDeque<T>),
+    /// Threads of the group take them.
+    ForThreads,
+    /// The group has ended: nobody takes them.
+    Over,
+}
+
+impl<T> Tasks<T> {
+    fn waiting(&mut self) -> Option<&mut VecDeque<T>> {
+        match self {
+            Self::Waiting(tasks) => Some(tasks),
+            Self::ForThreads | Self::Over => None,
+        }
+    }
+
+    /// Takes all tasks, and leaves `next`.
+    fn replace(&mut self, next: Self) -> VecDeque<T> {
+        match std::mem::replace(self, next) {
+            Self::Waiting(tasks) => tasks,
+            Self::ForThreads | Self::Over => VecDeque::new(),
+        }
+    }
+}
+
+/// The result of [`Waiting::push`].
+#[derive(Debug)]
+pub(crate) enum Pushed<T> {
+    /// The task waits.
+    Waits,
+    /// Threads take the tasks: the caller has to send this one to them.
+    ForThreads(T),
+    /// The group has ended, and nobody runs this task.
+    Over(T),
 }
 
 impl<T> Default for Waiting<T> {
@@ -26,39 +63,41 @@ impl<T> Default for Waiting<T> {
         Self {
             is_open: AtomicU64::new(1),
             count: AtomicU64::new(0),
-            tasks: Mutex::new(Some(VecDeque::new())),
+            tasks: Mutex::new(Tasks::Waiting(VecDeque::new())),
             bell: OnceLock::new(),
         }
     }
 }
 
 impl<T> Waiting<T> {
-    fn lock(&self) -> MutexGuard<'_, Option<VecDeque<T>>> {
+    fn lock(&self) -> MutexGuard<'_, Tasks<T>> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a task; returns it if threads take the tasks. Costs a load then.
+    /// Adds a task; returns it if threads take the tasks, or if the group has ended. Costs a load
+    /// if threads take them.
     #[inline]
-    pub(crate) fn push(&self, task: T) -> Option<T> {
+    pub(crate) fn push(&self, task: T) -> Pushed<T> {
         // Relaxed: the lock decides.
         if self.is_open.get() == 0 {
-            return Some(task);
+            return Pushed::ForThreads(task);
         }
         self.push_open(task)
     }
 
-    fn push_open(&self, task: T) -> Option<T> {
+    fn push_open(&self, task: T) -> Pushed<T> {
         match &mut *self.lock() {
-            Some(tasks) => {
+            Tasks::Waiting(tasks) => {
                 tasks.push_back(task);
                 self.count.set(tasks.len() as u64);
             }
-            None => return Some(task),
+            Tasks::ForThreads => return Pushed::ForThreads(task),
+            Tasks::Over => return Pushed::Over(task),
         }
         if let Some(bell) = self.bell.get() {
             bell.notify();
         }
-        None
+        Pushed::Waits
     }
 
     /// Takes the oldest task.
@@ -67,7 +106,7 @@ impl<T> Waiting<T> {
             return None;
         }
         let mut tasks = self.lock();
-        let tasks = tasks.as_mut()?;
+        let tasks = tasks.waiting()?;
         let task = tasks.pop_front();
         self.count.set(tasks.len() as u64);
         task
@@ -83,16 +122,17 @@ impl<T> Waiting<T> {
     /// Takes all tasks. From now on, threads take them.
     pub(crate) fn close(&self) -> VecDeque<T> {
         let mut tasks = self.lock();
-        let taken = tasks.take();
         self.count.set(0);
         self.is_open.set(0);
-        taken.unwrap_or_default()
+        tasks.replace(Tasks::ForThreads)
     }
 
     /// Lets new tasks wait here again: the threads that took them have ended, or hang.
     pub(crate) fn reopen(&self) {
         let mut tasks = self.lock();
-        tasks.get_or_insert_default();
+        if matches!(*tasks, Tasks::ForThreads) {
+            *tasks = Tasks::Waiting(VecDeque::new());
+        }
         self.is_open.set(1);
     }
 
@@ -100,7 +140,14 @@ impl<T> Waiting<T> {
     pub(crate) fn take_all(&self) -> VecDeque<T> {
         let mut tasks = self.lock();
         self.count.set(0);
-        tasks.as_mut().map(std::mem::take).unwrap_or_default()
+        tasks.waiting().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Takes all waiting tasks. From now on, nobody takes tasks.
+    pub(crate) fn end(&self) -> VecDeque<T> {
+        let mut tasks = self.lock();
+        self.count.set(0);
+        tasks.replace(Tasks::Over)
     }
 
     /// Makes each new task notify `bell`.

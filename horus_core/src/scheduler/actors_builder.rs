@@ -132,8 +132,7 @@ impl<'a> ActorsBuilder<'a> {
         // WHY the largest: the plan refuses a CPU that does not exist.
         self.spec.core = cores.iter().copied().max();
         self.spec.priority = *priority;
-        let clock = &self.scheduler.clock;
-        let group = ActorGroup::new(&self.spec.name, self.threads, self.settings, clock);
+        let group = ActorGroup::new(&self.spec.name, self.threads, self.settings);
         let node = Box::new(GroupNode::new(&group));
         let none = (WaitSet::new(), Vec::new());
         self.scheduler.add_node(node, self.spec, None, none)?;

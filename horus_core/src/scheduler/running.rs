@@ -316,6 +316,13 @@ impl Running {
             return report.clone();
         }
         self.shared.stop(Reason::Over);
+        if self
+            .shared
+            .reason()
+            .is_some_and(|reason| reason.is_failure())
+        {
+            self.workers.set_failing();
+        }
         let deadline = Instant::now() + LAST_TICK_TIMEOUT;
         let (mut runners, mut nodes) = self.workers.end(deadline);
         self.shared.fail_if_hanging(&nodes);

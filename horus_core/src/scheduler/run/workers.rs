@@ -265,6 +265,14 @@ impl Workers {
         Ok(())
     }
 
+    /// Lets all actors enter their safe state before they are shut down, as the run has failed.
+    pub(crate) fn set_failing(&self) {
+        self.actors.iter().for_each(ActorThreads::set_failing);
+        for (_, group) in &self.main_groups {
+            group.safety.set_failing(true);
+        }
+    }
+
     /// In an emergency stop, lets the actors of the main thread's groups enter their safe state.
     pub(crate) fn make_main_groups_safe(&self) {
         for (_, group) in &self.main_groups {

@@ -127,6 +127,11 @@ impl ActorThreads {
         self.group.queues().wake_all();
     }
 
+    /// Lets the actors enter their safe state before they are shut down, as the run has failed.
+    pub(crate) fn set_failing(&self) {
+        self.group.safety.set_failing(true);
+    }
+
     /// Waits for the end of the threads, but not beyond `deadline`. Copies the counters and the
     /// last error of the group to its node, if that is among `runners`; else ends the group.
     pub(crate) fn end(self, deadline: Instant, runners: &mut [Runner]) {
@@ -139,6 +144,7 @@ impl ActorThreads {
                 });
                 let error = format!("a handler{actor} does not return: its thread was left behind");
                 self.group.record_failure(false, &error);
+                self.group.safety.set_failing(true);
             }
         }
         self.group.set_running(false);

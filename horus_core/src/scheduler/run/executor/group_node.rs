@@ -38,6 +38,9 @@ impl Turns {
             return false;
         };
         if group.is_paused() {
+            if group.safety.is_engaged() {
+                actor_turns::make_safe(group);
+            }
             return false;
         }
         let mut now_ns = worker.clock.now_ns();

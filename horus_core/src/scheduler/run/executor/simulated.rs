@@ -133,6 +133,9 @@ pub(crate) fn run(
             break;
         };
         clock.set(now_ns);
+        for actors in nodes.iter().filter_map(|node| node.actors.as_ref()) {
+            actors.set_simulated_time(now_ns);
+        }
         simulate_time(Some(epoch_ns.saturating_add(now_ns)));
         for _ in 0..ROUNDS_AT_ONE_TIME_MAX {
             let mut turn = |node: &mut SimulatedNode| node.run_turn(&clock, now_ns, &mut after);
