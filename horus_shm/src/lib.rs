@@ -25,8 +25,8 @@
 //! ```
 //!
 //! The algorithms are in `lane`, `gate` and `takeover`, generic over their `memory`, so that all of
-//! them also run in the loom models; the bytes are in `layout` and `shape`. None of them is public:
-//! safe code that wrote them could change a message that is borrowed elsewhere.
+//! them also run in the loom models; the layout of the files is in `layout` and `shape`. None of
+//! these modules is public: with them, safe code could change a message that is borrowed elsewhere.
 
 #[cfg(test)]
 use horus_testing as _;
@@ -81,7 +81,8 @@ pub use wait::{WaitPolicy, WakeEdge};
 /// Re-exports the parts of this crate that its models, its tests and the other crates of this
 /// workspace use.
 ///
-/// Nothing here is for users or stable: a call out of order corrupts what other processes borrow.
+/// Nothing here is for users or stable: a call in the wrong order corrupts messages that other
+/// processes have borrowed.
 #[doc(hidden)]
 pub mod internals {
     pub use crate::file::name_watch::{forbid_thread, look_at_names};

@@ -89,10 +89,10 @@ impl<T: Pod> Consumer<T> {
     /// Receives the messages that are there, up to about a lane's capacity, and passes each one to
     /// `each`. Returns their number. Never blocks.
     ///
-    /// For streams: costs that do not depend on the number of messages are paid once for all, and
-    /// the cursors that make room for the publishers of a reliable ring are published in steps of
-    /// an eighth of a lap. If `each` panics, the messages passed to it are received and all others
-    /// are not.
+    /// For streams: costs that do not depend on the number of messages are paid once for all of
+    /// them. The cursors that make room for the publishers of a reliable ring are published in
+    /// steps of an eighth of a lane's capacity. If `each` panics, the messages passed to it are
+    /// received and all others are not.
     #[inline]
     pub fn drain(&mut self, mut each: impl FnMut(T)) -> usize {
         let mut message = MaybeUninit::<T>::uninit();
@@ -121,8 +121,8 @@ impl<T: Pod> Consumer<T> {
     /// Returns the newest message that was not received yet; older ones are counted as skipped,
     /// or as lost if they are overwritten already. `None` if there is nothing new.
     ///
-    /// With several publishers the message with the greatest `key` wins, so the result is as good
-    /// as the publishers' clocks agree. Never blocks.
+    /// With several publishers, the message with the greatest `key` wins. If the key is a send
+    /// time, the publishers' clocks have to agree. Never blocks.
     #[inline]
     pub fn latest_by_key(&mut self, key: impl Fn(&T) -> u64) -> Option<T> {
         let mut message = MaybeUninit::<T>::uninit();
@@ -190,13 +190,14 @@ impl<T: Pod> Consumer<T> {
         self.raw.check()
     }
 
-    /// Returns the ledger since this reader joined. Loads every lane's head.
+    /// Returns the ledger of this reader since it joined: the numbers of messages received, lost,
+    /// skipped and waiting. Loads every lane's head.
     #[must_use]
     pub fn stats(&self) -> ReadStats {
         self.raw.stats()
     }
 
-    /// Leaves lane `lane` out from now on, which carries the participant's own messages.
+    /// Stops receiving from lane `lane`. For the lane that carries the participant's own messages.
     pub fn ignore(&mut self, lane: u32) {
         self.raw.ignore(lane);
     }

@@ -98,7 +98,7 @@ pub enum LoanError {
         /// The length of the longest message that fits the slot.
         slot_bytes: u64,
     },
-    /// No slot is on loan, or a message was sent since.
+    /// No slot is on loan, or a message was sent after the slot was lent.
     #[error("{topic}: nothing is on loan, or a message was sent since: take another loan")]
     Ended {
         /// The topic.
@@ -298,7 +298,7 @@ impl<T: Pod> DerefMut for Loan<'_, T> {
 impl<T: Pod> Producer<T> {
     /// Lends the next slot: fill it, then call [`Loan::publish`]. Only in pinnable rings.
     ///
-    /// Does not block and copies nothing. One at a time.
+    /// Does not block and copies nothing. There is only one loan at a time.
     ///
     /// # Errors
     ///

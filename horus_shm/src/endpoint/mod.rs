@@ -1,6 +1,7 @@
 //! Endpoints of callers: producers, consumers, loans, samples, and the typed rings made of them.
 //!
-//! The top room: it may import all others, and none of them imports it.
+//! This is the top room (folder) of the crate: it may import all others, and none of them imports
+//! it.
 
 pub(crate) mod consumer;
 pub(crate) mod loan;

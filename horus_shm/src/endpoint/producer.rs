@@ -57,7 +57,7 @@ impl<T: Pod> Producer<T> {
     ///
     /// [`SendError::Full`] if a reliable reader is the lane's whole capacity behind;
     /// [`SendError::Forked`] in a forked child; [`SendError::RegionLost`] if the ring's file was
-    /// truncated (the message may have been delivered before). The message comes back.
+    /// truncated (the message may have been delivered before). The error returns the message.
     #[inline(always)]
     pub fn send(&mut self, message: T) -> Result<(), SendError<T>> {
         self.send_ref(&message).map_err(|error| error.with(message))

@@ -15,14 +15,14 @@ use crate::protocol::owner;
 use crate::protocol::sync::{self, Word, edge};
 use crate::wait::{Event, Sleeper, WakeOrder};
 
-/// The number of times that a claimant yields, and then sleeps for a millisecond, if all entries
-/// are taken.
+/// If all entries are taken, a claimant yields the CPU this number of times, and then sleeps for a
+/// millisecond [`SLEEPS`] times.
 const YIELDS: u32 = 32;
 const SLEEPS: u32 = 8;
 
-/// Returns a pause for [`owner::claim_patiently`]: some 10 ms in all, enough for a process that
-/// frees an entry and lost the CPU meanwhile. On the heap there is no pause, because no owner can
-/// be dead.
+/// Returns a function for [`owner::claim_patiently`] that pauses, and returns false when it has
+/// paused for some 10 ms in all. That is enough for a process that frees an entry and lost the CPU
+/// meanwhile. On the heap there is no pause, because no owner can be dead.
 pub(crate) fn pauses(is_file: bool) -> impl FnMut() -> bool {
     let mut pauses = 0;
     move || {
@@ -59,15 +59,15 @@ pub(crate) struct Claimed {
     pub(crate) resumed: bool,
 }
 
-/// The pin under which messages are copied.
+/// Index of the pin under which messages are copied.
 pub(crate) const COPY_PIN: u32 = PINS_PER_READER as u32 - 1;
 
 /// Maximum number of messages that a reader can borrow at a time: a pin each.
 pub const BORROWS_MAX: u32 = COPY_PIN;
 
 impl ReaderSlot {
-    /// Claims the first slot that is free or whose reader is dead. `resumes`: leaves the cursors of
-    /// a gated reader that died as they are.
+    /// Claims the first slot that is free or whose reader is dead. If `resumes`, leaves the cursors
+    /// of a gated reader that died as they are.
     ///
     /// # Errors
     ///
@@ -162,8 +162,8 @@ impl ReaderSlot {
     }
 
     /// Reserves pins so that this reader can borrow `borrows` messages at a time, of a lane with
-    /// `capacity` slots. The pins of all readers together are at most half of them, or three of
-    /// four, so that a send always finds a slot.
+    /// `capacity` slots. The pins of all readers together are at most half as many as the slots, or
+    /// three for four slots, so that a send always finds a slot.
     ///
     /// # Errors
     ///
@@ -203,7 +203,7 @@ impl ReaderSlot {
         })
     }
 
-    /// Returns the process's record of the pins in use.
+    /// Returns the word with a bit for each pin that holds a borrowed message.
     pub(crate) const fn held(&self) -> &AtomicU64 {
         &self.held
     }
@@ -301,11 +301,11 @@ fn clear(segment: &Segment, index: u32) {
 pub(crate) const FRUITLESS_MAX: u32 = 8;
 
 /// Withdraws what a dead reader had announced in slot `index`, and frees the slot. Returns false if
-/// the reader lives, or another process was faster. No thread waits there; announcements at a free
-/// slot are damage, and are cleared likewise.
+/// the reader lives, or another process was faster. If the slot is free, announcements in it are
+/// damage, and are cleared likewise.
 ///
-/// The slot of a gated reader stays as it is otherwise, because a successor may go on at its
-/// cursors: only [`reap_gated`] frees it.
+/// The slot of a gated reader is not freed, and keeps its cursors, because a successor may go on
+/// there: only [`reap_gated`] frees it.
 pub(crate) fn reap(segment: &Segment, index: u32) -> bool {
     let Some((word, owner)) = dead_owner(segment, index) else {
         return false;

@@ -17,7 +17,7 @@ use crate::protocol::lane::let_go;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BorrowError {
-    /// The messages of a publisher are copied.
+    /// A publisher is not pinnable: its messages can only be copied.
     #[error("{topic}: the messages of a publisher are copied: open that as pinnable, or use recv")]
     NotPinnable {
         /// The topic.
@@ -123,7 +123,7 @@ impl RawSample {
         unsafe { std::slice::from_raw_parts(self.address, self.bytes) }
     }
 
-    /// Returns the number of the message, as its publisher's lane counts from 1 on.
+    /// Returns the sequence number of the message in its publisher's lane, from 1 on.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.number
@@ -161,7 +161,7 @@ impl<T: fmt::Debug + Pod> fmt::Debug for Sample<T> {
 }
 
 impl<T> Sample<T> {
-    /// Returns the number of the message, as its publisher's lane counts from 1 on.
+    /// Returns the sequence number of the message in its publisher's lane, from 1 on.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.raw.sequence()

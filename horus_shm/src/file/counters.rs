@@ -69,7 +69,8 @@ pub struct ReaderCounters {
     pub borrowed: u32,
     /// True if the subscriber sleeps until a message comes.
     pub asleep: bool,
-    /// True if the subscriber requests reliable messages: publishers that offer that wait for it.
+    /// True if the subscriber requests reliable messages: publishers that offer reliable messages
+    /// wait for it.
     pub is_reliable: bool,
     /// The message type that it reads, as in [`Card`]; none while the subscriber is joining.
     pub type_identity: TypeIdentity,
@@ -104,8 +105,8 @@ pub struct Participant {
     pub process: Option<ProcessInfo>,
 }
 
-/// A live publisher and a live subscriber of a topic of which no message passes from one to the
-/// other.
+/// A live publisher and a live subscriber of a topic between which no message passes, because they
+/// do not match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnmatchedPair {
@@ -117,7 +118,7 @@ pub struct UnmatchedPair {
     pub slot: u32,
     /// The process of the subscriber.
     pub subscriber: Participant,
-    /// The reason.
+    /// The reason why the two do not match.
     pub cause: Mismatch,
 }
 
@@ -129,7 +130,7 @@ pub struct UnmatchedPublisher {
     pub topic: TopicLabel,
     /// The process of the publisher; `None` if it has left messages and is gone.
     pub publisher: Option<Participant>,
-    /// The reason.
+    /// The reason why the two do not match.
     pub cause: Mismatch,
     /// The message type of the publisher.
     pub offered: TypeInfo,
@@ -208,7 +209,7 @@ impl TopicMemory {
 
     /// Returns the type of the messages that the topic carries now: that of the first live
     /// publisher, or else of the messages that are kept, or else of the process that created the
-    /// topic. Makes some system calls for each lane before that.
+    /// topic. Makes some system calls for each lane at which it looks.
     #[must_use]
     pub fn present_type(&self) -> TypeInfo {
         let type_if = |id, is_it: fn(&Offer) -> bool| {
@@ -302,7 +303,8 @@ impl TopicMemory {
         counters.collect()
     }
 
-    /// Returns what a reader with these cursors has not passed, in all lanes.
+    /// Returns the numbers of messages in all lanes that a reader with these cursors has not
+    /// passed.
     fn unread_by(&self, cursors: &[AtomicU64], card: Card) -> Unread {
         let mut unread = Unread::default();
         for (lane, cursor) in cursors.iter().enumerate() {

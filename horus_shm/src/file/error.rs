@@ -127,13 +127,13 @@ pub enum OpenError {
     /// Every lane that this publisher may take has a live publisher.
     #[error("all {limit} places of publishers are taken: {}", describe_limit(*limit))]
     TooManyPublishers {
-        /// Number of lanes that it may take.
+        /// Number of lanes that the publisher may take.
         limit: u32,
     },
     /// Every reader slot that this reader may take has a live reader.
     #[error("all {limit} places of readers are taken: {}", describe_limit(*limit))]
     TooManySubscribers {
-        /// Number of reader slots that it may take.
+        /// Number of reader slots that the reader may take.
         limit: u32,
     },
     /// The file system in memory is full.
@@ -289,7 +289,7 @@ pub enum RecvError {
         topic: TopicLabel,
         /// Index of the lane of one of these publishers.
         lane: u32,
-        /// The reason.
+        /// The reason why none of them matches.
         cause: Mismatch,
     },
     /// The namespace of the topic was removed or replaced. Permanent: those who have the topic open

@@ -26,7 +26,8 @@ use crate::protocol::identity::TypeIdentity;
 use crate::protocol::layout::{HEADER_BYTES, LAYOUT_VERSION, LaneBlock};
 use crate::protocol::shape::TopicShape;
 
-/// The largest number of extents of one lane that have names.
+/// Maximum number of extents of one lane that have names. Reliable readers that still have to read
+/// extents of predecessors may keep more.
 pub(crate) const EXTENTS_MAX: usize = 4;
 
 /// The way in which an endpoint uses an extent.
@@ -56,7 +57,7 @@ pub(crate) struct Extent {
     pub(crate) usage: ExtentUse,
     pub(crate) base: ExtentBase,
     pub(crate) offer: Offer,
-    /// The type of `offer`.
+    /// The identity of the type in `offer`.
     pub(crate) type_identity: TypeIdentity,
     slots: Region,
     /// The lane file. WHY not of a reader: a process may read from many lanes, and can have few
@@ -143,7 +144,7 @@ impl Extent {
         Self::map(&place, &fd, (base, offer), usage)?.keep(&place, fd)
     }
 
-    /// Returns where a lane file begins, and what its publisher offers.
+    /// Returns the position at which a lane file begins, and the offer of its publisher.
     ///
     /// # Errors
     ///

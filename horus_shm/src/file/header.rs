@@ -26,7 +26,7 @@ pub struct Provenance {
 /// The reason why a header is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeaderError {
-    /// The file does not begin with the magic number of topic files.
+    /// The file does not begin with the magic number of topic files, or of lane files.
     Magic,
     /// The file has this other layout version.
     Version(u32),
@@ -34,7 +34,7 @@ pub enum HeaderError {
     Boot,
     /// The file was made under another process registry.
     Registry,
-    /// The file is a topic file, but a field of its header is not valid.
+    /// The file is a topic file or a lane file, but a field of its header is not valid.
     Damaged {
         /// The field.
         field: &'static str,
@@ -74,11 +74,11 @@ pub struct LaneHeader {
     pub topic_inode: u64,
     /// The lane, and the generation.
     pub id: ExtentId,
-    /// The position and the number at which it begins.
+    /// The position and the message number at which the extent begins, and its publisher.
     pub base: ExtentBase,
 }
 
-/// Encodes the header area of a new topic file. `now_ns` is the time since 1970.
+/// Encodes the header area of a new topic file. `now_ns` is the time in ns since 1970.
 #[must_use]
 pub fn encode(
     type_info: &TypeInfo,

@@ -1,6 +1,7 @@
 //! Names of lane files: `.<topic id>.<inode of the topic file>.<lane>.<generation>`.
 //!
-//! WHY the inode: a sweep sees without opening it that a lane file belongs to a topic.
+//! WHY the inode: a sweep sees from the name to which topic file a lane file belongs, and does not
+//! open it.
 
 use crate::file::header::ExtentId;
 
@@ -10,7 +11,7 @@ pub(crate) fn of(topic_id: [u8; 16], topic_inode: u64, id: ExtentId) -> String {
     format!("{prefix}{topic_inode}.{}.{}", id.lane, id.generation)
 }
 
-/// Returns the beginning of the names of all lane files of a topic.
+/// Returns the prefix of the names of all lane files of a topic.
 pub(crate) fn prefix(topic_id: [u8; 16]) -> String {
     format!(".{:032x}.", u128::from_be_bytes(topic_id))
 }
@@ -34,7 +35,7 @@ pub(crate) fn topic_inode(name: &str) -> Option<u64> {
     (of(topic_id, inode, id) == name).then_some(inode)
 }
 
-/// Returns the topic's id and the numbers behind it.
+/// Returns the topic's id in the name of a lane file, and the numbers behind it.
 fn parts(name: &str) -> Option<([u8; 16], Vec<u64>)> {
     let (topic, numbers) = name.strip_prefix('.')?.split_once('.')?;
     let topic_id = u128::from_str_radix(topic, 16).ok()?.to_be_bytes();

@@ -10,15 +10,15 @@ use std::path::Path;
 pub struct LatchKey(pub u32);
 
 impl LatchKey {
-    /// Returns the key that `text` names. WHY a hash: a lane has one word for it. Two of a topic's
+    /// Returns the key that `text` names. WHY a hash: a lane has one word for it. Two different
     /// texts have the same key with a probability of 2^-32.
     #[must_use]
     pub const fn new(text: &str) -> Self {
         Self(fnv1a(text.as_bytes()))
     }
 
-    /// Returns the key of this program: of the name of its file, or for an interpreter of the
-    /// script. Reads `/proc/self/cmdline`.
+    /// Returns the key of this program. It is made from the name of the program's file, or, if that
+    /// is a Python interpreter, of the script or module. Reads `/proc/self/cmdline`.
     #[must_use]
     pub fn of_program() -> Self {
         let arguments = fs::read("/proc/self/cmdline").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A memory of the processes that were found alive.
+//! A cache of the processes that were found alive.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::file::segment::TopicMemory;
 /// alive.
 #[derive(Debug, Default)]
 pub struct LivenessCache {
-    /// By the random id of the registry, and the owner word.
+    /// The live processes, by the random id of their registry and their owner word.
     alive: HashMap<([u8; 16], u64), Participant>,
 }
 

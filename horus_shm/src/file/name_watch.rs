@@ -1,5 +1,5 @@
 //! The watch on the names of topics: finds out that a name no longer leads to the file that this
-//! process has open, and makes all endpoints look.
+//! process has open, and makes all endpoints check their files.
 //!
 //! A process has at most one thread for it. The thread starts with the first open topic, looks ten
 //! times a second, and ends when no topic is open. A forked child has none until it opens a topic.
@@ -186,7 +186,8 @@ fn look() -> Option<Vec<NameLost>> {
 }
 
 impl Entry {
-    /// Looks at the name. `in_place` holds the namespaces that were found in place in this look.
+    /// Looks at the name, and returns a report if it was lost since the last look. `in_place` holds
+    /// the namespaces that were found in place in this look.
     fn look(&self, in_place: &mut Vec<*const Namespace>) -> Option<NameLost> {
         // Relaxed: the caller has the lock under which it is stored.
         if self.state.get() != 0 {

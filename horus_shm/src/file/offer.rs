@@ -1,4 +1,4 @@
-//! Requests of processes that open a topic, and what a publisher offers with its lane.
+//! Requests of processes that open a topic, and offers: the settings of publishers' lanes.
 
 use std::path::Path;
 
@@ -26,19 +26,20 @@ const GROWTH_STEP_BYTES: u64 = 4096;
 /// extents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
-    /// The message type. If `sized`, with the length of the longest message that fits a slot.
+    /// The message type. If it is `sized`, its `bytes` are the length of the longest message that
+    /// fits a slot.
     pub type_info: TypeInfo,
-    /// Sizes and offsets.
+    /// Sizes and offsets of the slots.
     pub shape: LaneShape,
     /// The effect of a full lane on the publisher.
     pub reliability: Reliability,
-    /// Number of messages from before it joined that a new reader still gets.
+    /// Number of earlier messages that a reader still gets when it joins.
     pub history: u32,
-    /// True if the history stays after the publisher has left, and the topic while no process uses
-    /// it.
+    /// True if the history stays after the publisher has left. The topic then also stays while no
+    /// process uses it.
     pub persists: bool,
-    /// The side that pays for the order between a message's publication and the check for sleeping
-    /// readers.
+    /// The side that pays for the memory ordering between a message's publication and the check for
+    /// sleeping readers.
     pub wake_edge: WakeEdge,
 }
 
@@ -72,8 +73,8 @@ pub struct Request {
     pub reader_limit: Option<u32>,
     /// Of a publisher: the effect of a full lane. Default best effort.
     pub reliability: Option<Reliability>,
-    /// Of a publisher: number of messages from before it joined that a new reader still gets.
-    /// Default 0, or 1 if the history outlives the publisher.
+    /// Of a publisher: number of earlier messages that a reader still gets when it joins. Default
+    /// 0, or 1 if the history outlives the publisher.
     pub history: Option<u32>,
     /// Of a publisher: true if the history outlives it. Default false.
     pub persists: Option<bool>,
@@ -83,17 +84,17 @@ pub struct Request {
     /// Of a publisher whose history outlives it: true if its messages join those of its
     /// predecessor with the same key, false if the first of them replaces those. Default false.
     pub continues_history: bool,
-    /// Of a publisher: the side that pays for the order between a message's publication and the
-    /// check for sleeping readers. Default membarrier.
+    /// Of a publisher: the side that pays for the memory ordering between a message's publication
+    /// and the check for sleeping readers. Default membarrier.
     pub wake_edge: Option<WakeEdge>,
     /// Of a publisher: true if messages can be written and read in place. Default: true for those
     /// of 4 KiB and more.
     pub pinnable: Option<bool>,
-    /// Of a reader: the message of its type whose bytes it puts behind shorter messages. Default:
-    /// zeros.
+    /// Of a reader: a message of its type, whose bytes complete messages of shorter versions of the
+    /// type. Default: zeros.
     pub defaults: Option<Box<[u8]>>,
-    /// True if opening fails where the topic was created with another type. Default false: a
-    /// topic may carry several types, and each reader gets only messages of its own.
+    /// True if opening fails when the topic was created with another type. Default false: a topic
+    /// may carry several types, and each reader gets only messages of its own.
     pub strict: bool,
     /// Of a publisher: length of its longest message in bytes, for types whose messages have
     /// lengths of their own. Its slots have this size from the start. Default: slots begin with the

@@ -233,7 +233,7 @@ impl TopicMemory {
     }
 
     /// Returns true if a reader that pins nothing may be copying from a slot that a publisher is
-    /// about to write. Readers of a file do not count, because they copy with [`Self::load`].
+    /// about to write. Readers of a file do not count, because they copy with [`Extent::load`].
     pub(crate) fn is_observed(&self) -> bool {
         self.file().is_none() && *self.lock_observers() != 0
     }
@@ -473,7 +473,8 @@ impl TopicMemory {
         }
     }
 
-    /// Returns the paths of the lane files, with the newest extent of each lane; none on the heap.
+    /// Returns the path of the file with the newest extent, for each lane that has one; none on the
+    /// heap.
     ///
     /// # Errors
     ///

@@ -108,7 +108,7 @@ fn inode_if_attended(place: &TopicPath<'_>, dir: BorrowedFd<'_>) -> Option<u64> 
 }
 
 /// Removes those of the lane files called `names` that belong to no topic. Returns the names of the
-/// damaged ones. `known` are the inodes of some topic files, by the names of those.
+/// damaged ones. `known` has the inodes of some topic files, by the name of the file.
 fn remove_orphans(
     namespace: &Namespace,
     mut names: Vec<String>,

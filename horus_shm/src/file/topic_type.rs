@@ -14,7 +14,7 @@ pub struct TypeInfo {
     pub name: Cow<'static, str>,
     /// The schema text, at most 15 KiB; stored in the file for tools.
     pub schema: Cow<'static, str>,
-    /// Hash of the schema text. Two types are the same if their hashes are equal.
+    /// Hash of the schema text. Types with different hashes are different types.
     pub hash: [u8; 16],
     /// Size of a message, in bytes. If `sized`, the size of the longest message.
     pub bytes: u64,
@@ -22,7 +22,7 @@ pub struct TypeInfo {
     pub align: u32,
     /// True if each message has a length of its own.
     pub sized: bool,
-    /// The shorter versions of this type, if it matches others than itself.
+    /// The shorter versions of this type, if it matches any type except itself.
     pub growth: Growth,
 }
 
@@ -44,8 +44,8 @@ pub struct FieldPrefix {
 }
 
 impl Growth {
-    /// Creates it from the prefixes of the list of fields, longest first: the first one is the
-    /// whole list. Only the longest ones are kept.
+    /// Creates a `Growth` from the prefixes of the list of fields, longest first: the first one is
+    /// the whole list. Only the 17 longest ones are kept.
     #[must_use]
     pub fn new(longest_first: impl IntoIterator<Item = FieldPrefix>) -> Self {
         let is_valid = |prefix: &FieldPrefix| prefix.hash != 0;
@@ -56,15 +56,15 @@ impl Growth {
         }
     }
 
-    /// Sets the length of the fields together, in bytes, of a type whose messages have data of any
-    /// length behind them.
+    /// Sets the length of the head, in bytes: all fields, of a type whose messages have data of any
+    /// length behind the fields.
     #[must_use]
     pub const fn with_head(mut self, bytes: u32) -> Self {
         self.head_bytes = bytes;
         self
     }
 
-    /// Returns the length that [`Self::with_head`] sets; otherwise 0.
+    /// Returns the length that [`Self::with_head`] has set, in bytes; 0 if it was not called.
     #[must_use]
     pub const fn head_bytes(&self) -> u32 {
         self.head_bytes
@@ -80,7 +80,7 @@ impl Growth {
         self.longest_first.get(at).map_or(0, |prefix| prefix.hash)
     }
 
-    /// Returns where the prefix with this hash ends.
+    /// Returns the end of the prefix with this hash, in bytes, if there is one.
     fn end(&self, hash: u64) -> Option<u64> {
         let mut all = self.longest_first.iter();
         let found = all.find(|prefix| prefix.hash == hash);
@@ -120,8 +120,9 @@ impl TypeInfo {
         }
     }
 
-    /// Returns the number of bytes at the beginning of a message of the type `sent`, or of its
-    /// head, that are those of this type. A message of this type has its defaults behind them.
+    /// Returns the length of the prefix, in bytes, that messages of the type `sent` (or their
+    /// heads) have in common with those of this type. A reader of this type puts its defaults
+    /// behind that prefix.
     #[must_use]
     pub fn shared_bytes(&self, sent: &Self) -> u64 {
         let least = if self.sized {

@@ -44,14 +44,16 @@ impl AccessRule {
         }
     }
 
-    /// Returns true if the directory is one that this rule makes.
+    /// Returns true if the directory has the owner or group, and the mode, of one that this rule
+    /// makes.
     pub(crate) fn permits_dir(self, stat: &Stat) -> bool {
         let is_usable = stat.mode_bits() & self.dir_mode() == self.dir_mode();
         self.is_closed(stat, self.dir_mode()) && is_usable
     }
 
-    /// Returns true if the file is one that this rule makes. WHY a user's file may lack permission
-    /// bits: then no other user has any, and a call that needs one fails.
+    /// Returns true if the file has an owner or group, and a mode, that this rule accepts. WHY a
+    /// user's file may lack permission bits: then no other user has any, and a call that needs one
+    /// fails.
     pub(crate) fn permits_file(self, stat: &Stat) -> bool {
         let is_usable = match self {
             Self::User => true,
@@ -60,7 +62,7 @@ impl AccessRule {
         self.is_closed(stat, self.file_mode()) && is_usable
     }
 
-    /// Returns a description of the file if this rule does not make such files.
+    /// Checks the file as [`Self::permits_file`] does. The error describes what was found.
     pub(crate) fn check_file(self, stat: &Stat) -> Result<(), String> {
         if self.permits_file(stat) {
             return Ok(());

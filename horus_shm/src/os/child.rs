@@ -13,7 +13,7 @@ use super::retry;
 /// starts it has ended, however that happens.
 ///
 /// The processes that it starts in turn are not killed. If the program changes its user or has file
-/// capabilities, the kernel drops the order.
+/// capabilities, the kernel clears this setting.
 pub fn kill_with_parent(command: &mut Command) {
     let parent = std::process::id();
     let order = move || {

@@ -20,7 +20,8 @@ const MEASUREMENTS: u32 = 8;
 /// hypervisor may trap the instruction.
 const TICKS_NS_MAX: f64 = 40.0;
 
-/// Minimum length in bytes of string copies with FSRM, the same on AMD CPUs, and with ERMS alone.
+/// Minimum length in bytes of copies by `rep movsb`: with FSRM, with FSRM on AMD CPUs, and with
+/// ERMS alone.
 ///
 /// The first two are measured. Emerald Rapids: 64 KiB between processes 9.7 -> 8.4 µs, streams of
 /// 4 and 64 KiB a tenth faster, 1480 B slower. Zen 5: 64 KiB 2.3 -> 1.8 µs, 16 KiB 760 -> 615 ns,
@@ -55,7 +56,7 @@ pub struct Machine {
     pub features: Features,
     /// Duration of one PAUSE in nanoseconds, measured by this process.
     pub pause_ns: f64,
-    /// Duration of one reading of the time stamp counter in nanoseconds, likewise.
+    /// Duration of one reading of the time stamp counter in nanoseconds, measured by this process.
     pub ticks_ns: f64,
     /// The settings that this process uses.
     pub tuning: Tuning,

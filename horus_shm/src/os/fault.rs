@@ -31,7 +31,7 @@ const CHUNK_REGIONS: usize = 512;
 /// Maximum number of times that a thread yields while another thread installs the handler.
 const INSTALL_WAIT_LIMIT: u32 = 1000;
 
-/// Stands for a descriptor number where there is no file.
+/// Stands for a descriptor's number if there is no file.
 const NO_FD: RawFd = -1;
 
 /// The regions that this process has mapped.
@@ -41,15 +41,15 @@ static REGIONS: Chunk<CHUNK_REGIONS> = Chunk::new();
 /// checks its segment in each call.
 pub(crate) const NO_EPOCH: u64 = u64::MAX;
 
-/// The number of forks and losses so far; see [`epoch`].
+/// The fault epoch; see [`epoch`].
 static FAULT_EPOCH: SeparateWord = SeparateWord(AtomicU64::new(0));
 
 /// A word that shares its cache lines with nothing else, because every `send` and `recv` reads it.
 #[repr(align(128))]
 struct SeparateWord(AtomicU64);
 
-/// Returns the fault epoch: a count that grows when a fork turns endpoints into copies, and when a
-/// region is lost.
+/// Returns the fault epoch: a count that grows when a fork turns endpoints into copies, when a
+/// region or a lock descriptor is lost, and when a topic file loses its name.
 ///
 /// An endpoint that finds the epoch it last observed may continue; if it finds another one, it must
 /// check its segment. Costs one relaxed load.
@@ -84,7 +84,7 @@ pub(crate) fn advance_epoch() {
     FAULT_EPOCH.0.fetch_add(1, Ordering::Release);
 }
 
-/// The entry of a mapped region in the table of this process, until it is dropped.
+/// Keeps a mapped region in the table of this process until the value is dropped.
 #[derive(Debug)]
 pub(crate) struct RegionWatch {
     entry: &'static MappingEntry,
@@ -138,9 +138,9 @@ impl Mapping {
     }
 }
 
-/// The first chunk of a table of mappings, or another. A signal handler can search the table by
-/// address while other threads enter and clear mappings. WHY chunks that are never freed: the
-/// handler may be in one.
+/// A chunk of a table of mappings, and the pointer to the next chunk. A signal handler can search
+/// the table by address while other threads enter and clear mappings. WHY chunks that are never
+/// freed: the handler may be in one.
 struct Chunk<const N: usize> {
     entries: [MappingEntry; N],
     /// Null if this is the last one.
@@ -203,7 +203,7 @@ impl<const N: usize> Chunk<N> {
         unsafe { next.as_ref() }
     }
 
-    /// Appends a chunk to the last one, which this was, and returns the one that follows.
+    /// Appends a chunk to this one, if it is the last, and returns the chunk that follows this one.
     fn append(&'static self) -> &'static Self {
         let new = Box::into_raw(Box::new(Self::new()));
         // ORDERING(watch-chunk): Release; Acquire if another thread was faster. Pairs with the load

@@ -53,7 +53,7 @@ pub(crate) fn advise_huge_pages(begin: *mut u8, bytes: usize) {
     advise(begin, bytes, libc::MADV_HUGEPAGE);
 }
 
-/// Advises the kernel to back the same by small pages.
+/// Advises the kernel to back `bytes` bytes at `begin` by small pages.
 pub(crate) fn advise_small_pages(begin: *mut u8, bytes: usize) {
     advise(begin, bytes, libc::MADV_NOHUGEPAGE);
 }

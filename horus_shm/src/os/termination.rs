@@ -1,5 +1,5 @@
-//! Termination signals: the first is recorded for the program, instead of ending the process at
-//! once.
+//! Termination signals (SIGINT, SIGTERM): the first is recorded for the program, instead of ending
+//! the process at once.
 
 use std::io;
 use std::mem::MaybeUninit;

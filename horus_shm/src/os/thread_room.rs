@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Number of mappings of a thread: its stack and its signal stack, each with a guard page.
 const MAPS_PER_THREAD: u64 = 4;
 
-/// The part of the allowed mappings that is reserved for memory that the process maps later.
+/// One in so many of the allowed mappings is reserved for memory that the process maps later.
 const MAPS_RESERVED: u64 = 8;
 
 /// The number of threads for which there is room.
@@ -15,11 +15,12 @@ const MAPS_RESERVED: u64 = 8;
 pub struct ThreadRoom {
     /// Number of threads.
     pub threads: u64,
-    /// The limit that allows no more.
+    /// Name of the limit that allows no more.
     pub limit: &'static str,
 }
 
-/// Returns the room by the limit that leaves the least; `None` if the system shows no limit.
+/// Returns the number of threads that the tightest limit leaves; `None` if the system shows no
+/// limit.
 ///
 /// Reads some files of `/proc` and `/sys`. Other processes may use the room up meanwhile.
 ///

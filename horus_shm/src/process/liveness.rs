@@ -133,7 +133,7 @@ pub enum RegistryError {
         uid: u32,
         /// The permissions of the registry file.
         mode: u32,
-        /// Number of its names.
+        /// Number of names of the file.
         links: u64,
         /// The user of this process.
         wanted_uid: u32,
@@ -156,7 +156,7 @@ pub enum RegistryError {
         gid: u32,
         /// The permissions of the registry file.
         mode: u32,
-        /// Number of its names.
+        /// Number of names of the file.
         links: u64,
         /// The group that shares the namespace.
         wanted_gid: u32,
@@ -180,7 +180,7 @@ pub enum RegistryError {
     Full {
         /// The path of the registry file.
         path: PathBuf,
-        /// Number of its entries.
+        /// Number of entries of the registry.
         limit: u64,
     },
     /// This process has joined too many registries. Retry after one was left.

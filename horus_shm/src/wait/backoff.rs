@@ -1,4 +1,5 @@
-//! A rule for attempts that are often in vain: each failure lets more occasions pass.
+//! Back-off for attempts that often fail: after each failure, more occasions pass before the next
+//! attempt.
 
 /// Counts the occasions that pass before something is tried again: 1 after a failure, 3 after the
 /// second one in a row, 7 after the third, up to `MAX`.
@@ -11,13 +12,13 @@ pub struct Backoff<const MAX: u32> {
 }
 
 impl<const MAX: u32> Backoff<MAX> {
-    /// Returns the state before the first occasion, which is taken.
+    /// Creates a state in which the next occasion is taken.
     #[must_use]
     pub const fn new() -> Self {
         Self { left: 0, last: 0 }
     }
 
-    /// Returns a state in which about 4 billion occasions pass.
+    /// Creates a state in which the next `u32::MAX` occasions pass.
     #[must_use]
     pub const fn never() -> Self {
         Self {
@@ -26,7 +27,7 @@ impl<const MAX: u32> Backoff<MAX> {
         }
     }
 
-    /// Returns true if this occasion shall be taken. Counts it otherwise.
+    /// Returns true if this occasion shall be taken; otherwise counts it as passed.
     #[inline(always)]
     pub const fn is_due(&mut self) -> bool {
         if self.left == 0 {
@@ -36,12 +37,12 @@ impl<const MAX: u32> Backoff<MAX> {
         false
     }
 
-    /// Notes that an attempt has paid off.
+    /// Notes that an attempt has succeeded.
     pub const fn succeed(&mut self) {
         *self = Self::new();
     }
 
-    /// Notes that an attempt was in vain.
+    /// Notes that an attempt has failed.
     pub const fn fail(&mut self) {
         let next = 2 * self.last + 1;
         self.last = if next < MAX { next } else { MAX };

@@ -12,8 +12,8 @@ use crate::process::fork::ForkLocal;
 use crate::protocol::layout::WaitBlock;
 use crate::protocol::sync::{self, Edge, Word, edge};
 
-/// The source of the order between a store and a later load on both sides: a fence on each side, or
-/// a barrier that the waiter makes for both.
+/// The means that orders a store before a later load, in the sender and in the waiter: a fence on
+/// each side, or a barrier that the waiter makes for both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WakeOrder {
     Fences,
@@ -70,7 +70,7 @@ pub fn barrier_in_process() -> bool {
     register_once(Scope::Process) && futex::barrier(Scope::Process)
 }
 
-/// An eventcount whose two words are in the memory of a topic, or of an [`LocalEventcount`].
+/// An eventcount whose two words are in the memory of a topic, or of a [`LocalEventcount`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Event<'a> {
     wake: &'a AtomicU32,
@@ -279,7 +279,7 @@ impl LocalEventcount {
         }
     }
 
-    /// Returns the form that sleepers and wakers use.
+    /// Returns this eventcount in the form that sleepers and wakers use.
     #[inline(always)]
     pub(crate) fn event(&self) -> Event<'_> {
         let Self {
@@ -318,9 +318,9 @@ impl LocalEventcount {
         has_sleepers
     }
 
-    /// Announces a task that waits and is no thread, until [`Self::withdraw`]. The caller has to
-    /// poll after this: a value that it does not see then makes [`Self::notify_sleepers`] return
-    /// true.
+    /// Announces a task that waits without a sleeping thread, until [`Self::withdraw`]. The caller
+    /// has to poll after this: a value that it does not see then makes [`Self::notify_sleepers`]
+    /// return true.
     pub fn announce(&self) {
         let event = self.event();
         event.announce();

@@ -20,7 +20,8 @@ pub use backoff::Backoff;
 pub(crate) use event::{Event, WakeOrder};
 pub use event::{LocalEventcount, barrier_in_process, can_barrier_in_process};
 
-/// The side that pays for the order between the publication of a message and the load of `waiters`.
+/// The side that pays for the memory ordering between the publication of a message and the load of
+/// `waiters`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WakeEdge {
     /// The reader pays, with a `membarrier` call before each sleep.
@@ -236,7 +237,8 @@ pub fn wait_until<E: Eventcount, R>(
     )
 }
 
-/// Like [`wait_until`], with sleeps of at most `slice`. For a wait that no wake ends.
+/// Like [`wait_until`], with sleeps of at most `slice`. For waits that have to poll although no
+/// wake comes.
 pub(crate) fn wait_in_slices<E: Eventcount, R>(
     events: &[&E],
     wait_policy: WaitPolicy,

@@ -1,8 +1,9 @@
-//! Alarms wake a task when its consumer has a message. Owns the only thread of the library.
+//! Alarms: each wakes a task when its consumer has a message. One thread of this process serves all
+//! of them.
 //!
-//! The first task that finds no message starts the thread. It sleeps at all topics for which tasks
-//! wait, and at one word that changes with the set of alarms. It ends when no task has waited for a
-//! second. A forked child has no such thread until one of its own tasks waits.
+//! The first task that finds no message starts the thread. The thread sleeps until one of the
+//! topics for which tasks wait has a message, or the set of alarms changes. It ends when no task
+//! has waited for a second. A forked child has no such thread until one of its own tasks waits.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU64;
@@ -57,12 +58,12 @@ struct Set {
 /// Wakes a task when a consumer has a message; cancelled on drop.
 ///
 /// The task has to poll for the message itself, and to set the alarm again if there is none: the
-/// message may have been received, or may not have been for this consumer.
+/// message may have been received already, or may not be for this consumer.
 #[derive(Debug)]
 pub struct Alarm {
     watch: Watch,
     epoch: u64,
-    /// 0 before it was set for the first time.
+    /// Identifies the alarm in [`State::set`]; 0 before it was set for the first time.
     id: u64,
 }
 
@@ -168,7 +169,7 @@ pub(super) fn forget(progress: &Arc<Progress>) {
 /// The next step of the thread.
 enum Work {
     Wake(Vec<Waker>),
-    /// Sleep until the version is another one, or one of the watches has a message.
+    /// Sleep until [`Alarms::version`] differs from this one, or one of the watches has a message.
     Sleep(u64),
     End,
 }
@@ -223,7 +224,8 @@ impl Alarms {
         Work::Sleep(self.version.get())
     }
 
-    /// Returns `None` if nothing happened for [`IDLE`], and nothing could.
+    /// Sleeps until the version is not `version` any more, or one of `watches` is due. Returns
+    /// `None` if there are no watches and the version did not change for [`IDLE`].
     fn sleep(&self, version: u64, watches: &[Watch]) -> Option<()> {
         let wait_policy = if watches.is_empty() {
             WaitPolicy::of(IDLE)

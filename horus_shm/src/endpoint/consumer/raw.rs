@@ -1,4 +1,4 @@
-//! Untyped consumers of a ring: a cursor in every lane.
+//! Untyped consumers of a ring. Each has a cursor in every lane.
 
 mod bytes;
 mod follow;
@@ -38,15 +38,15 @@ use join::{Origin, Start};
 use moving::Past;
 use waits::Room;
 
-/// The index of no lane.
+/// Stands for an index in `RawConsumer::lanes` where there is no lane.
 const NO_LANE: usize = usize::MAX;
 
 /// Number of messages in a row that make a burst.
 const BURST_MIN: u64 = 2;
 /// Number of pauses at the end of a burst: some 0.1 µs (AMD Zen 5) to 0.5 µs (Intel since Skylake).
 const BACK_OFF_PAUSES: u32 = 8;
-/// Number of steps in which a drained lap's cursors are published. WHY not one: publishers should
-/// write meanwhile.
+/// Number of times that the cursor is published while a full lane is drained. WHY not once:
+/// publishers should write meanwhile.
 const DRAIN_STEPS: u64 = 8;
 
 /// The way in which a reader takes part.
@@ -56,7 +56,7 @@ pub enum Reading {
     KeepLast,
     /// Is gated: writers do not overwrite unread messages.
     Gated,
-    /// Maps everything read-only and is not announced: for tools.
+    /// Maps everything read-only and claims no reader slot, so no writer knows of it: for tools.
     Observer,
 }
 
@@ -68,14 +68,14 @@ struct Followed {
     extent: Arc<Extent>,
     /// Number of bytes of a message of this lane that this reader takes.
     shared: usize,
-    /// The version of its messages, if this reader has to complete them.
+    /// The version of the lane's messages, if this reader has to complete them with its defaults.
     other: Option<Box<grown::OtherVersion>>,
 }
 
 /// The metadata of a received message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Arrival {
-    /// Number of the message, as its lane counts from 1 on.
+    /// Sequence number of the message in its lane, from 1 on.
     number: u64,
     /// Number of bytes that were received; defaults may follow them.
     bytes: usize,
@@ -89,7 +89,7 @@ pub struct RawConsumer {
     next: usize,
     /// The last message received.
     last: Arrival,
-    /// Index of its lane in `lanes`; [`NO_LANE`] if there is none.
+    /// Index in `lanes` of the lane of the last message; [`NO_LANE`] if there is none.
     last_lane: usize,
     received: u64,
     /// Number of messages received when `recv` last found nothing; those since then are a burst.
@@ -103,9 +103,9 @@ pub struct RawConsumer {
     changes: *const AtomicU64,
     /// Last observed fault epoch.
     seen_epoch: u64,
-    /// By lane: the start of this reader.
+    /// The start of this reader in each lane, by the index of the lane.
     starts: Box<[Start]>,
-    /// Lanes that are not read at all.
+    /// A bit for each lane, set if the lane is not read at all.
     ignored: u64,
     reading: Reading,
     /// True if a lane's slots can be pinned, and are read in place, or if its messages have to be
@@ -138,7 +138,8 @@ pub struct RawConsumer {
 unsafe impl Send for RawConsumer {}
 
 impl RawConsumer {
-    /// Joins as a reader from the present head of every lane on, plus the history of its publisher.
+    /// Joins as a reader, from the present head of every lane on. The reader also gets the history
+    /// that the lane's publisher offers.
     ///
     /// # Errors
     ///
@@ -298,7 +299,8 @@ impl RawConsumer {
     /// Copies messages into `dst` one after another, and calls `each` after every one, until there
     /// is none right now, or there were enough to fill a lane. Returns their number. Never blocks.
     ///
-    /// The cursors that make room in reliable lanes are published in steps of an eighth of a lap.
+    /// The cursors that make room in reliable lanes are published in steps of an eighth of a lane's
+    /// capacity.
     ///
     /// # Safety
     ///
@@ -322,8 +324,8 @@ impl RawConsumer {
         drained
     }
 
-    /// Goes on in the lane of the message just received for an eighth of a lap, and publishes the
-    /// reader's position at the end.
+    /// Receives more messages from the lane of the last one, up to an eighth of its capacity, and
+    /// publishes the reader's position at the end. Returns their number.
     ///
     /// # Safety
     ///
@@ -365,8 +367,8 @@ impl RawConsumer {
         run
     }
 
-    /// Back-off after an empty poll: prefetch the awaited slots, then execute PAUSE once, or with
-    /// one lane randomly once or twice.
+    /// Backs off after an empty poll: prefetches the awaited slots, then executes PAUSE once. With
+    /// one lane, [`Tuning`] may choose no PAUSE instead, or one or two at random.
     ///
     /// WHY a pause: a reader that polls again at once takes away the line that is being written.
     /// WHY random: a reader that polls in a fixed rhythm can lock into phase with the writer.
@@ -424,7 +426,8 @@ impl RawConsumer {
         }
     }
 
-    /// Re-checks after a copy: if the file was truncated, the bytes came from private zero pages.
+    /// Checks the file again after a copy. If it was truncated, the bytes came from private zero
+    /// pages, and the message does not count.
     #[inline(always)]
     fn confirmed(&mut self) -> Polled {
         if self.became_unusable() {
@@ -434,8 +437,9 @@ impl RawConsumer {
         Polled::Message
     }
 
-    /// Returns true if this handle is a forked copy, or its memory is lost: it must not access
-    /// anything. Also while it reads former files: calls then use functions of their own.
+    /// Returns true if this handle must not access its memory: it is a forked copy, or the memory
+    /// is lost. Also returns true while it reads former files: calls then go to `recv_draining` and
+    /// its like.
     #[inline(always)]
     fn is_unusable(&mut self) -> bool {
         fault::epoch() != self.seen_epoch && !self.settle()
@@ -459,8 +463,8 @@ impl RawConsumer {
         checked.is_ok()
     }
 
-    /// Does the same before a call, and moves if the file has lost its name. Returns false also if
-    /// this consumer reads former files.
+    /// Checks as [`Self::check_health`] does, before a call, and moves to another file if the
+    /// present one has lost its name. Also returns false while this consumer reads former files.
     #[cold]
     fn settle(&mut self) -> bool {
         let is_usable = self.check_health();
@@ -476,10 +480,10 @@ impl RawConsumer {
     /// # Errors
     ///
     /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if it will never receive again.
-    /// [`RecvError::NamespaceRemoved`] or [`RecvError::NameLost`] if it does not receive from those
-    /// who open the topic anew. [`RecvError::LaneNotMapped`] if it does not receive from one
-    /// publisher, and [`RecvError::Incompatible`] if it receives from none, as the last call to
-    /// receive found.
+    /// [`RecvError::NamespaceRemoved`] or [`RecvError::NameLost`] if it does not receive from
+    /// publishers that open the topic from now on. [`RecvError::LaneNotMapped`] if the last call to
+    /// receive could not receive from one of the publishers, and [`RecvError::Incompatible`] if it
+    /// could receive from none.
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         if fault::epoch() != self.seen_epoch {
@@ -502,8 +506,8 @@ impl RawConsumer {
         self.take_at(lane, self.lanes[lane].reader.position(), arrival);
     }
 
-    /// Does the same for a reader that is now at `position`. WHY that is passed: each access to the
-    /// list of lanes costs loads, and `recv` has too many already.
+    /// Counts as [`Self::take`] does, for a reader that is now at `position`. WHY that is passed:
+    /// each access to the list of lanes costs loads, and `recv` has too many already.
     #[inline(always)]
     fn take_at(&mut self, lane: usize, position: u64, arrival: Arrival) {
         self.received += 1;
@@ -513,8 +517,8 @@ impl RawConsumer {
         self.wake_publishers_that_sleep();
     }
 
-    /// Returns the number of the last message received, as its lane counts from 1 on; 0 before the
-    /// first.
+    /// Returns the sequence number of the last message received, in its lane from 1 on; 0 before
+    /// the first.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.last.number

@@ -1,5 +1,5 @@
-//! Watches on a consumer that another thread holds: is there a message for it, and a sleep until
-//! there is one.
+//! Watches on a consumer that another thread holds. A watch tells whether there is a message for
+//! the consumer, and sleeps until there is one.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -23,18 +23,18 @@ use crate::wait::{
     sleep_once, wait_in_slices, wake,
 };
 
-/// Longest sleep between two polls while another thread looks as well.
+/// Longest sleep between two polls while another thread also looks at the watches.
 const GUARDED_MAX: Duration = Duration::from_secs(3600);
 
-/// The reasons that [`Progress::mismatch`] numbers.
+/// The reasons to which [`Health::mismatch`] refers by an index.
 const MISMATCHES: [Mismatch; 2] = [Mismatch::Type, Mismatch::Reliability];
 
 /// The block and the cursors of a consumer, also for threads that wait on its behalf.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// The blocks of the topic's readers, or only this one's.
+    /// The blocks of the topic's readers. If the consumer is not announced, only its own block.
     readers: Readers,
-    /// The consumer's index among them.
+    /// Index of the consumer's block in `readers`.
     reader: u32,
     lanes: u32,
     /// Not 0 once the consumer is dropped, or has left the file.
@@ -44,13 +44,13 @@ pub(crate) struct Progress {
     health: Arc<Health>,
     /// The watch in the file to which the consumer moved.
     next: OnceLock<Watch>,
-    /// The time before which the consumer does not try again to move, in ns.
+    /// The time before which the consumer does not try again to move, in ns of CLOCK_MONOTONIC.
     retry_ns: AtomicU64,
     #[expect(dead_code, reason = "held for the memory behind `readers`")]
     memory: Memory,
 }
 
-/// The state of a consumer in all of its files.
+/// The state of a consumer that is the same in all files between which it moves.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     /// Not 0 once the consumer is dropped.
@@ -58,18 +58,18 @@ pub(crate) struct Health {
     /// A lane whose messages the consumer misses because it cannot be mapped.
     unmapped: Mutex<Option<LaneNotMapped>>,
     /// The index in [`MISMATCHES`] of the reason why the consumer matches no live publisher, plus
-    /// 1; 0 if it does, or there is none.
+    /// 1; 0 if it matches one, or there is no live publisher.
     mismatch: AtomicU64,
     /// Number of times that the consumer has moved to another file.
     moves: AtomicU64,
-    /// Not 0 once it found that its namespace was removed.
+    /// Not 0 once the consumer found that its namespace was removed.
     namespace_removed: AtomicU64,
 }
 
 /// The owner of the memory of a reader's block.
 #[derive(Debug)]
 enum Memory {
-    /// The reader is not announced: the block is its own.
+    /// The reader is not announced: its block is in memory of its own.
     Own(#[expect(dead_code, reason = "held for its memory")] Region),
     Topic(#[expect(dead_code, reason = "held for its memory")] Arc<Segment>),
 }
@@ -121,7 +121,7 @@ impl Progress {
         }
     }
 
-    /// Returns the blocks among which the consumer's is.
+    /// Returns the reader blocks, which include the consumer's.
     pub(super) const fn readers(&self) -> Readers {
         self.readers
     }
@@ -299,7 +299,8 @@ impl Watch {
 
     /// Returns the head, and the position of the consumer, of each lane that it reads.
     ///
-    /// Relaxed, all of it: no payload is read because of it, and a sleeper has a fence before.
+    /// Relaxed, all of it: no payload is read because of it, and a sleeper makes a fence before it
+    /// looks.
     fn lanes(&self) -> impl Iterator<Item = (u64, u64)> {
         // WHY none of a closed consumer: its cursors may be those of another one by now.
         let lanes = if self.progress.closed.get() != 0 {
@@ -329,7 +330,8 @@ impl Watch {
         Self::wait_any_or((None, SLEEP_MAX), watches, wait_policy, look)
     }
 
-    /// Does the same as [`Self::wait_any`], but also sleeps at `own`, and does not wake to poll.
+    /// Does the same as [`Self::wait_any`], but also wakes when `own` is notified, and does not
+    /// wake every 50 ms to poll.
     ///
     /// WHY only with `own`: a wake may be lost, so another thread has to look at the watches every
     /// 50 ms, and to notify `own` if one of them [is due](Self::is_due).
@@ -342,8 +344,9 @@ impl Watch {
         Self::wait_any_or((Some(own.event()), GUARDED_MAX), watches, wait_policy, look)
     }
 
-    /// Sleeps once at `own` and until one of `watches` gets a message or loses its consumer, unless
-    /// `look` returns a value, and without a limit: see [`Self::wait_any_guarded`].
+    /// Sleeps once, until `own` is notified, or one of `watches` gets a message or loses its
+    /// consumer; for an hour at most. Does not sleep if `look` returns a value. See
+    /// [`Self::wait_any_guarded`].
     ///
     /// Sleeps for a millisecond where a wake cannot be relied on, for instance if there are more
     /// than 127 watches.
@@ -365,8 +368,8 @@ impl Watch {
         self.has_message() || self.is_closed()
     }
 
-    /// Does the same as [`Self::wait_any`], but also sleeps at `own`, for at most `longest` between
-    /// two polls.
+    /// Does the same as [`Self::wait_any`], but also wakes when `own` is notified, and sleeps for
+    /// at most `longest` between two polls.
     pub(super) fn wait_any_or<R>(
         (own, longest): (Option<Event<'_>>, Duration),
         watches: &[Self],
@@ -402,7 +405,7 @@ impl Watch {
         sleep(&events, slice)
     }
 
-    /// Adds the consumer's slot in each of its files.
+    /// Adds the consumer's slot in each of its files to `places`.
     fn add_places(&self, places: &mut Vec<Arc<ReaderSlot>>) {
         places.extend(self.place.as_ref().and_then(Weak::upgrade));
         if let Some(next) = self.progress.next.get() {
@@ -416,7 +419,7 @@ impl Watch {
         next + usize::from(self.progress.closed.get() == 0)
     }
 
-    /// Returns a watch on the same consumer for lanes that cannot be mapped.
+    /// Returns a watch on the same consumer that reports lanes that cannot be mapped.
     #[must_use]
     pub fn lanes_mapped(&self) -> LaneWatch {
         LaneWatch {
@@ -437,7 +440,7 @@ impl Watch {
 }
 
 /// Reports whether a [`RawConsumer`](crate::RawConsumer) misses a publisher whose lane it cannot
-/// map, and whether it matches none.
+/// map, and whether it matches no live publisher.
 ///
 /// `Send` and `Sync`. Keeps neither the consumer nor its topic open.
 #[derive(Debug, Clone)]
@@ -446,9 +449,9 @@ pub struct LaneWatch {
 }
 
 impl LaneWatch {
-    /// Returns the error of such a lane, as the consumer's last call to receive found it; `None` if
-    /// there is none, or the consumer is dropped. Takes a lock that the consumer takes only when
-    /// this changes.
+    /// Returns the error of a lane that the consumer cannot map, as its last call to receive found
+    /// it; `None` if there is none, or the consumer is dropped. Takes a lock that the consumer
+    /// takes only when the error changes.
     #[must_use]
     pub fn unmapped(&self) -> Option<LaneNotMapped> {
         let health = self.health.upgrade()?;

@@ -27,8 +27,8 @@ pub enum SendError<T> {
         /// The unsent message.
         message: T,
     },
-    /// The topic's memory is lost: its file was truncated, or the program closed our descriptors.
-    /// Permanent: open it again.
+    /// The topic's memory is lost: its file was truncated, or the program closed descriptors of
+    /// this library. Permanent: open it again.
     #[error(
         "{topic}: its memory is lost: the file was truncated, or the program closed descriptors of \
          this library: drop all of its handles and open it again"
@@ -49,9 +49,9 @@ pub enum SendError<T> {
         topic: TopicLabel,
         /// The unsent message.
         message: T,
-        /// Bytes of the message.
+        /// Length of the message, in bytes.
         bytes: u64,
-        /// Bytes of the longest message of this publisher.
+        /// Length of the longest message that this publisher may send, in bytes.
         max: u64,
     },
     /// The memory for messages of this length cannot be had. The publisher goes on with shorter
@@ -66,7 +66,7 @@ pub enum SendError<T> {
         topic: TopicLabel,
         /// The unsent message.
         message: T,
-        /// Bytes of the message.
+        /// Length of the message, in bytes.
         bytes: u64,
         /// The number of the system's error, as in `errno`.
         errno: i32,
@@ -94,7 +94,7 @@ pub enum SendError<T> {
         topic: TopicLabel,
         /// The unsent message.
         message: T,
-        /// The reason.
+        /// The reason why it cannot be encoded.
         reason: String,
     },
 }
@@ -126,7 +126,7 @@ impl<T> SendError<T> {
         }
     }
 
-    /// Returns true if it is useful to try again later.
+    /// Returns true if the lane was full ([`Self::Full`]): try again when readers have read.
     pub const fn is_full(&self) -> bool {
         matches!(self, Self::Full { .. })
     }

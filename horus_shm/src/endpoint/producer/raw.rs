@@ -1,4 +1,4 @@
-//! Untyped producers of a ring: one lane.
+//! Untyped producers of a ring. Each has one lane.
 
 mod claim;
 mod growth;
@@ -55,7 +55,7 @@ pub struct RawProducer {
     fruitless: u32,
     /// True if slots can be pinned, and are used in place.
     in_place: bool,
-    /// The lane's position when a slot of it was lent by [`Self::lend`].
+    /// The lane's position when [`Self::lend`] lent a slot; `None` if none is lent.
     lent: Option<u64>,
     apart: LoanApart,
     /// Length of the longest message that fits the slots of `extent`, in bytes.
@@ -63,14 +63,15 @@ pub struct RawProducer {
     extent: Arc<Extent>,
     /// The extents before `extent` that still have a name, from the oldest on.
     former: Vec<FormerExtent>,
-    /// The position from which on the oldest of them may be removed.
+    /// The position from which on the oldest extent in `former` may be removed.
     former_due: u64,
     has_displaced: bool,
     /// The random number of this publisher in its lane.
     session: u64,
     /// The last attempt to move to another file, if it failed.
     not_moved: Option<NotMoved>,
-    /// This publisher in the files from which it moved, while reliable readers have to move, too.
+    /// The producers that this publisher had in the files from which it moved. Kept while reliable
+    /// readers there still have to move, too.
     awaited: Vec<Self>,
     /// The time of the last look at those readers.
     looked: Option<Instant>,
@@ -185,7 +186,7 @@ impl RawProducer {
     }
 
     /// Stores the fault epoch of a check that found this producer usable. While its file has lost
-    /// its name, each call checks again.
+    /// its name, or readers of former files have to move, each call checks again.
     fn note_epoch(&mut self, seen_epoch: u64) {
         self.seen_epoch = if self.segment.has_lost_name() || !self.awaited.is_empty() {
             fault::NO_EPOCH
@@ -278,7 +279,8 @@ impl RawProducer {
         );
     }
 
-    /// Re-checks after writing: if the file was truncated, the bytes went to private zero pages.
+    /// Checks the file again after a write: if it was truncated, the bytes went to private zero
+    /// pages.
     #[inline(always)]
     fn confirm(&mut self) -> Result<(), SendError<()>> {
         if fault::epoch_after_access() != self.seen_epoch {
@@ -367,8 +369,8 @@ impl RawProducer {
         self.has_displaced
     }
 
-    /// Returns the reliable reader that is furthest behind, if there is one: for messages, after
-    /// [`SendError::Full`]. Some system calls.
+    /// Returns the reliable reader that is furthest behind, if there is one: for error texts after
+    /// [`SendError::Full`]. Makes some system calls.
     #[must_use]
     pub fn slowest_reader(&self) -> Option<Participant> {
         let (reader, _) = self.writer.slowest_reader()?;

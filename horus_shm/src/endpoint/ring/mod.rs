@@ -28,16 +28,17 @@ use crate::file::offer::Request;
 use crate::file::segment::Segment;
 use crate::file::topic_type::{Reliability, TypeInfo};
 
-/// The options of the creator of a ring. To open a ring, leave an option `None` to adopt it.
+/// The options of the creator of a ring. To open a ring, leave an option `None` to accept the
+/// ring's value.
 #[derive(Debug, Clone, Default)]
 pub struct RingOptions {
-    /// Number of slots of a lane, rounded up to a power of two. Default: 256 KiB of slots, but 16
-    /// to 1024.
+    /// Number of slots of a lane, rounded up to a power of two. Default: as many as fit in 256 KiB,
+    /// but 16 to 1024; 4 if a slot has more than 1 MiB.
     pub capacity: Option<u64>,
-    /// Number of lanes, which is that of producers at a time, where the ring has more than one.
-    /// Default 16.
+    /// Number of lanes, and so of producers at a time, if the kind of ring permits more than one.
+    /// Default 64.
     pub producers: Option<u32>,
-    /// Number of readers at a time, where the ring has more than one. Default 64.
+    /// Number of readers at a time, if the kind of ring permits more than one. Default 64.
     pub consumers: Option<u32>,
     /// True if messages can be written and read in their slots. Default: true for those of 4 KiB
     /// and more, in rings whose readers are not gated.

@@ -1,5 +1,5 @@
-//! NamespaceRemoval of namespaces that this process has not joined, even of one that can no longer
-//! be opened.
+//! Removal of namespaces that this process has not joined, even of one that can no longer be
+//! opened.
 
 use std::ffi::OsStr;
 use std::io;

@@ -120,13 +120,15 @@ impl TopicMemory {
         self.header_of(id).map(|(_, offer)| offer)
     }
 
-    /// Returns where an extent begins, and what its publisher offers, if its file can be read.
+    /// Returns the position at which an extent begins, and the offer of its publisher, if its file
+    /// can be read.
     fn header_of(&self, id: ExtentId) -> Option<(ExtentBase, Offer)> {
         self.with_header(id, |base, offer| (base, offer.clone()))
     }
 
-    /// Returns what `read` makes of an extent's base and offer, if its file can be read. Reads the
-    /// file once: a header never changes. `read` may not look at other headers.
+    /// Calls `read` with an extent's base and offer, and returns its result; `None` if the file of
+    /// the extent cannot be read. Reads the file once: a header never changes. `read` may not look
+    /// at other headers.
     pub(crate) fn with_header<R>(
         &self,
         id: ExtentId,
@@ -158,7 +160,8 @@ impl TopicMemory {
         headers.push((id, base, offer.clone()));
     }
 
-    /// Returns where an extent ends that has a successor, if the file of that can be read.
+    /// Returns the end of an extent, which is the base of the next one; `None` if there is no next
+    /// extent, or its file cannot be read.
     pub(crate) fn end_of(&self, ExtentId { lane, generation }: ExtentId) -> Option<ExtentBase> {
         let generation = generation + 1;
         self.with_header(ExtentId { lane, generation }, |base, _| base)

@@ -28,8 +28,8 @@ impl Segment {
         Arc::ptr_eq(&self.memory, &other.memory)
     }
 
-    /// Opens the topic that has the name of this one now, with the same request, and creates it if
-    /// `creates`.
+    /// Opens the topic file that has the name of this topic now, with the same request, and creates
+    /// one if `creates`.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl Segment {
 }
 
 impl TopicMemory {
-    /// Returns the beginning of the random number of the topic file; 0 on the heap.
+    /// Returns the first 8 bytes of the random number of the topic file; 0 on the heap.
     pub(crate) fn file_number(&self) -> u64 {
         let file = self.file().and_then(|file| file.topic_id.first_chunk());
         file.copied().map_or(0, u64::from_le_bytes)

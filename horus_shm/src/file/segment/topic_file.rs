@@ -125,8 +125,8 @@ impl TopicFile {
         }))
     }
 
-    /// Returns true if one of the newest extents of a lane, which ends at `head`, has messages of a
-    /// publisher whose history stays.
+    /// Returns true if one of the newest extents of a lane has messages of a publisher whose
+    /// history stays. `head` is the position at which the lane ends.
     fn has_latched_extent(&self, newest: ExtentId, head: u64) -> bool {
         let mut end = head;
         for generation in (1..=newest.generation).rev().take(EXTENTS_MAX) {

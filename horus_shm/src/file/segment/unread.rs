@@ -20,9 +20,9 @@ struct Shape {
 }
 
 impl Shape {
-    /// Returns the messages of this extent that a reader has not passed that is at `position`, and
-    /// whose next message has the number `number`, if that is known. `end` is where those of this
-    /// extent end.
+    /// Returns the numbers of messages of this extent that a reader at `position` has not passed.
+    /// `number` is the sequence number of the reader's next message, if that is known. `end` is the
+    /// end of this extent.
     fn unread(&self, position: u64, number: Option<u64>, end: ExtentBase) -> Unread {
         let first = self.base.position.max(position);
         let here = Unread::of(first, end.position, self.capacity);
@@ -54,7 +54,8 @@ pub(crate) struct Reached {
     /// The type that it reads, and the reliability that it requests: it gets messages only from
     /// publishers that match.
     pub(crate) card: Card,
-    /// Generation of the extent that it follows; 0 for none. `None` if it is in another process.
+    /// Generation of the extent that it follows; 0 for none. `None` if the reader is in another
+    /// process.
     pub(crate) followed: Option<u64>,
 }
 
@@ -70,9 +71,9 @@ impl Reached {
 }
 
 impl TopicMemory {
-    /// Returns the messages of a lane that a reader has not passed. Opens the lane files that this
-    /// process has not seen before; makes a system call for each earlier extent in which the reader
-    /// has not read everything.
+    /// Returns the numbers of messages of a lane that a reader has not passed. Opens the lane files
+    /// that this process has not seen before; makes a system call for each earlier extent in which
+    /// the reader has not read everything.
     ///
     /// If the number of the reader's next message is not known, and slots were stepped over since,
     /// [`Unread::waiting`] counts those of its own extent, too, and [`Unread::lost`] is a lower

@@ -6,7 +6,8 @@ use crate::protocol::copy::COMMAND_BYTES;
 use crate::protocol::lane::Polled;
 use crate::wait::WaitPolicy;
 
-/// The key that orders the newest messages of several publishers: the greatest wins.
+/// A function that returns the key of a message. Of the newest messages of several publishers, the
+/// one with the greatest key wins.
 pub type Key<'a> = &'a dyn Fn(&[u8]) -> u64;
 
 impl RawConsumer {
@@ -25,7 +26,7 @@ impl RawConsumer {
     }
 
     /// Looks for longer slots, and returns [`Self::max_bytes`]. From then on no message is cut:
-    /// while `buffer` is shorter than that, calls that receive return nothing.
+    /// while the caller's buffer is shorter than that, calls that receive return nothing.
     pub fn whole_bytes(&mut self) -> usize {
         self.whole = true;
         if !self.is_unusable() {
@@ -40,8 +41,8 @@ impl RawConsumer {
         self.whole = whole;
     }
 
-    /// Returns true if a buffer of `bytes` bytes is too short for the next message, which must not
-    /// be cut.
+    /// Returns true if no message may be cut, and a buffer of `bytes` bytes is too short for the
+    /// longest one.
     #[inline(always)]
     pub(super) const fn would_cut(&self, bytes: usize) -> bool {
         self.whole && bytes < self.longest

@@ -1,5 +1,6 @@
 //! Messages of another version: those of publishers whose type has fewer fields than the reader's
-//! type, or more. The reader puts its defaults behind what came.
+//! type, or more. The reader completes such a message with its defaults for the fields that were
+//! not sent.
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ struct Line(UnsafeCell<[u8; CACHE_LINE_BYTES]>);
 #[derive(Debug)]
 pub(crate) struct Copies {
     lines: Box<[Line]>,
-    /// Number of lines of a message.
+    /// Number of cache lines for each message.
     stride: usize,
 }
 
@@ -39,7 +40,7 @@ impl Copies {
         }
     }
 
-    /// Returns the address of a message.
+    /// Returns the address of the memory for message `index`.
     fn address(&self, index: u32) -> Option<*mut u8> {
         let first = index as usize * self.stride;
         let lines = self.lines.get(first..first + self.stride)?;
@@ -47,26 +48,27 @@ impl Copies {
     }
 }
 
-/// The version of a lane whose messages this reader completes: allocated when the lane is mapped.
+/// The version of a lane's messages, and the defaults with which this reader completes them. Made
+/// when the lane is mapped.
 #[derive(Debug)]
 pub(super) struct OtherVersion {
-    /// The default message of this reader, or its head.
+    /// The default message of this reader. If data of any length follow the fields, only its head.
     defaults: Box<[u8]>,
-    /// Of messages whose data have any length.
+    /// The lengths of the heads, if data of any length follow the fields.
     head: Option<Head>,
-    /// Of messages of a fixed size: a message for each pin of this reader.
+    /// Room for a message for each pin of this reader, if messages have a fixed size.
     copies: Arc<Copies>,
 }
 
-/// The fields in front of data of any length: those of a lane's messages, and those of this
-/// reader's version of them.
+/// The lengths of the head, which is all fields in front of data of any length: in a lane's
+/// messages, and in this reader's version of them.
 #[derive(Debug, Clone, Copy)]
 struct Head {
-    /// Their length in the lane, in bytes.
+    /// Length of the head in the lane's messages, in bytes.
     sent: usize,
-    /// Their length in the reader's messages, in bytes.
+    /// Length of the head in the reader's messages, in bytes.
     own: usize,
-    /// Number of bytes at the beginning that both have.
+    /// Length of the prefix that both heads have in common, in bytes.
     shared: usize,
 }
 
@@ -85,9 +87,9 @@ impl OtherVersion {
         }
     }
 
-    /// Makes a message of the reader's version of the `came` bytes that were received at `dst`.
-    /// Returns the number of its bytes, without the defaults behind a message of a fixed size; 0
-    /// if it was shorter than its head.
+    /// Converts the `came` bytes that were received at `dst` to a message of the reader's version.
+    /// Returns its length, without the defaults behind a message of a fixed size; 0 if the received
+    /// message was shorter than its head.
     ///
     /// # Safety
     ///
@@ -130,8 +132,8 @@ impl OtherVersion {
     }
 
     /// Returns memory for a message that is borrowed under a pin; `longest` is the length of the
-    /// longest one. WHY new memory where messages have lengths of their own: they may be long, and
-    /// few are borrowed from publishers of another version.
+    /// longest message. WHY new memory where messages have lengths of their own: they may be long,
+    /// and few are borrowed from publishers of another version.
     pub(super) fn private_copy(&self, pin: u32, longest: usize) -> Option<(*mut u8, Arc<Copies>)> {
         if self.head.is_some() {
             let copies = Arc::new(Copies::new(longest, 1));
@@ -181,9 +183,9 @@ impl RawConsumer {
 
     /// Returns the number of bytes of the last message that came from its publisher; 0 before the
     /// first. It is less than the length of the message if the type of the publisher is a shorter
-    /// version of this reader's type: the others are defaults.
+    /// version of this reader's type: the other bytes are defaults.
     ///
-    /// To be asked before the next receive.
+    /// Call it before the next receive.
     #[must_use]
     pub fn received_bytes(&self) -> usize {
         let lane = self.lanes.get(self.last_lane);

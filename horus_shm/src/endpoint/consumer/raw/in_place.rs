@@ -23,7 +23,8 @@ impl RawConsumer {
         found.err().unwrap_or(Polled::Message)
     }
 
-    /// Tries each lane once, in turn, and takes the first message.
+    /// Calls `attempt` for each lane once, in turn, until one returns a message, and counts that as
+    /// received.
     fn turn<R>(
         &mut self,
         mut attempt: impl FnMut(&mut Self, usize) -> Result<(Arrival, R), Polled>,
@@ -44,8 +45,8 @@ impl RawConsumer {
         Err(nothing)
     }
 
-    /// Copies the next message of a lane, or its newest one, into `dst`, under a pin: writers spare
-    /// the slot while they have another one.
+    /// Copies the next message of a lane, or its newest one if `latest`, into `dst`. The copy is
+    /// made under a pin: writers do not use the slot while they have another one.
     ///
     /// # Safety
     ///
@@ -123,8 +124,7 @@ impl RawConsumer {
         (self.confirmed() == Polled::Message).then(|| self.length(self.longest))
     }
 
-    /// Goes on behind the next message of a lane, as [`Self::copy_of`] does without copying
-    /// anything.
+    /// Passes over the next message of a lane, as [`Self::copy_of`] does, but copies nothing.
     pub(super) fn pass_next(&mut self, lane: usize) -> Result<Arrival, Polled> {
         let Followed {
             reader,
@@ -162,7 +162,7 @@ impl RawConsumer {
     ///
     /// # Errors
     ///
-    /// [`BorrowError`]: all readers together can hold half of a publisher's slots.
+    /// [`BorrowError`]. All readers together can hold at most half of a publisher's slots.
     pub fn reserve_borrows(&mut self, messages: u32) -> Result<(), BorrowError> {
         if !self.is_pinnable() {
             return Err(BorrowError::NotPinnable {
@@ -264,8 +264,8 @@ impl RawConsumer {
         Ok(Some((held.arrival, self.sample(held, (place, pin)))))
     }
 
-    /// Holds the next message of a lane, or its newest one, under a pin that was taken: in its
-    /// slot, or as a private copy if it is shorter than those of this reader.
+    /// Holds the next message of a lane, or its newest one if `latest`, under the given pin: in its
+    /// slot, or as a private copy if this reader has to complete it with defaults.
     fn hold(
         &mut self,
         lane: usize,
@@ -361,7 +361,7 @@ struct Held {
     memory: SampleMemory,
 }
 
-/// Takes a pin back that holds no message.
+/// Gives back a pin under which no message is held.
 fn give_back(place: &ReaderSlot, pin: u32) {
     if let Some(word) = place.pin(pin) {
         let_go(place.held(), word, pin);

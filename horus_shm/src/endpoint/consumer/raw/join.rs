@@ -23,14 +23,16 @@ use crate::protocol::sync::{Word, edge};
 use crate::protocol::takeover;
 use crate::wait::WakeEdge;
 
-/// A count of changes that is never reached.
+/// A count of changes that is never reached: the value of `RawConsumer::known` before the first
+/// look for lanes.
 pub(super) const NEVER_LOOKED: u64 = u64::MAX;
 
 /// The start of a reader in a lane.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Start {
     pub(super) position: u64,
-    /// Number of the first message owed to it; `None` if it takes the first one it finds.
+    /// Sequence number of the first message owed to the reader; `None` if it is known only when the
+    /// first message is read.
     pub(super) number: Option<u64>,
 }
 
@@ -41,7 +43,7 @@ pub(super) enum Origin {
     Head,
     /// The cursors of a gated reader that died, if possible; otherwise as `Head`.
     Successor,
-    /// The beginning of every lane: it read the topic in another file before.
+    /// The beginning of every lane: for a reader that read the topic in another file before.
     Beginning,
 }
 
@@ -51,11 +53,11 @@ const RETRY_PERIOD: Duration = Duration::from_millis(100);
 /// An attempt to map all lanes that failed for some.
 #[derive(Debug)]
 pub(super) struct Failed {
-    /// The first of them whose messages this reader misses.
+    /// Error of the first lane that failed and whose messages this reader misses.
     error: Option<LaneNotMapped>,
-    /// The number of such lanes.
+    /// Number of lanes that failed and whose messages this reader misses.
     lanes: u64,
-    /// The count of changes at that time.
+    /// The count of changes at the time of the attempt.
     changes: u64,
     at: Instant,
 }
@@ -96,8 +98,8 @@ impl RawConsumer {
         Ok(())
     }
 
-    /// Publishes the start in a lane as the reader's cursor. That of a gated reader already holds
-    /// the writer back, at this position or before it.
+    /// Publishes the start in a lane as the reader's cursor. The cursor of a gated reader already
+    /// holds the writer back, at this position or before it.
     pub(super) fn publish_start(&self, lane: u32) {
         let position = self.starts[lane as usize].position;
         // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`.
@@ -108,7 +110,7 @@ impl RawConsumer {
         );
     }
 
-    /// Returns the beginning of a lane; a gated reader joins it.
+    /// Returns the start at the beginning of a lane. A gated reader joins the lane there.
     fn beginning(&self, lane: u32) -> Result<Start, OpenError> {
         if self.reading == Reading::Gated {
             gate::join(&self.lane_without_slots(lane)?, self.progress.reader(), 0);
@@ -119,7 +121,9 @@ impl RawConsumer {
         })
     }
 
-    /// Returns the start in a lane; a gated reader joins it.
+    /// Returns the start in a lane: the head, or before it if history is owed to this reader. A
+    /// gated reader joins the lane there. If `resumed`, it goes on at the cursor of the dead
+    /// reader.
     fn start(&self, lane: u32, resumed: bool) -> Result<Start, OpenError> {
         let block = self.segment.lane_block(lane, Access::Read)?;
         let (mut head, session) = takeover::session(block, |owner| self.segment.is_dead(owner));
@@ -183,9 +187,9 @@ impl RawConsumer {
         self.start_numbered(lane, ended)
     }
 
-    /// Returns the extent that holds `position`: `newest` or an earlier one. If that cannot be
-    /// opened any more, or one up to `newest` is not owed to this reader, returns the first one
-    /// behind it.
+    /// Returns the extent that holds `position`: `newest` or an earlier one. The search goes back
+    /// from `newest`, and ends behind an extent that cannot be opened any more or is not owed to
+    /// this reader.
     fn extent_at(
         &self,
         newest: &Arc<Extent>,
@@ -214,8 +218,8 @@ impl RawConsumer {
         found
     }
 
-    /// Starts behind the last message of a pinnable lane, whose number is known. `ended` is the
-    /// lane if its session has ended.
+    /// Returns the start behind the last message of a pinnable lane, with the sequence number
+    /// there. `ended` is the lane if its session has ended.
     fn start_numbered(&self, lane: u32, ended: Option<&RawLane>) -> Result<Start, OpenError> {
         let (number, position) = match ended {
             Some(memory) => lane::count_all(memory),
@@ -389,8 +393,7 @@ impl RawConsumer {
         }
     }
 
-    /// Returns what the publisher of a lane offers, or what its last one offered, if that can be
-    /// read.
+    /// Returns the offer of a lane's publisher, or of its last one; `None` if it cannot be read.
     #[must_use]
     pub fn offer_in(&self, lane: u32) -> Option<Offer> {
         let newest = self.newest(lane).ok()??;

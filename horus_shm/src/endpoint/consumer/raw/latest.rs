@@ -4,8 +4,8 @@ use super::{Arrival, RawConsumer};
 use crate::protocol::lane::Polled;
 
 impl RawConsumer {
-    /// Copies the newest message of lane `lane` (by discovery) into `dst`, and skips the older
-    /// ones.
+    /// Copies the newest message of a lane into `dst`, and skips the older ones. `lane` is the
+    /// lane's index in the order of discovery.
     ///
     /// # Safety
     ///
@@ -52,7 +52,7 @@ impl RawConsumer {
         self.latest_here(read)
     }
 
-    /// Does the same in the present file only.
+    /// Takes as [`Self::latest_among`] does, from the present file only.
     #[inline(always)]
     pub(super) fn latest_here<M>(
         &mut self,

@@ -49,7 +49,8 @@ impl ReadStats {
         }
     }
 
-    /// Returns the ledger of a file that the reader leaves: what waits there is lost.
+    /// Returns the ledger of a file that the reader leaves: messages that still wait there count as
+    /// lost.
     #[must_use]
     pub(super) const fn left(mut self) -> Self {
         self.lost = self.lost.wrapping_add(self.waiting);
@@ -60,7 +61,8 @@ impl ReadStats {
 }
 
 impl RawConsumer {
-    /// Notes the latency of the message just read from a lane, before `position`, if it is sampled.
+    /// Notes the latency of the message just read from a lane, if it is sampled. `position` is the
+    /// one behind it.
     #[inline(always)]
     pub(super) fn count(&self, lane: usize, position: u64) {
         let pos = position - 1;
@@ -125,7 +127,7 @@ impl RawConsumer {
         self.with_past(stats)
     }
 
-    /// Returns the messages of a lane that this reader accounts for and has passed.
+    /// Returns the number of messages of a lane that this reader has passed since its start.
     fn passed(&self, lane: u32, reader: Option<&LaneReader<RawLane>>) -> u64 {
         let first = self.starts[lane as usize].position;
         match reader {
@@ -137,7 +139,7 @@ impl RawConsumer {
         }
     }
 
-    /// Returns the messages of a lane that this reader has not passed.
+    /// Returns the numbers of messages of a lane that this reader has not passed.
     fn unread(&self, lane: u32, followed: Option<&Followed>) -> Unread {
         let Start { position, number } = self.starts[lane as usize];
         let Ok(block) = self.segment.lane_block(lane, Access::Read) else {

@@ -18,7 +18,7 @@ pub(super) struct Unmatched {
     id: ExtentId,
     cause: Mismatch,
     type_identity: [u64; 2],
-    /// The claim of the lane whose publisher was reported last; 0 if none was.
+    /// Number of the claim of the lane whose publisher was reported last; 0 if none was.
     reported: u64,
     /// The beginning of the messages that this reader is not owed.
     pub(super) base: ExtentBase,
@@ -34,7 +34,7 @@ impl RawConsumer {
         mismatch.or((!is_alike).then_some(Mismatch::Type))
     }
 
-    /// Returns the card of this reader.
+    /// Returns the card of this reader: its type and reliability, on which matching depends.
     #[must_use]
     pub fn card(&self) -> Card {
         Card {
@@ -51,8 +51,9 @@ impl RawConsumer {
         self.mismatch(extent).is_none()
     }
 
-    /// Notes whether this reader may read `extent`, the newest one of its lane. `base` is where the
-    /// messages begin that it is not owed if it may not. Returns true if it may.
+    /// Notes whether this reader may read `extent`, the newest one of its lane. `base` is the
+    /// beginning of the messages that it is not owed if it may not read the extent. Returns true if
+    /// it may.
     pub(super) fn note_match(&mut self, extent: &Extent, base: ExtentBase) -> bool {
         let mismatch = self.mismatch(extent);
         let id = extent.id;
@@ -129,7 +130,7 @@ impl RawConsumer {
         self.unmatched.iter().any(|unmatched| unmatched.id == id)
     }
 
-    /// Returns the error of a reader all of whose live publishers do not match.
+    /// Returns an error if there are live publishers that do not match, and none that matches.
     pub(super) fn expect_match(&self) -> Result<(), RecvError> {
         let lives = |lane| {
             let block = self.segment.lane_block(lane, Access::Read);

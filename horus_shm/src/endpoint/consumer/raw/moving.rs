@@ -1,8 +1,10 @@
-//! Moving: a reader goes on in the file that has the topic's name now, after its own lost it.
+//! Moving: a reader goes on in the file that has the topic's name now, after its own file lost the
+//! name.
 //!
 //! It joins the new file from the beginning of every lane on, and reads the former file until the
-//! owner of each of its lanes has left or died. Of a publisher that it read there, it takes from
-//! the new file what follows: the two have the same session, and number their messages on.
+//! owner of each of its lanes has left or died. From a publisher that it read there, it takes in
+//! the new file only the messages that follow: the publisher has the same session there, and
+//! continues its sequence numbers.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -34,23 +36,24 @@ const SESSIONS_MAX: usize = 1024;
 pub(super) struct Past {
     /// The reader in each file that it still reads, from the oldest on.
     former: Vec<RawConsumer>,
-    /// The ledger of those that it has left.
+    /// The sum of the ledgers of the files that it has left.
     ended: ReadStats,
-    /// The sessions of the lanes there.
+    /// The sessions of the lanes of those files.
     sessions: Vec<Reached>,
-    /// In a former file: the files before it, with the lanes that were ignored there.
+    /// For the reader of a former file: the files before that one, each with a bit mask of the
+    /// lanes that were ignored there.
     earlier: Vec<(Weak<Segment>, u64)>,
     /// Lane of the last message, if that was in a former file.
     last_lane: Option<u32>,
     /// The time of the last look at the owners of lanes.
     looked: Option<Instant>,
-    /// True if it never moves.
+    /// True if the reader never moves.
     stays: bool,
-    /// True if it ignores no session any more that it ignored there.
+    /// True if the sessions that were ignored in these files are not ignored any more.
     includes_all: bool,
     /// Number of files that it has joined or left.
     changes: u64,
-    /// The time and the error of the last attempt to move, if it failed.
+    /// Time and `errno` of the last attempt to move, if it failed; no `errno` if there was no file.
     not_moved: Option<(Instant, Option<i32>)>,
 }
 
@@ -58,7 +61,7 @@ pub(super) struct Past {
 #[derive(Debug, Clone, Copy)]
 struct Reached {
     id: u64,
-    /// Number of the first message that it does not get from the former file.
+    /// Sequence number of the first message that the reader does not get from the former file.
     number: u64,
     is_ignored: bool,
 }
@@ -76,8 +79,8 @@ impl Past {
     }
 }
 
-/// Returns the sessions of the lanes of a file, and the places that a reader there reaches in them.
-/// It ignores the lanes of `ignored`.
+/// Returns the sessions of the lanes of a file, each with the place that a reader of the file has
+/// reached when it has read all. Bits of `ignored` are lanes that this reader ignores.
 fn sessions(segment: &Segment, ignored: u64) -> impl Iterator<Item = Reached> {
     (0..segment.shape().lane_limit()).filter_map(move |lane| {
         let block = segment.lane_block(lane, Access::Read).ok()?;
@@ -144,13 +147,13 @@ impl RawConsumer {
         self.past.as_ref().map_or(0, |past| past.changes)
     }
 
-    /// Returns the reader in each file that it still reads, but not in the present one.
+    /// Returns the readers of former files that this reader still reads, one for each file.
     pub(super) fn former(&self) -> &[Self] {
         self.past.as_ref().map_or(&[], |past| &past.former)
     }
 
-    /// Moves, if the file has lost its name. If that fails, it goes on as before, and the next call
-    /// tries again after [`RETRY_PERIOD`].
+    /// Moves to the file that has the name now, if the present one has lost it. If that fails, this
+    /// reader goes on as before, and tries again after [`RETRY_PERIOD`].
     pub(super) fn follow_name(&mut self) {
         if !self.has_to_move() {
             return;
@@ -197,7 +200,8 @@ impl RawConsumer {
         Ok(())
     }
 
-    /// Makes the calls of a reader of a former file check only for faults.
+    /// Stores the present fault epoch, so that calls check this reader only after the next fault,
+    /// unless it has to move or reads former files.
     fn note_own_epoch(&mut self) {
         if let Ok(seen_epoch) = self.segment.check_health() {
             self.note_epoch(seen_epoch);
@@ -264,8 +268,8 @@ impl RawConsumer {
         self.publish_start(lane);
     }
 
-    /// Returns the place that this reader has reached in a session, if it read that in a file
-    /// before this one.
+    /// Returns the place that this reader has reached in a session, if it read that session in a
+    /// file before this one.
     fn reached(&self, session: u64) -> Option<Reached> {
         let past = self.past.as_ref().filter(|_| session != 0)?;
         let former = past
@@ -327,7 +331,8 @@ impl RawConsumer {
         None
     }
 
-    /// Leaves the former files in which no message can come any more, and all are read.
+    /// Leaves the former files in which no message can come any more, and whose messages are all
+    /// read.
     fn leave_ended(&mut self) {
         let Some(past) = &mut self.past else { return };
         if past.looked.is_some_and(|at| at.elapsed() < LOOK_PERIOD) {
@@ -476,7 +481,7 @@ impl RawConsumer {
         })
     }
 
-    /// Ignores no session any more that this reader ignored in former files.
+    /// Stops ignoring the sessions that this reader ignored in former files.
     pub(super) fn include_former(&mut self) {
         if let Some(past) = &mut self.past {
             past.includes_all = true;

@@ -16,7 +16,7 @@ use crate::protocol::takeover::end_history;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Claim {
     pub(super) lane: u32,
-    /// `None` for a publisher whose history is not latched.
+    /// The mark of the publisher's latched history; `None` if its history is not latched.
     latched: Option<Latched>,
     pub(super) found: FoundHistory,
 }
@@ -26,7 +26,7 @@ pub(super) struct Claim {
 pub(super) enum FoundHistory {
     /// Latched history of the publisher's own key. It stays until the publisher's first message.
     Own,
-    /// None that outlived its publisher.
+    /// No history that outlived its publisher.
     None,
     /// Latched history of another publisher, which ends now, and the number of its claim.
     Other(u16),

@@ -1,4 +1,5 @@
-//! Writing messages into their slots: slots that are spared while they are read, and loans.
+//! Writing messages into their slots: slots that are not written again while they are read, and
+//! loans.
 
 use std::ptr::NonNull;
 use std::sync::Arc;

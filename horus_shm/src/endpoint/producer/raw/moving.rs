@@ -1,8 +1,9 @@
-//! Moving: a publisher goes on in the file that has the topic's name now, after its own lost it.
+//! Moving: a publisher goes on in the file that has the topic's name now, after its own file lost
+//! the name.
 //!
 //! It claims a lane of the new file that no publisher has had, and continues its count of messages
-//! there, so that its readers neither miss nor repeat one. It sends its history once more, under
-//! the old numbers, and then ends its session in the old file.
+//! there, so that its readers neither miss a message nor receive one twice. It sends its history
+//! once more, under the old numbers, and then ends its session in the old file.
 
 use std::io;
 use std::sync::Arc;
@@ -149,8 +150,8 @@ impl RawProducer {
         Ok(moved)
     }
 
-    /// Sends messages of a former file once more, after it has reserved slots of `slot_bytes`, on
-    /// which callers rely.
+    /// Sends messages of a former file once more. First reserves slots for `slot_bytes` bytes,
+    /// because callers rely on that length.
     fn repeat(&mut self, slot_bytes: u64, messages: &[Vec<u8>]) -> Result<(), SendError<()>> {
         // WHY: a message that is repeated must not make it move once more.
         self.is_repeating = true;
@@ -179,8 +180,9 @@ impl RawProducer {
         Ok(messages)
     }
 
-    /// Makes a reliable publisher, which has just moved here from `former`, keep a lap for the
-    /// reliable readers there until they have moved here, too.
+    /// Makes a reliable publisher, which has just moved here from `former`, keep its first messages
+    /// here until the reliable readers there have moved, too: it sends only as many as the lane has
+    /// slots.
     ///
     /// WHY `former` is kept until then: its readers do not leave its file while its lane has an
     /// owner, so this publisher sees to which file they have moved.
@@ -200,7 +202,8 @@ impl RawProducer {
         }
     }
 
-    /// Looks, at times, whether the readers of former files have moved.
+    /// Checks, once in each [`LOOK_PERIOD`] at most, whether the readers of former files have
+    /// moved.
     fn look_for_awaited(&mut self) {
         if self.awaited.is_empty() || self.looked.is_some_and(|at| at.elapsed() < LOOK_PERIOD) {
             return;
@@ -237,15 +240,15 @@ impl RawProducer {
         }
     }
 
-    /// Goes on without the readers of former files.
+    /// Stops waiting for the readers of former files.
     pub(super) fn end_wait_for_readers(&mut self) {
         self.awaited.clear();
         self.writer.hold_at(u64::MAX);
     }
 
-    /// Leaves a last trace in the file that has the name now, if this publisher is dropped in one
-    /// that lost it: its history, and the number of its messages, so that readers that were never
-    /// here count them.
+    /// Leaves a last trace in the file that has the name now, if this publisher is dropped in a
+    /// file that lost the name: its history, and the number of its messages, so that readers that
+    /// were never here count them.
     pub(super) fn leave_trace(&self) {
         let is_last = self.segment.has_lost_name() && !self.has_moved;
         if is_last && self.segment.check_health().is_ok() {

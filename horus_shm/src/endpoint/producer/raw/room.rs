@@ -24,10 +24,11 @@ pub enum OnStalled {
     /// Refuse the send with [`SendError::Full`], for as long as the reader stalls.
     #[default]
     Full,
-    /// Refuse the send for this long, then go on without that reader until it moves again (until up
-    /// to a lane later it can still be overrun). The reader counts exactly what it lost.
+    /// Refuse the send for this long, then go on without that reader until it reads again. The
+    /// publisher notices that up to a lane's capacity of messages later, and may overwrite unread
+    /// messages until then. The reader counts exactly what it lost.
     Detach {
-        /// Time since the first refusal of the current message.
+        /// Time from the first refusal of the current message until the reader is given up.
         after: Duration,
     },
 }
@@ -119,8 +120,8 @@ impl RawProducer {
         wait_in_slices(events, wait_policy, slice, || look(self))
     }
 
-    /// Handles the reader that holds this lane back. Returns the next value of `tries`, which is 0
-    /// in the first call for a message: the caller tries again.
+    /// Handles the reader that holds this lane back, after which the caller tries again. Returns
+    /// the next value of `tries`, which is 0 in the first call for a message.
     ///
     /// # Errors
     ///
@@ -155,7 +156,8 @@ impl RawProducer {
         Err(self.full())
     }
 
-    /// Counts a refusal. Returns its run, unless the reader was probed a moment ago.
+    /// Counts a refusal. Returns the run of refusals that it belongs to; `None` if the reader was
+    /// probed less than [`PROBE_PERIOD`] ago.
     fn note_refusal(&mut self) -> Option<Refused> {
         let now = Instant::now();
         self.writer.memory().block().refused.fetch_add_one();
@@ -175,7 +177,7 @@ impl RawProducer {
     }
 
     /// Frees the slot of the slowest gated reader if that is dead, or gives the reader up if it
-    /// stalled for too long.
+    /// stalled for too long. Returns true if the caller should try again.
     fn pass_slowest_reader(&mut self, stalled: Duration) -> bool {
         let Some((reader, cursor)) = self.writer.slowest_reader() else {
             return true;
