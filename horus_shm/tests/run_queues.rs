@@ -307,3 +307,30 @@ fn entries_that_never_run_are_dropped() {
     drop((queues, ends, taken));
     assert_eq!(log.dropped.load(Ordering::Relaxed), jobs);
 }
+
+/// A worker that runs an entry which no queue had is no searcher any more: another one that is
+/// about to sleep is told of a new entry.
+#[test]
+fn a_worker_with_a_timer_does_not_keep_others_asleep() {
+    let log = Log::new(1);
+    let (queues, mut workers) = RunQueues::<Handle>::new(2);
+    let (mut other, mut first) = (workers.remove(1), workers.remove(0));
+    assert!(first.begin_search());
+    first.begin_activation();
+    let begin = Instant::now();
+    let late = std::cell::Cell::new(Some(log.job(0)));
+    let parked = other.park(
+        Duration::from_secs(20),
+        || begin.elapsed().as_nanos() as u64,
+        || {
+            if let Some(job) = late.take() {
+                queues.inject(1, job);
+            }
+            false
+        },
+    );
+    assert!(
+        matches!(parked, Parked::Search | Parked::Found(_)),
+        "it slept"
+    );
+}

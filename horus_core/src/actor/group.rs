@@ -268,9 +268,7 @@ impl ActorGroup {
     pub(crate) fn inject(&self, task: Task) {
         match self.waiting.push(task) {
             Pushed::Waits => {}
-            Pushed::ForThreads(task) => {
-                self.queues.inject(usize::from(task.last_worker()), task);
-            }
+            Pushed::ForThreads(task) => self.queues.inject(usize::from(task.last_worker()), task),
             // It ends: no thread will run it.
             Pushed::Over(task) => drop(task),
         }
@@ -584,6 +582,8 @@ fn collect(workers: &mut [Worker<Task>], tasks: &mut HashMap<usize, Task>) {
             let own = worker.pop_next().or_else(|| worker.pop());
             let own = own.or_else(|| worker.pop_injected());
             own.or_else(|| worker.steal())
+                // WHY two: the first one only begins to measure for how long a thread has hung.
+                .or_else(|| worker.steal_stalled(0))
                 .or_else(|| worker.steal_stalled(u64::MAX))
         };
         tasks.extend(std::iter::from_fn(next).map(|task| (task.id(), task)));

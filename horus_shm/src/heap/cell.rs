@@ -142,7 +142,8 @@ pub trait Behaviour<G: Group>: Send + 'static {
     ) -> Flow;
 
     /// Called after the last message of an activation, also if the mailbox is not empty: handles
-    /// what [`Self::handle`] has put aside. May panic, as [`Self::handle`] may.
+    /// what [`Self::handle`] has put aside. Not called if the actor pauses. May panic, as
+    /// [`Self::handle`] may.
     fn end_batch(&mut self, _turn: &mut Turn<'_, Self::Message, G>) -> Flow {
         Flow::Continue
     }

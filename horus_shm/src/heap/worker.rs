@@ -144,6 +144,8 @@ impl<E: Entry> Worker<E> {
     /// Counts an activation. A worker that makes no further call for 50 µs counts as stalled.
     #[inline]
     pub fn begin_activation(&mut self) {
+        // WHY: a timer gives an entry, too, and nobody is woken while one searches.
+        self.end_search();
         let activations = &self.queue().activations;
         // Relaxed, both: only the owner stores it, and thieves only compare it.
         activations.set(activations.get() + 1);

@@ -176,6 +176,7 @@ pub(super) type RunFn<G> =
 pub(super) type VisitFn<G> = unsafe fn(NonNull<Header<G>>, &G, &mut <G as Group>::Worker);
 
 /// The way in which a batch of messages ended.
+#[derive(Clone, Copy)]
 enum Stop {
     Empty,
     More,
@@ -198,11 +199,10 @@ pub(super) unsafe fn run<B: Behaviour<G>, G: Group>(
     let mut turn = Turn::<B::Message, G>::new(cell, group, worker, max);
     let mut is_ending = false;
     loop {
-        let left = turn.left;
         // SAFETY: the contract.
         let stop = unsafe { batch_or_failure::<B, G>(&mut turn) };
-        // WHY: a handler may have given the actor's address away, by which a message has come.
-        is_ending &= turn.left == left;
+        // WHY: by an address that was given away, a message may have come after the last look.
+        is_ending &= !turn.take_given();
         match stop {
             Stop::Empty => {}
             Stop::More => {
@@ -262,22 +262,31 @@ unsafe fn outlives<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>
         // SAFETY: only the runner uses the state, and no other reference to it exists.
         unsafe { &mut *state }.outlives_addresses(turn)
     }));
-    outlives.is_ok_and(|outlives| outlives && turn.header().holders.has_address())
+    turn.settle();
+    let has_address = turn.take_given() || turn.header().holders.has_address();
+    outlives.is_ok_and(|outlives| outlives && has_address)
 }
 
 /// Handles messages, and lets the behaviour decide about a panic.
 #[inline(always)]
 unsafe fn batch_or_failure<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -> Stop {
     loop {
-        // SAFETY: the contract of `run`.
-        let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { whole_batch::<B, G>(turn) }));
-        let stop = match outcome {
-            Ok(stop) => Some(stop),
+        let mut end = None;
+        let whole = AssertUnwindSafe(|| {
             // SAFETY: the contract of `run`.
-            Err(panic) => unsafe { recover::<B, G>(turn, panic) }.stop(),
+            unsafe { whole_batch::<B, G>(turn, &mut end) }
+        });
+        let panic = match catch_unwind(whole) {
+            Ok(stop) => return stop,
+            Err(panic) => panic,
         };
-        if let Some(stop) = stop {
-            return stop;
+        // SAFETY: the contract of `run`.
+        let stop = unsafe { recover::<B, G>(turn, panic) }.stop();
+        // WHY: after a panic of `end_batch`, what the messages before it led to still holds.
+        match (end, stop) {
+            (Some(Stop::Ended), _) => return Stop::Ended,
+            (_, Some(stop)) | (Some(stop), None) => return stop,
+            (None, None) => {}
         }
     }
 }
@@ -294,6 +303,7 @@ unsafe fn recover<B: Behaviour<G>, G: Group>(
         // SAFETY: only the runner uses the state, and no other reference to it exists.
         unsafe { &mut *state }.failed(panic, turn)
     }));
+    turn.settle();
     flow.unwrap_or_else(|panic| {
         core::mem::forget(panic);
         Flow::Stop
@@ -312,13 +322,22 @@ impl Flow {
     }
 }
 
-/// Handles messages as [`batch`] does, and then what the behaviour has put aside.
+/// Handles messages as [`batch`] does, whose result it notes in `end`. Then handles what the
+/// behaviour has put aside, unless that pauses.
 #[inline(always)]
-unsafe fn whole_batch<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -> Stop {
+unsafe fn whole_batch<B: Behaviour<G>, G: Group>(
+    turn: &mut Turn<'_, B::Message, G>,
+    end: &mut Option<Stop>,
+) -> Stop {
     // SAFETY: the contract of `run`.
     let stop = unsafe { batch::<B, G>(turn) };
+    *end = Some(stop);
+    if matches!(stop, Stop::Suspended) {
+        return stop;
+    }
     // SAFETY: only the runner uses the state, and no other reference to it exists.
     let flow = unsafe { &mut *state::<B, G>(turn.cell) }.end_batch(turn);
+    turn.settle();
     match flow.stop() {
         Some(other) if !matches!(stop, Stop::Ended) => other,
         _ => stop,

@@ -1,5 +1,6 @@
 //! One activation of an actor, as its behaviour sees it.
 
+use core::cell::Cell as Flag;
 use core::fmt;
 use core::marker::PhantomData;
 use std::sync::Arc;
@@ -19,6 +20,8 @@ pub struct Turn<'a, M, G: Group> {
     pub(super) handled: u16,
     /// True if what is being handled is counted in the depth.
     in_hand: bool,
+    /// True if [`Self::address`] was called since [`Self::take_given`].
+    given: Flag<bool>,
     message: PhantomData<fn(M)>,
 }
 
@@ -36,6 +39,7 @@ impl<'a, M, G: Group> Turn<'a, M, G> {
             left,
             handled: 0,
             in_hand: false,
+            given: Flag::new(false),
             message: PhantomData,
         }
     }
@@ -54,8 +58,15 @@ impl<'a, M, G: Group> Turn<'a, M, G> {
     /// Returns an address of this actor.
     #[must_use]
     pub fn address(&self) -> Address<M, G> {
+        self.given.set(true);
         self.header().holders.revive();
         Address::of(self.cell)
+    }
+
+    /// Returns true if an address was given since the last call. It may have left since, after a
+    /// message.
+    pub(super) fn take_given(&self) -> bool {
+        self.given.replace(false)
     }
 
     /// Returns a handle of this actor that does not keep it alive.
