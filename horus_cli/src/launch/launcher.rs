@@ -3,7 +3,7 @@
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName, NamespaceRemoveError};
@@ -21,6 +21,12 @@ use crate::failure::{Failure, chain};
 /// Time between two looks at the programs, unless one of them prints something.
 const PERIOD: Duration = Duration::from_millis(20);
 
+/// Number of lines of the programs that wait to be printed. A program that prints more waits.
+const LINES_MAX: usize = 1024;
+
+/// Number of lines that are printed between two looks at the programs.
+const LINES_AT_ONCE: usize = 256;
+
 /// The longest time that the launcher waits at its end for the last lines of the programs.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
@@ -31,7 +37,7 @@ pub(super) struct Launcher<'a> {
     programs: Vec<Program<'a>>,
     namespace: Arc<Namespace>,
     lines: Receiver<LogLine>,
-    sender: Sender<LogLine>,
+    sender: SyncSender<LogLine>,
     /// The guard, which kills the programs if the launcher dies; `None` with `--keep`.
     guard: Option<Guard>,
     /// The publisher of the status; `None` if its topic cannot be opened, and at the end.
@@ -68,7 +74,7 @@ impl<'a> Launcher<'a> {
             ));
         }
         let status = status.ok();
-        let (sender, lines) = channel();
+        let (sender, lines) = sync_channel(LINES_MAX);
         let programs = order.iter().map(|name| {
             let spec = &file.programs[*name];
             Program::new(name, spec)
@@ -103,7 +109,14 @@ impl<'a> Launcher<'a> {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => unreachable!("`sender` is kept"),
             }
-            while let Ok(line) = self.lines.try_recv() {
+            // WHY not all: a program may print faster than the lines are written, and all else has
+            // to go on.
+            for line in self
+                .lines
+                .try_iter()
+                .take(LINES_AT_ONCE)
+                .collect::<Vec<_>>()
+            {
                 self.print_line(&line);
             }
         }
@@ -245,6 +258,20 @@ impl<'a> Launcher<'a> {
         if self.is_stopping {
             return;
         }
+        let needed = &program.spec.after;
+        let is_in_vain = self.programs.iter().any(|other| {
+            let is_needed = needed.iter().any(|name| name == other.name);
+            is_needed && other.has_failed && matches!(other.state, State::Ended)
+        });
+        // WHY: it would wait for ever for one that is not started again.
+        if is_in_vain {
+            self.is_stopping = true;
+            if is_failure {
+                self.report(index, Event::GivenUp);
+            }
+            return;
+        }
+        let program = &mut self.programs[index];
         if let Some(delay) = program.restarts.next(&program.spec.policy, is_failure, ran) {
             program.state = State::Waiting(Instant::now() + delay);
             let delay_ns = delay.as_nanos() as u64;
@@ -294,7 +321,7 @@ impl<'a> Launcher<'a> {
     /// Prints the last lines, removes a private namespace, and returns the result.
     fn conclude(mut self) -> Result<(), Failure> {
         // WHY: the threads that read have the other senders; when they end, no line is missing.
-        self.sender = channel().0;
+        self.sender = sync_channel(0).0;
         let deadline = Instant::now() + LAST_LINES;
         while let Ok(line) = {
             let left = deadline.saturating_duration_since(Instant::now());

@@ -1,7 +1,7 @@
 //! The output of programs, line by line.
 
 use std::io::{BufRead as _, BufReader, Read};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 use std::thread;
 
 /// The longest line in bytes: a longer one is split.
@@ -22,7 +22,7 @@ pub(super) fn read(
     program: usize,
     is_error: bool,
     pipe: impl Read + Send + 'static,
-    lines: Sender<LogLine>,
+    lines: SyncSender<LogLine>,
 ) {
     thread::spawn(move || {
         let mut pipe = BufReader::new(pipe);

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
 use horus_core::child::{has_ended, kill_with_parent, signal_group};
@@ -124,7 +124,7 @@ impl Process {
     pub(super) fn start(
         mut command: Command,
         index: usize,
-        lines: &Sender<LogLine>,
+        lines: &SyncSender<LogLine>,
         guard: &mut Option<Guard>,
     ) -> io::Result<Self> {
         if guard.is_some() {

@@ -39,10 +39,8 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let deadline = context.deadline();
     // The number of messages at the first look, or 0 if there was no topic.
     let mut sent_at_begin = None;
-    let mut is_first = true;
     loop {
-        let missing = look(arguments, &namespace, name, &mut sent_at_begin, is_first)?;
-        is_first = false;
+        let missing = look(arguments, &namespace, name, &mut sent_at_begin)?;
         let Some(missing) = missing else {
             return Ok(());
         };
@@ -65,16 +63,14 @@ fn look(
     namespace: &Arc<Namespace>,
     name: &str,
     sent_at_begin: &mut Option<u64>,
-    is_first: bool,
 ) -> Result<Option<String>, Failure> {
     let topic = match Inspector::open_in(namespace, name) {
         Ok(topic) => topic,
         Err(error) => {
             return match error.as_open_error() {
                 Some(OpenError::NotFound { .. }) => {
-                    if is_first {
-                        *sent_at_begin = Some(0);
-                    }
+                    // WHY also later: a topic of this name is a new one then.
+                    *sent_at_begin = Some(0);
                     Ok(Some("no such topic".to_owned()))
                 }
                 _ => Err(Failure::of_topic(&error)),
@@ -82,9 +78,10 @@ fn look(
         }
     };
     let sent = topic.snapshot().sent;
-    let before = *sent_at_begin.get_or_insert(sent);
+    let mut before = *sent_at_begin.get_or_insert(sent);
     if sent < before {
         // The topic was created anew.
+        before = 0;
         *sent_at_begin = Some(0);
     }
     let lanes = topic.publishers();

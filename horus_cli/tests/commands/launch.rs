@@ -289,6 +289,36 @@ fn the_end_of_a_required_program_stops_all() {
     assert_eq!(left.count(), 0);
 }
 
+/// A program that prints without a pause keeps nothing from being noticed.
+#[test]
+fn a_program_that_prints_all_the_time_hinders_nothing() {
+    let robot = Robot::new();
+    let programs = "chatty: {command: ['yes']},
+        b: {command: ['sh', '-c', 'sleep 0.2; exit 3'], restart: 'never', required: true}";
+    let path = file(&robot, "a.json5", &format!("{{programs: {{{programs}}}}}"));
+    let mut command = robot.command(&format!("launch {}", path.display()));
+    let mut launcher = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    until("the launcher ends", || {
+        launcher.try_wait().unwrap().is_some()
+    });
+    assert_eq!(launcher.wait().unwrap().code(), Some(1));
+}
+
+/// A program is not restarted after one that it needs has failed for good.
+#[test]
+fn a_program_does_not_wait_for_one_that_has_failed() {
+    let robot = Robot::new();
+    let programs = "a: {command: ['sh', '-c', 'sleep 0.2; exit 1'], restart: 'never'},
+        b: {command: ['sh', '-c', 'sleep 0.6; exit 1'], after: ['a']}";
+    let ran = launch(&robot, programs, "").wait();
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(!ran.stderr.contains("[b] restarting"), "{ran:?}");
+}
+
 #[test]
 fn a_file_can_be_checked() {
     let robot = Robot::new();

@@ -303,6 +303,28 @@ fn a_wait_ends_when_it_is_so() {
     assert_eq!(program.reply(), "done");
 }
 
+/// A topic that is created anew has no message before its publisher has sent one.
+#[test]
+fn a_wait_for_a_message_is_not_ended_by_a_restart() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish imu imu");
+    program.tell("send imu 3");
+    let waiting = robot.stream("topic wait imu --message --timeout 3");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    program.tell("close imu");
+    let file = robot.namespace().topics_path().join("imu");
+    until("the topic is gone", || !file.exists());
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    program.tell("publish imu imu");
+    let ran = waiting.wait();
+    assert_eq!(ran.code, 124, "{ran:?}");
+    let waiting = robot.stream("topic wait imu --message");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    program.tell("send imu 1");
+    assert_eq!(waiting.wait().code, 0);
+}
+
 #[test]
 fn looking_keeps_no_topic_alive() {
     let robot = Robot::new();

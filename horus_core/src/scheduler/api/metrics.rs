@@ -34,6 +34,8 @@ pub(crate) struct LiveMetrics {
     panics: AtomicU64,
     /// The [`Health`], as its index in `Health::ALL`.
     health: AtomicU64,
+    /// The present budget of a tick; `u64::MAX` if there is none.
+    budget_ns: AtomicU64,
     durations: [AtomicU64; HISTOGRAM_BUCKETS],
     lateness: [AtomicU64; HISTOGRAM_BUCKETS],
 }
@@ -52,6 +54,7 @@ impl Default for LiveMetrics {
             failures: zero(),
             panics: zero(),
             health: zero(),
+            budget_ns: AtomicU64::new(u64::MAX),
             durations: [const { AtomicU64::new(0) }; HISTOGRAM_BUCKETS],
             lateness: [const { AtomicU64::new(0) }; HISTOGRAM_BUCKETS],
         }
@@ -140,6 +143,18 @@ impl LiveMetrics {
             self.max_ns.set(duration);
         }
         self.tick_began_ns.set(0);
+    }
+
+    /// Sets the budget of a tick, which changes with the rate.
+    pub(crate) fn set_budget_ns(&self, budget_ns: u64) {
+        // Relaxed: a setting.
+        self.budget_ns.set(budget_ns);
+    }
+
+    /// Returns the budget of a tick; `u64::MAX` if there is none.
+    pub(crate) fn budget_ns(&self) -> u64 {
+        // Relaxed: as above.
+        self.budget_ns.get()
     }
 
     /// Sets the health of the node.

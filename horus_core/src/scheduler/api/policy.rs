@@ -97,9 +97,10 @@ impl FailureHistory {
             FailurePolicy::Restart { backoff, .. } => {
                 let doublings = (self.in_a_row - 1).min(31);
                 let pause = backoff.saturating_mul(1 << doublings).min(BACKOFF_MAX);
-                Remedy::Restart {
-                    at_ns: now_ns.saturating_add(nanos(pause)),
-                }
+                let at_ns = now_ns.saturating_add(nanos(pause));
+                // WHY: during the pause, the node cannot fail.
+                self.last_ns = at_ns;
+                Remedy::Restart { at_ns }
             }
             FailurePolicy::Skip { max, .. } if self.in_a_row <= max => Remedy::Continue,
             FailurePolicy::Skip { cooldown, .. } => {
@@ -165,6 +166,23 @@ mod tests {
         }
         let remedy = failures.record(policy, u64::MAX);
         assert_eq!(remedy, Remedy::Restart { at_ns: u64::MAX });
+    }
+
+    /// The pauses are no time without a failure, even if they are as long as that.
+    #[test]
+    fn long_pauses_do_not_make_restarts_endless() {
+        for (max, backoff_s) in [(3, 60), (10, 1), (4, 10)] {
+            let backoff = Duration::from_secs(backoff_s);
+            let policy = FailurePolicy::Restart { max, backoff };
+            let (mut failures, mut now_ns) = (FailureHistory::default(), 0);
+            for _ in 0..max {
+                let Remedy::Restart { at_ns } = failures.record(policy, now_ns) else {
+                    panic!("stops too early, of {max}");
+                };
+                now_ns = at_ns + 1;
+            }
+            assert_eq!(failures.record(policy, now_ns), Remedy::Stop, "{max}");
+        }
     }
 
     #[test]

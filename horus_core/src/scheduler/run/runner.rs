@@ -123,6 +123,8 @@ impl std::fmt::Debug for Runner {
 
 impl Runner {
     pub(crate) fn new(node: Box<dyn Node>, plan: Plan, entry: &NodeEntry) -> Self {
+        let pace = Pace::from_plan(&plan);
+        entry.metrics.set_budget_ns(pace.budget_ns);
         Self {
             node,
             metrics: Arc::clone(&entry.metrics),
@@ -131,7 +133,7 @@ impl Runner {
             blocked_by: BlockingCommands::default(),
             is_safe: false,
             tick: 0,
-            pace: Pace::from_plan(&plan),
+            pace,
             failures: FailureHistory::default(),
             deadline_watch: DeadlineWatch::default(),
             is_halved: false,
@@ -381,10 +383,14 @@ impl Runner {
         let late_ns = late_ns.max(over_ns);
         let is_late = late_ns > 0;
         let after = match outcome {
-            Ok(Ok(())) if self.tick_checks.is_none() => {
-                self.apply_miss_policy(is_late, None, late_ns, end_ns)
+            Ok(Ok(())) => {
+                self.note_success();
+                if self.tick_checks.is_none() {
+                    self.apply_miss_policy(is_late, None, late_ns, end_ns)
+                } else {
+                    self.apply_miss_policy_with_checks(is_late, begin_ns, late_ns, end_ns)
+                }
             }
-            Ok(Ok(())) => self.apply_miss_policy_with_checks(is_late, begin_ns, late_ns, end_ns),
             failed => self.handle_failure(failed, "", end_ns),
         };
         (
@@ -460,6 +466,7 @@ impl Runner {
         };
         if let Some(pace) = pace {
             (self.pace, self.new_rate) = (pace, pace.rate);
+            self.metrics.set_budget_ns(pace.budget_ns);
             self.event_log
                 .record(self.tick, NodeEvent::RATE_CHANGED, pace.period_ns, "");
         }

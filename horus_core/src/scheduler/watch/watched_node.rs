@@ -42,9 +42,10 @@ pub(crate) struct WatchedNode {
     rate: Option<Rate>,
     metrics: Arc<LiveMetrics>,
     position: Option<Arc<CheckpointPosition>>,
-    limit_ns: u64,
-    /// A tick that lasts longer than this ends the run.
-    give_up_ns: u64,
+    /// The limit of a tick, if it does not follow from the budget.
+    watchdog_ns: Option<u64>,
+    /// True if a tick that lasts far too long ends the run, once.
+    may_give_up: bool,
     pub(crate) safe_state: Option<SafeStateCallback>,
     /// The channel on which another thread will send the result of the last safe-state callback;
     /// `None` if there is nothing to wait for.
@@ -77,27 +78,14 @@ impl WatchedNode {
         subscriptions: Vec<Subscription>,
     ) -> Self {
         let plan = runner.plan();
-        let by_budget = plan
-            .budget
-            .map(|budget| nanos(budget).saturating_mul(DEFAULT_LIMIT_IN_BUDGETS));
-        let limit_ns = plan
-            .watchdog
-            .map(nanos)
-            .or(by_budget)
-            .unwrap_or(NO_LIMIT_NS);
         Self {
             name: plan.name.clone(),
             class: plan.class,
             rate: plan.rate,
             metrics: Arc::clone(runner.metrics()),
             position: runner.checkpoint_position(),
-            limit_ns,
-            give_up_ns: match plan.class {
-                Class::RealTime | Class::Event => limit_ns
-                    .saturating_mul(GIVE_UP_AFTER_LIMITS)
-                    .max(GIVE_UP_NS_MIN),
-                _ => NO_LIMIT_NS,
-            },
+            watchdog_ns: plan.watchdog.map(nanos),
+            may_give_up: matches!(plan.class, Class::RealTime | Class::Event),
             safe_state,
             safe_state_result: None,
             safe_state_tick_ns: 0,
@@ -105,6 +93,26 @@ impl WatchedNode {
             last_error: Text::default(),
             subscriptions,
         }
+    }
+
+    /// Returns the limit of a tick. WHY anew each time: a new rate changes the budget.
+    fn limit_ns(&self) -> u64 {
+        // Without a budget, the product is as large as can be.
+        let by_budget = || {
+            self.metrics
+                .budget_ns()
+                .saturating_mul(DEFAULT_LIMIT_IN_BUDGETS)
+        };
+        self.watchdog_ns.unwrap_or_else(by_budget)
+    }
+
+    /// Returns the time of a tick after which the run has to end.
+    fn give_up_ns(&self) -> u64 {
+        if !self.may_give_up {
+            return NO_LIMIT_NS;
+        }
+        let limits_ns = self.limit_ns().saturating_mul(GIVE_UP_AFTER_LIMITS);
+        limits_ns.max(GIVE_UP_NS_MIN)
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -133,7 +141,7 @@ impl WatchedNode {
         } else {
             (begin_ns, BUSY_CHECK_INTERVAL_NS_MIN)
         };
-        let over_ns = from_ns.saturating_add(self.limit_ns).saturating_add(1);
+        let over_ns = from_ns.saturating_add(self.limit_ns()).saturating_add(1);
         over_ns.max(now_ns.saturating_add(interval_ns))
     }
 
@@ -149,10 +157,11 @@ impl WatchedNode {
         } else {
             busy_ns
         };
-        self.stuck_ns = (stuck_ns > self.limit_ns).then_some(stuck_ns);
+        let limit_ns = self.limit_ns();
+        self.stuck_ns = (stuck_ns > limit_ns).then_some(stuck_ns);
         match (was_stuck_ns, self.stuck_ns) {
             (None, None)
-                if lasted_ns > self.limit_ns.saturating_add(PANIC_GRACE_NS)
+                if lasted_ns > limit_ns.saturating_add(PANIC_GRACE_NS)
                     && self.metrics.is_panic_hook_running()
                     && self.safe_state_tick_ns != self.metrics.tick_began_ns() =>
             {
@@ -164,8 +173,8 @@ impl WatchedNode {
             }),
             // WHY `busy_ns` and not the whole time: a tick that panics ends by itself after its
             // panic hook, and the panic explains more.
-            (Some(_), Some(_)) if busy_ns > self.give_up_ns => {
-                self.give_up_ns = NO_LIMIT_NS;
+            (Some(_), Some(_)) if busy_ns > self.give_up_ns() => {
+                self.may_give_up = false;
                 Some(TickFinding::GivenUp {
                     busy_ns,
                     checkpoint: self.describe_position(),
@@ -270,11 +279,16 @@ mod tests {
 
     /// Makes a node whose ticks count as stuck after 10 ms, and its metrics.
     fn watched_node() -> (WatchedNode, Arc<LiveMetrics>) {
-        let watchdog = Some(std::time::Duration::from_millis(10));
+        watched(NodeSpec {
+            watchdog: Some(std::time::Duration::from_millis(10)),
+            ..NodeSpec::default()
+        })
+    }
+
+    fn watched(spec: NodeSpec) -> (WatchedNode, Arc<LiveMetrics>) {
         let spec = NodeSpec {
             name: "n".into(),
-            watchdog,
-            ..NodeSpec::default()
+            ..spec
         };
         let metrics = Arc::<LiveMetrics>::default();
         let entry = NodeEntry {
@@ -285,6 +299,26 @@ mod tests {
         let node = |_: &mut crate::scheduler::Context<'_>| {};
         let runner = Runner::new(Box::new(node), spec.into_plan(1).unwrap(), &entry);
         (WatchedNode::new(&runner, None, Vec::new()), metrics)
+    }
+
+    /// The limit is twice the budget, which follows the rate.
+    #[test]
+    fn a_new_rate_changes_the_limit_of_a_tick() {
+        let rate = Some(crate::scheduler::api::rate::Hertz::hz(1));
+        let (mut watched_node, metrics) = watched(NodeSpec {
+            rate,
+            ..NodeSpec::default()
+        });
+        metrics.begin_tick(100 * MS, 100 * MS);
+        assert!(watched_node.check(110 * MS).is_none());
+        metrics.set_budget_ns(MS);
+        let found = watched_node.check(110 * MS);
+        assert!(matches!(found, Some(TickFinding::Stuck { .. })));
+        metrics.set_budget_ns(4000 * MS);
+        let found = watched_node.check(2100 * MS);
+        assert!(matches!(found, Some(TickFinding::Recovered { .. })));
+        metrics.set_budget_ns(u64::MAX);
+        assert!(watched_node.check(u64::MAX / 2).is_none(), "no limit");
     }
 
     #[test]

@@ -12,6 +12,15 @@ use crate::scheduler::run::deadline_watch::{DeadlineWatch, Verdict};
 use crate::scheduler::run::tick_checks::{TickChecks, TickFault};
 
 impl Runner {
+    /// Notes that a tick has not failed.
+    #[inline]
+    pub(super) fn note_success(&mut self) {
+        if self.probation.is_some() {
+            self.count_probation_tick();
+        }
+        self.failures.record_success(self.plan.on_failure);
+    }
+
     pub(super) fn apply_miss_policy_with_checks(
         &mut self,
         is_late: bool,
@@ -62,8 +71,9 @@ impl Runner {
         }
     }
 
-    /// Applies the miss policy after a tick without an error. `fault` is a fault that the tick
-    /// checks found. `late_ns` is the time by which the tick exceeded its deadline or budget.
+    /// Applies the miss policy after a tick without an error, or to inputs that are stale. `fault`
+    /// is a fault that the tick checks found. `late_ns` is the time by which the tick exceeded its
+    /// deadline or budget.
     #[inline]
     pub(super) fn apply_miss_policy(
         &mut self,
@@ -72,10 +82,6 @@ impl Runner {
         late_ns: u64,
         now_ns: u64,
     ) -> AfterTurn {
-        if self.probation.is_some() {
-            self.count_probation_tick();
-        }
-        self.failures.record_success(self.plan.on_failure);
         match self
             .deadline_watch
             .record(self.plan.on_miss, is_miss, now_ns)

@@ -71,5 +71,9 @@ impl Runner {
         if !matches!(self.state, State::New { .. }) {
             self.wake_up();
         }
+        // WHY: only the new node was told to enter its safe state.
+        if std::mem::take(&mut self.is_safe) {
+            self.enter_safe_state();
+        }
     }
 }
