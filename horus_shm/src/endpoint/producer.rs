@@ -100,8 +100,8 @@ impl<T: Pod> Producer<T> {
         &mut self.raw
     }
 
-    /// Returns the number of messages that this lane has carried since the ring was made, by all of
-    /// its owners.
+    /// Returns the position in the lane: the number of messages by all of its owners, with skipped
+    /// slots, and with those before a move to another file.
     #[must_use]
     pub const fn position(&self) -> u64 {
         self.raw.position()

@@ -342,8 +342,8 @@ impl RawProducer {
         reader_slot::reap_sleepers(&self.segment);
     }
 
-    /// Returns the number of messages that this lane has carried since the file was made, by all of
-    /// its owners.
+    /// Returns the position in the lane: the number of messages by all of its owners, with skipped
+    /// slots, and with those before a move to another file.
     #[must_use]
     pub const fn position(&self) -> u64 {
         self.writer.number()
