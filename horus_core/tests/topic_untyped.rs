@@ -100,6 +100,24 @@ fn data_and_values_are_seen_too() {
     assert!(DynamicSubscriber::open(private.namespace(), "nowhere").is_err());
 }
 
+/// A publisher whose messages are ignored takes what came before in its lane out of the ledger,
+/// also the malformed messages.
+#[test]
+fn the_ledger_of_malformed_messages_survives_an_ignored_lane() {
+    let private = Private::new();
+    let anything = private.builder::<Value>("anything");
+    let mut first = anything.publisher().unwrap();
+    let mut tool = DynamicSubscriber::open(private.namespace(), "anything").unwrap();
+    first.send(&Value::from(1)).unwrap();
+    tool.recv_bytes_timeout(Duration::from_secs(9)).unwrap();
+    tool.refuse();
+    drop(first);
+    let own = DynamicPublisher::open(private.namespace(), "anything").unwrap();
+    tool.ignore(&own);
+    let stats = tool.stats();
+    assert!(stats.received <= 1, "{stats:?}");
+}
+
 /// The schema text of every standard message is enough to decode and encode its bytes.
 #[test]
 fn every_standard_message_describes_itself() {

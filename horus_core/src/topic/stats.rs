@@ -32,7 +32,8 @@ pub struct Stats {
 impl Stats {
     pub(super) const fn new(stats: ReadStats, malformed: u64) -> Self {
         Self {
-            received: stats.received - malformed,
+            // WHY: messages of a lane that is ignored later are not received any more.
+            received: stats.received.saturating_sub(malformed),
             malformed,
             lost: stats.lost,
             skipped: stats.skipped,
