@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use forked::fork;
-use horus_core::message::CmdVel;
+use horus_core::message::{CmdVel, Imu};
 use horus_core::topic::{Qos, Ready, Reason, Subscriber, WaitSet};
 use horus_core::{RecvError, RecvTimeoutError, SendError, TopicLabel, WaitError};
 use horus_shm::TopicName;
@@ -389,4 +389,35 @@ fn an_observer_in_a_set_is_polled() {
     );
     assert_eq!(observer.recv_timeout(GUARD), Ok(numbered(1)));
     drop(sending.join().unwrap());
+}
+
+/// A subscriber is not due for messages that it may not receive, and is for those that follow.
+#[test]
+fn a_wait_set_sleeps_beside_a_publisher_that_does_not_match() {
+    let private = Private::new();
+    let mut subscriber = private.builder::<Imu>("t").subscriber().unwrap();
+    let mut other = private.builder::<CmdVel>("t").publisher().unwrap();
+    let mut set = WaitSet::new();
+    set.add(&subscriber).unwrap();
+    for _ in 0..3 {
+        other.send(CmdVel::default()).unwrap();
+        assert!(subscriber.recv().is_none());
+        let ready = set.wait(Duration::from_millis(30)).unwrap();
+        assert!(ready.is_empty(), "it may not receive anything");
+    }
+    drop(other);
+    assert!(set.wait(Duration::from_millis(30)).unwrap().is_empty());
+    // In the lane of the other one, too.
+    let mut matching = private.builder::<Imu>("t").publisher().unwrap();
+    for _ in 0..3 {
+        matching.send(Imu::default()).unwrap();
+        assert!(!set.wait(GUARD).unwrap().is_empty());
+        assert!(subscriber.recv().is_some() && subscriber.recv().is_none());
+    }
+    let mut other = private.builder::<CmdVel>("t").publisher().unwrap();
+    other.send(CmdVel::default()).unwrap();
+    matching.send(Imu::default()).unwrap();
+    assert!(!set.wait(GUARD).unwrap().is_empty());
+    assert!(subscriber.recv().is_some() && subscriber.recv().is_none());
+    assert!(set.wait(Duration::from_millis(30)).unwrap().is_empty());
 }

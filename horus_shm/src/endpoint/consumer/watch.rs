@@ -14,7 +14,7 @@ use crate::os::futex::monotonic;
 use crate::os::region::Access;
 use crate::os::region::Region;
 use crate::protocol::gate::JOINING;
-use crate::protocol::layout::{POSITION_MAX, ReaderBlock, WaitBlock};
+use crate::protocol::layout::{LaneBlock, POSITION_MAX, ReaderBlock, WaitBlock};
 use crate::protocol::memory::Readers;
 use crate::protocol::shape::reader_bytes;
 use crate::protocol::sync::{Word, edge};
@@ -37,6 +37,9 @@ pub(crate) struct Progress {
     /// Index of the consumer's block in `readers`.
     reader: u32,
     lanes: u32,
+    /// For each lane whose newest extent the consumer may not read, the generation of that extent;
+    /// 0 for others.
+    unmatched: Box<[AtomicU64]>,
     /// Not 0 once the consumer is dropped, or has left the file.
     closed: AtomicU64,
     /// Not 0 once a task waited for the consumer.
@@ -112,6 +115,7 @@ impl Progress {
             readers,
             reader,
             lanes,
+            unmatched: (0..lanes).map(|_| AtomicU64::new(0)).collect(),
             closed,
             alarmed,
             health,
@@ -147,6 +151,22 @@ impl Progress {
     pub(crate) fn set_unmapped(&self, error: Option<LaneNotMapped>) {
         let unmapped = self.health.unmapped.lock();
         *unmapped.unwrap_or_else(PoisonError::into_inner) = error;
+    }
+
+    /// Notes that the consumer has read all that it may of a lane, whose newest extent has this
+    /// generation and does not match; or, with 0, that it matches.
+    pub(super) fn set_unmatched(&self, lane: u32, generation: u64) {
+        if let Some(unmatched) = self.unmatched.get(lane as usize) {
+            // Relaxed: a watch that does not see it yet is due once more.
+            unmatched.set(generation);
+        }
+    }
+
+    /// Returns true if the consumer may not read the messages of a lane.
+    fn is_unmatched(&self, lane: u32, block: &LaneBlock<AtomicU64>) -> bool {
+        // Relaxed, both: as above. Another extent has another generation.
+        let unmatched = self.unmatched[lane as usize].get();
+        unmatched != 0 && unmatched == block.generation.get()
     }
 
     /// Stores the reason why the consumer matches no live publisher, or `None` if it does.
@@ -311,8 +331,12 @@ impl Watch {
         (0..lanes).filter_map(|lane| {
             let cursor = self.progress.cursor(lane).get() & !JOINING;
             let position = cursor.checked_sub(1)?;
-            let block = self.segment.lane_block(lane, Access::Read);
-            Some((block.map_or(0, |block| block.head.get()), position))
+            let Ok(block) = self.segment.lane_block(lane, Access::Read) else {
+                return Some((0, position));
+            };
+            // WHY: no call to receive would end what such a lane is due for.
+            let is_read = !self.progress.is_unmatched(lane, block);
+            is_read.then(|| (block.head.get(), position))
         })
     }
 
