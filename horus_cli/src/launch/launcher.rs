@@ -111,12 +111,10 @@ impl<'a> Launcher<'a> {
             }
             // WHY not all: a program may print faster than the lines are written, and all else has
             // to go on.
-            for line in self
-                .lines
-                .try_iter()
-                .take(LINES_AT_ONCE)
-                .collect::<Vec<_>>()
-            {
+            for _ in 0..LINES_AT_ONCE {
+                let Ok(line) = self.lines.try_recv() else {
+                    break;
+                };
                 self.print_line(&line);
             }
         }
@@ -162,6 +160,15 @@ impl<'a> Launcher<'a> {
         let needed = self.programs.iter();
         let mut needed = needed.filter(|other| after.iter().any(|name| name == other.name));
         needed.all(Program::is_ready)
+    }
+
+    /// Returns true if a program in the `after` of this one has failed, and is not started again.
+    fn would_wait_for_ever(&self, index: usize) -> bool {
+        let after = &self.programs[index].spec.after;
+        self.programs.iter().any(|other| {
+            let is_needed = after.iter().any(|name| name == other.name);
+            is_needed && other.has_failed && matches!(other.state, State::Ended)
+        })
     }
 
     /// Returns true if no program that has this one in its `after` runs.
@@ -258,21 +265,13 @@ impl<'a> Launcher<'a> {
         if self.is_stopping {
             return;
         }
-        let needed = &program.spec.after;
-        let is_in_vain = self.programs.iter().any(|other| {
-            let is_needed = needed.iter().any(|name| name == other.name);
-            is_needed && other.has_failed && matches!(other.state, State::Ended)
-        });
-        // WHY: it would wait for ever for one that is not started again.
-        if is_in_vain {
+        let restart = program.restarts.next(&program.spec.policy, is_failure, ran);
+        if restart.is_some() && self.would_wait_for_ever(index) {
             self.is_stopping = true;
-            if is_failure {
-                self.report(index, Event::GivenUp);
-            }
-            return;
+            return self.report(index, Event::GivenUp);
         }
         let program = &mut self.programs[index];
-        if let Some(delay) = program.restarts.next(&program.spec.policy, is_failure, ran) {
+        if let Some(delay) = restart {
             program.state = State::Waiting(Instant::now() + delay);
             let delay_ns = delay.as_nanos() as u64;
             return self.report(index, Event::Restarting { delay_ns });

@@ -317,6 +317,12 @@ fn a_program_does_not_wait_for_one_that_has_failed() {
     let ran = launch(&robot, programs, "").wait();
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(!ran.stderr.contains("[b] restarting"), "{ran:?}");
+    // One that is not to be restarted stops no other.
+    let programs = "a: {command: ['sh', '-c', 'sleep 0.2; exit 1'], restart: 'never'},
+        b: {command: ['sh', '-c', 'sleep 0.6'], restart: 'never', after: ['a']},
+        c: {command: ['sh', '-c', 'sleep 1; echo whole']}";
+    let ran = launch(&robot, programs, "").wait();
+    assert!(ran.stdout.contains("[c] whole"), "{ran:?}");
 }
 
 #[test]

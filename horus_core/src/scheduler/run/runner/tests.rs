@@ -24,15 +24,8 @@ impl Node for Counting {
     }
 }
 
-#[test]
-fn a_late_node_is_halved_and_isolated_and_ends_the_run_in_one_safe_state() {
-    let rate = Some(1000.hz());
-    let spec = NodeSpec {
-        name: "n".into(),
-        rate,
-        on_miss: Some(Miss::Graduated),
-        ..NodeSpec::default()
-    };
+/// Returns the runner of a node that was initialised, its commands and its safe states.
+fn counting(spec: NodeSpec) -> (Runner, Arc<Commands>, Arc<AtomicU64>) {
     let entered = Arc::default();
     let node = Box::new(Counting(Arc::clone(&entered)));
     let entry = NodeEntry {
@@ -42,6 +35,19 @@ fn a_late_node_is_halved_and_isolated_and_ends_the_run_in_one_safe_state() {
     };
     let mut runner = Runner::new(node, spec.into_plan(1).unwrap(), &entry);
     runner.init_at_start(&Clock::simulated(0));
+    (runner, entry.commands, entered)
+}
+
+#[test]
+fn a_late_node_is_halved_and_isolated_and_ends_the_run_in_one_safe_state() {
+    let rate = Some(1000.hz());
+    let spec = NodeSpec {
+        name: "n".into(),
+        rate,
+        on_miss: Some(Miss::Graduated),
+        ..NodeSpec::default()
+    };
+    let (mut runner, _, entered) = counting(spec);
     let mut ticked_at_ms = Vec::new();
     let after = (0..20_000_u64).find_map(|ms| {
         let before = runner.tick;
@@ -79,20 +85,10 @@ impl Node for Failing {
 
 /// Returns the runner of a node that is swapped for one that fails, and its safe states.
 fn swapped(spec: NodeSpec) -> (Runner, Swap, Arc<AtomicU64>) {
-    let entered = Arc::default();
-    let node = Box::new(Counting(Arc::clone(&entered)));
-    let entry = NodeEntry {
-        spec: spec.clone(),
-        commands: Arc::default(),
-        metrics: Arc::default(),
-    };
-    let mut runner = Runner::new(node, spec.into_plan(1).unwrap(), &entry);
-    runner.init_at_start(&Clock::simulated(0));
+    let (runner, commands, entered) = counting(spec);
     let pending = PendingSwap::replace_by(Failing(0));
     let swap = pending.handle();
-    entry
-        .commands
-        .change(|wanted| wanted.pending_swap = Some(pending));
+    commands.change(|wanted| wanted.pending_swap = Some(pending));
     (runner, swap, entered)
 }
 
