@@ -6,9 +6,10 @@ mod private;
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
 
 use horus_core::message::{Bytes, BytesHeader, Encoding, Image, ImageHeader};
-use horus_core::topic::{Publisher, Qos, Reliability, Subscriber};
+use horus_core::topic::{OnStalled, Publisher, Qos, Reliability, Subscriber};
 use horus_core::{RecvError, SendError};
 use private::Private;
 
@@ -198,6 +199,69 @@ fn a_reliable_subscriber_keeps_former_slots() {
     let numbers: Vec<_> = received.iter().map(number).collect();
     assert_eq!(numbers, (0..sent).collect::<Vec<_>>());
     assert_eq!(subscriber.lost(), 0);
+}
+
+/// Opens a topic whose slots cannot grow until the subscriber has read: the subscriber has a
+/// message to read in each of the publisher's extents. Returns the number of messages sent, too.
+fn grown_to_the_limit(private: &Private, qos: Qos) -> (Publisher<Bytes>, Subscriber<Bytes>, u64) {
+    let mut publisher: Publisher<Bytes> = private.publisher("blob", qos);
+    let subscriber: Subscriber<Bytes> = private.subscriber("blob", Qos::reliable());
+    let lengths = [SHORT, LONG, 2 * LONG, 4 * LONG];
+    for (number, bytes) in lengths.into_iter().enumerate() {
+        publisher.send(message(number as u64, bytes)).unwrap();
+    }
+    (publisher, subscriber, lengths.len() as u64)
+}
+
+/// A publisher whose slots cannot grow yet waits as one whose slots are full does.
+#[test]
+fn a_send_waits_until_the_slots_may_grow() {
+    let private = Private::new();
+    let qos = Qos::reliable().capacity(4);
+    let (mut publisher, mut subscriber, sent) = grown_to_the_limit(&private, qos);
+    let longest = message(sent, 8 * LONG);
+    let error = publisher.send(&longest).unwrap_err();
+    assert!(error.is_full(), "{error}");
+    let error = publisher.send_timeout(&longest, Duration::from_millis(1));
+    assert!(error.unwrap_err().is_full());
+    let received = std::thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            let next = || subscriber.recv_timeout(Duration::from_mins(1));
+            let received: Vec<_> = std::iter::repeat_with(next)
+                .take(sent as usize + 1)
+                .collect();
+            (received, subscriber)
+        });
+        publisher
+            .send_timeout(&longest, Duration::from_mins(1))
+            .unwrap();
+        reader.join().unwrap().0
+    });
+    let numbers: Vec<_> = received
+        .into_iter()
+        .map(|message| number(&message.unwrap()))
+        .collect();
+    assert_eq!(numbers, (0..=sent).collect::<Vec<_>>());
+}
+
+/// A reader that stalls keeps the slots from growing no longer than it keeps them full.
+#[test]
+fn slots_grow_without_a_subscriber_that_stalls() {
+    let private = Private::new();
+    let qos = Qos::reliable().capacity(4).on_stalled(OnStalled::Detach {
+        after: Duration::from_millis(1),
+    });
+    let (mut publisher, mut subscriber, sent) = grown_to_the_limit(&private, qos);
+    let longest = message(sent, 8 * LONG);
+    publisher
+        .send_timeout(&longest, Duration::from_mins(1))
+        .unwrap();
+    assert_eq!(subscriber.detached(), 1);
+    let received = std::iter::from_fn(|| subscriber.recv()).count() as u64;
+    let stats = subscriber.stats();
+    assert_eq!(stats.sent, sent + 1);
+    assert_eq!(received + stats.lost, stats.sent, "{stats:?}");
+    assert!(received > 0);
 }
 
 /// A publisher's own limit is a limit; nothing else is.

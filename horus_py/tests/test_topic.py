@@ -87,6 +87,30 @@ def test_a_full_topic_refuses_and_waits(namespace):
     assert subscriber.lost == 0
 
 
+@pytest.mark.parametrize("is_framed", [False, True])
+def test_a_send_waits_until_the_slots_may_grow(namespace, is_framed):
+    qos = {"namespace": namespace, "qos": "reliable", "capacity": 4}
+
+    def made(mebibytes):
+        content = bytes(mebibytes << 20)
+        return horus.Bytes(content) if is_framed else content
+
+    kinds = [horus.Bytes] if is_framed else []
+    publisher = horus.Publisher("growing", *kinds, **qos)
+    subscriber = horus.Subscriber("growing", *kinds, **qos)
+    for mebibytes in [0, 1, 2, 4]:
+        publisher.send(made(mebibytes))
+    for options in [{}, {"timeout": 0.01}]:
+        with pytest.raises(horus.FullError):
+            publisher.send(made(8), **options)
+    thread = threading.Thread(target=lambda: publisher.send(made(8), timeout=60))
+    thread.start()
+    for mebibytes in [0, 1, 2, 4, 8]:
+        message = subscriber.recv(timeout=60)
+        assert (message.bytes if is_framed else len(message)) == mebibytes << 20
+    thread.join()
+
+
 def test_recv_waits_as_long_as_it_is_told(ends):
     publisher, subscriber = ends
     begin = time.monotonic()

@@ -512,7 +512,7 @@ fn messages_are_copied_to_buffers_of_any_length() {
     let mut consumer = RawConsumer::new(segment, Reading::KeepLast).unwrap();
     let mut send = |producer: usize, message: &[u8]| {
         let mut loan = producers[producer]
-            .loan_until(WaitPolicy::endless())
+            .loan_until(WaitPolicy::endless(), 0)
             .unwrap();
         loan.bytes_mut()[..message.len()].copy_from_slice(message);
         loan.publish(message.len()).unwrap();

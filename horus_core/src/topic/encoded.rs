@@ -75,18 +75,20 @@ impl Encoder {
         wait_policy: Option<WaitPolicy>,
         message: &T,
     ) -> Result<(), SendError<()>> {
+        let mut bytes = 0;
         loop {
             let mut loan = match wait_policy {
-                Some(wait_policy) => self.0.loan_until(wait_policy)?,
-                None => self.0.loan()?,
+                Some(wait_policy) => self.0.loan_until(wait_policy, bytes)?,
+                None => {
+                    self.0.reserve(bytes)?;
+                    self.0.loan()?
+                }
             };
             let max = loan.capacity_bytes();
             match message.encode(loan.bytes_mut()) {
                 Ok(bytes) => return loan.publish(bytes),
                 // The slots grow, or that is an error.
-                Err(WriteError::TooLong { bytes }) if bytes > max as u64 => {
-                    self.0.reserve(bytes)?;
-                }
+                Err(WriteError::TooLong { bytes: needed }) if needed > max as u64 => bytes = needed,
                 Err(error) => return Err(error.refuses(loan.label(), max)),
             }
         }

@@ -121,7 +121,8 @@ impl<T: Payload> Publisher<T> {
     /// # Errors
     ///
     /// [`SendError::TooLong`] if this publisher may not send such messages;
-    /// [`SendError::NoSpace`] if there is no memory for them.
+    /// [`SendError::NoSpace`] if there is no memory for them; [`SendError::Full`] if reliable
+    /// subscribers still have to read messages in three earlier reservations.
     pub fn reserve(&mut self, bytes: u64) -> Result<(), SendError<()>> {
         self.outbox.reserve(bytes)
     }

@@ -104,10 +104,13 @@ impl Outbox {
     ) -> PyResult<()> {
         let mut end = self.end.enter(object.py())?;
         let end = end.get();
-        if let Some(timeout) = timeout {
-            self.wait_for_room(object.py(), end, timeout)?;
-        }
+        let wait_policy = timeout.map(WaitPolicy::from_timeout).transpose()?;
+        let mut bytes = 0;
         loop {
+            if let Some(wait_policy) = wait_policy {
+                self.wait_for_room(object.py(), end, bytes, wait_policy)?;
+            }
+            reserve_in(end, bytes)?;
             let mut loan = end.loan().map_err(|error| error::from_loan_error(&error))?;
             match pack(object, loan.bytes_mut()) {
                 Ok(bytes) => {
@@ -119,7 +122,7 @@ impl Outbox {
                     return Err(error::name_topic_in(object.py(), &self.topic, error));
                 }
                 // The slots grow, or that is an error.
-                Err(PackError::TooLong(bytes)) => reserve_in(end, bytes)?,
+                Err(PackError::TooLong(needed)) => bytes = needed,
             }
         }
     }
@@ -138,7 +141,10 @@ impl Outbox {
         let mut end = self.enter(message.py())?;
         let end = end.get();
         if let Some(timeout) = timeout {
-            self.wait_for_room(message.py(), end, timeout)?;
+            let (header, data) = framed::parts(message);
+            let bytes = (header.len() + data.len()) as u64;
+            let wait_policy = WaitPolicy::from_timeout(timeout)?;
+            self.wait_for_room(message.py(), end, bytes, wait_policy)?;
         }
         let (header, data) = framed::parts(message);
         let bytes = header.len() + data.len();
@@ -183,20 +189,21 @@ impl Outbox {
         }
     }
 
-    /// Waits until a slot is free. Fails if none is free in time.
+    /// Waits until a slot of `bytes` bytes is free. Fails if none is free in time.
     #[cold]
     fn wait_for_room(
         &self,
         py: Python<'_>,
         end: &mut DynamicPublisher,
-        timeout: &Bound<'_, PyAny>,
+        bytes: u64,
+        wait_policy: WaitPolicy,
     ) -> PyResult<()> {
-        let room = |slice| match end.loan_timeout(slice) {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let room = |slice| match end.loan_timeout(bytes, slice) {
             Err(LoanError::Full { .. }) => None,
             // Other errors are reported by the call that follows.
             _ => Some(()),
         };
-        let wait_policy = WaitPolicy::from_timeout(timeout)?;
         let room = wait_policy.wait(py, room, || self.end.expect_open())?;
         room.ok_or_else(|| error::full_error(end))
     }

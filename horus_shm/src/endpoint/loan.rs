@@ -122,6 +122,12 @@ impl LoanError {
             | Self::Ended { topic } => *topic,
         }
     }
+
+    /// Returns true if the lane was full ([`Self::Full`]): try again when readers have read.
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
+        matches!(self, Self::Full { .. })
+    }
 }
 
 impl From<SendError<()>> for LoanError {

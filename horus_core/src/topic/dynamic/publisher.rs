@@ -141,14 +141,18 @@ impl DynamicPublisher {
         self.raw.loan()
     }
 
-    /// Lends as [`Self::loan`] does, but waits up to `timeout` for a free slot while the topic is
-    /// full. Blocks.
+    /// Lends a slot of at least `bytes` bytes as [`Self::reserve`] and [`Self::loan`] do, but waits
+    /// up to `timeout` for room while the topic is full. Blocks.
     ///
     /// # Errors
     ///
     /// [`LoanError`]; [`LoanError::Full`] only after the timeout.
-    pub fn loan_timeout(&mut self, timeout: Duration) -> Result<RawLoan<'_>, LoanError> {
-        self.raw.loan_until(WaitPolicy::of(timeout))
+    pub fn loan_timeout(
+        &mut self,
+        bytes: usize,
+        timeout: Duration,
+    ) -> Result<RawLoan<'_>, LoanError> {
+        self.raw.loan_until(WaitPolicy::of(timeout), bytes as u64)
     }
 
     /// Lends the next slot in shared memory without a Rust borrow: fill it, then call

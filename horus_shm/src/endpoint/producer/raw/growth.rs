@@ -149,7 +149,8 @@ impl RawProducer {
     ///
     /// [`SendError::TooLong`] if this publisher may not send such messages.
     /// [`SendError::NoSpace`] if the memory cannot be had; the publisher goes on as before.
-    /// [`SendError::Full`] if too many earlier extents are still being read.
+    /// [`SendError::Full`] if a reliable reader still has to read the oldest of [`EXTENTS_MAX`]
+    /// extents, as [`Self::send`] if one still has to read the oldest slot.
     #[inline]
     pub fn reserve(&mut self, bytes: u64) -> Result<(), SendError<()>> {
         if bytes <= self.slot_bytes {
@@ -174,8 +175,9 @@ impl RawProducer {
         };
         self.remove_former();
         let is_last = self.former.len() + 1 >= EXTENTS_MAX;
-        if is_last && self.is_oldest_unread() {
-            return Err(self.full());
+        let mut tries = 0;
+        while is_last && self.is_oldest_unread() {
+            tries = self.make_room(tries)?;
         }
         let position = self.writer.position();
         let grown = self

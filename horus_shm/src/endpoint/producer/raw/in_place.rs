@@ -127,23 +127,21 @@ impl RawProducer {
         Ok(RawLoan::new(self, address))
     }
 
-    /// Lends as [`Self::loan`] does, but waits for room until `wait_policy` ends. Blocks as
-    /// [`Self::send_until`].
+    /// Lends a slot of at least `bytes` bytes, after [`Self::reserve`]; waits for room until
+    /// `wait_policy` ends. Blocks as [`Self::send_until`].
     ///
     /// # Errors
     ///
     /// [`LoanError`]; [`LoanError::Full`] only after the wait.
-    pub fn loan_until(&mut self, wait_policy: WaitPolicy) -> Result<RawLoan<'_>, LoanError> {
-        let address = match self.take_slot() {
-            Err(full @ LoanError::Full { .. }) => {
-                let look = |this: &mut Self| match this.take_slot() {
-                    Err(LoanError::Full { .. }) => None,
-                    outcome => Some(outcome),
-                };
-                self.wait_for_room(wait_policy, look).unwrap_or(Err(full))?
-            }
-            outcome => outcome?,
-        };
+    pub fn loan_until(
+        &mut self,
+        wait_policy: WaitPolicy,
+        bytes: u64,
+    ) -> Result<RawLoan<'_>, LoanError> {
+        let address = self.until_room(wait_policy, LoanError::is_full, |this| {
+            this.reserve(bytes)?;
+            this.take_slot()
+        })?;
         Ok(RawLoan::new(self, address))
     }
 

@@ -58,10 +58,9 @@ impl RawProducer {
         wait_policy: WaitPolicy,
         message: &[u8],
     ) -> Result<(), SendError<()>> {
-        self.expect_length(message.len());
-        self.reserve(message.len() as u64)?;
-        // SAFETY: the slice is readable, and at most as long as the payload.
-        unsafe { self.send_until(wait_policy, message.as_ptr(), message.len()) }
+        self.until_room(wait_policy, SendError::is_full, |this| {
+            this.send_bytes(message)
+        })
     }
 
     /// Sends as [`Self::send`] does, but waits for room until `wait_policy` ends.
@@ -81,23 +80,35 @@ impl RawProducer {
         src: *const u8,
         bytes: usize,
     ) -> Result<(), SendError<()>> {
-        // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract.
-        match unsafe { self.send(src, bytes) } {
-            Err(SendError::Full { .. }) => {}
-            outcome => return outcome,
-        }
-        let look = |this: &mut Self| {
+        self.until_room(wait_policy, SendError::is_full, |this| {
             // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract.
-            let outcome = unsafe { this.send(src, bytes) };
-            (!matches!(outcome, Err(SendError::Full { .. }))).then_some(outcome)
+            unsafe { this.send(src, bytes) }
+        })
+    }
+
+    /// Makes `attempt` again and again while its error `is_full`, until `wait_policy` ends. Sleeps
+    /// until there may be room. Returns the last error only after the wait.
+    #[inline]
+    pub(super) fn until_room<T, E>(
+        &mut self,
+        wait_policy: WaitPolicy,
+        is_full: impl Fn(&E) -> bool,
+        mut attempt: impl FnMut(&mut Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let full = match attempt(self) {
+            Err(error) if is_full(&error) => error,
+            outcome => return outcome,
         };
-        self.wait_for_room(wait_policy, look)
-            .unwrap_or_else(|| Err(self.full()))
+        self.wait_for_room(wait_policy, |this| match attempt(this) {
+            Err(error) if is_full(&error) => None,
+            outcome => Some(outcome),
+        })
+        .unwrap_or(Err(full))
     }
 
     /// Polls `look` until it returns a value, or until `wait_policy` ends; sleeps until there may
     /// be room.
-    pub(super) fn wait_for_room<R>(
+    fn wait_for_room<R>(
         &mut self,
         wait_policy: WaitPolicy,
         mut look: impl FnMut(&mut Self) -> Option<R>,
