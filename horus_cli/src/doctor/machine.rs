@@ -1,4 +1,4 @@
-//! Checks of the machine: limits of processes, clocks, and the speed of the processors.
+//! Checks of the machine: limits of processes, clocks, and the processor and its speed.
 
 use std::fs;
 
@@ -6,6 +6,7 @@ use super::Finding;
 
 pub(super) fn check() -> Vec<Finding> {
     let checks = [
+        processor(),
         locked_memory(),
         priority(),
         open_files(),
@@ -15,6 +16,16 @@ pub(super) fn check() -> Vec<Finding> {
         hyper_threads(),
     ];
     checks.into_iter().flatten().collect()
+}
+
+/// Reports the CPU, and the settings of copies and pauses that programs choose on it. Not a fault on
+/// any machine: they explain why latencies of two machines differ.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "other checks find nothing on some machines"
+)]
+fn processor() -> Option<Finding> {
+    Some(Finding::ok("processor", horus_core::machine().to_string()))
 }
 
 /// Returns a soft limit of this process. `name` is its name in `/proc/self/limits`.

@@ -160,8 +160,11 @@ fn the_doctor_finds_faults_and_says_what_to_do() {
             .trim_end(),
         std::process::id()
     );
+    let machine = horus_core::machine();
     for part in [
         &processes,
+        &format!("ok     processor: {}", machine.vendor),
+        &machine.tuning.to_string(),
         "ok     namespace: ",
         "memory for topics",
         "note   silent topic: cmd_vel: 1 sub",
