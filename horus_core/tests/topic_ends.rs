@@ -290,6 +290,39 @@ fn two_publishers_are_drained_in_their_orders_and_losses_are_counted() {
     assert_eq!(high, (100 + lost..140).collect::<Vec<_>>());
 }
 
+/// A publisher that floods a topic delays the messages of each other one by half as many messages
+/// as the topic has publishers at most, from slots that are copied and from those that are pinned.
+#[test]
+fn a_flood_of_one_publisher_delays_no_other_for_long() {
+    const PUBLISHERS: u64 = 8;
+    const FLOOD: u64 = 64;
+    for qos in [Qos::new(), Qos::new().pinnable(true)] {
+        let private = Private::new();
+        let publishers = (0..PUBLISHERS).map(|_| private.publisher("t", qos.clone()));
+        let mut publishers: Vec<Publisher<CmdVel>> = publishers.collect();
+        let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", qos);
+        for flooding in 0..PUBLISHERS {
+            for other in (0..PUBLISHERS).filter(|other| *other != flooding) {
+                for before in 0..PUBLISHERS {
+                    send_all(
+                        &mut publishers[flooding as usize],
+                        (0..before).map(|_| FLOOD),
+                    );
+                    assert_eq!(numbers(&mut subscriber).len() as u64, before);
+                    send_all(&mut publishers[flooding as usize], 0..FLOOD);
+                    assert_eq!(subscriber.recv().unwrap().timestamp_ns, 0);
+                    send_all(&mut publishers[other as usize], [FLOOD]);
+                    let received = numbers(&mut subscriber);
+                    let waited = received.iter().position(|number| *number == FLOOD).unwrap();
+                    assert!(waited as u64 <= PUBLISHERS / 2, "{waited}");
+                    assert_eq!(received.len() as u64, FLOOD);
+                }
+            }
+        }
+        assert_eq!(subscriber.lost(), 0);
+    }
+}
+
 #[test]
 fn a_truncated_topic_is_an_error_and_can_be_opened_again() {
     let private = Private::new();

@@ -18,8 +18,8 @@ pub(super) fn check() -> Vec<Finding> {
     checks.into_iter().flatten().collect()
 }
 
-/// Reports the CPU, and the settings of copies and pauses that programs choose on it. Not a fault on
-/// any machine: they explain why latencies of two machines differ.
+/// Reports the CPU, and the settings of copies and pauses that programs choose on it. They explain
+/// why latencies of two machines differ.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "other checks find nothing on some machines"

@@ -79,9 +79,14 @@ impl<T: Payload> Subscriber<T> {
 
     /// Returns the next message, oldest first, or `None` if there is none right now. Never blocks.
     ///
-    /// Each publisher's messages come in order. It returns `None` permanently in a forked child and
-    /// after a process truncated the topic's file. It returns `None` for a publisher whose memory
-    /// cannot be mapped. [`Self::check`] reports these.
+    /// Each publisher's messages come in order. A message of one publisher waits behind those of
+    /// another for half as many calls as the topic has publishers at most, however many that one
+    /// sends. Idle publishers cost next to nothing while there are messages; a call that finds none
+    /// looks at each publisher once, which takes some 5 ns each.
+    ///
+    /// It returns `None` permanently in a forked child and after a process truncated the topic's
+    /// file. It returns `None` for a publisher whose memory cannot be mapped. [`Self::check`]
+    /// reports these.
     #[inline(always)]
     pub fn recv(&mut self) -> Option<T> {
         self.inbox.recv()

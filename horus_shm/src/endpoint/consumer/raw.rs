@@ -9,6 +9,7 @@ mod latest;
 mod ledger;
 mod matching;
 mod moving;
+mod polling;
 mod waits;
 
 use std::sync::Arc;
@@ -28,7 +29,6 @@ use crate::protocol::lane::{LaneReader, Polled};
 use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::Word;
 use crate::protocol::telemetry;
-use crate::protocol::tuning::{Pauses, Tuning};
 
 pub use bytes::Key;
 pub(crate) use grown::Copies;
@@ -43,8 +43,6 @@ const NO_LANE: usize = usize::MAX;
 
 /// Number of messages in a row that make a burst.
 const BURST_MIN: u64 = 2;
-/// Number of pauses at the end of a burst: some 0.1 µs (AMD Zen 5) to 0.5 µs (Intel since Skylake).
-const BACK_OFF_PAUSES: u32 = 8;
 /// Number of times that the cursor is published while a full lane is drained. WHY not once:
 /// publishers should write meanwhile.
 const DRAIN_STEPS: u64 = 8;
@@ -239,7 +237,11 @@ impl RawConsumer {
         Ok(())
     }
 
-    /// Copies the next message of any lane into `dst`, from the lanes in turn. Never blocks.
+    /// Copies the next message of any lane into `dst`. Never blocks.
+    ///
+    /// Lanes have their turn one after another, two in each call; if these are empty, the lane of
+    /// the last message comes before all others. A message waits behind messages of another lane
+    /// for half as many calls as there are lanes at most.
     ///
     /// # Safety
     ///
@@ -264,8 +266,8 @@ impl RawConsumer {
                     polled => nothing = polled,
                 }
             } else {
-                for _ in 0..self.lanes.len() {
-                    let lane = self.next_lane();
+                for look in 0..self.looks() {
+                    let lane = self.lane_to_look_at(look);
                     let followed = &mut self.lanes[lane];
                     // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
                     let polled = unsafe { followed.reader.read(dst, bytes) };
@@ -335,7 +337,7 @@ impl RawConsumer {
         if self.in_place {
             return 0;
         }
-        let lane = self.next.checked_sub(1).unwrap_or(self.lanes.len() - 1);
+        let lane = self.last_lane;
         let limit = self.lanes[lane].extent.offer.shape.capacity() / DRAIN_STEPS;
         let Self {
             lanes,
@@ -365,65 +367,6 @@ impl RawConsumer {
             self.take_at(lane, number, Arrival { number, bytes });
         }
         run
-    }
-
-    /// Backs off after an empty poll: prefetches the awaited slots, then executes PAUSE once. With
-    /// one lane, [`Tuning`] may choose no PAUSE instead, or one or two at random.
-    ///
-    /// WHY a pause: a reader that polls again at once takes away the line that is being written.
-    /// WHY random: a reader that polls in a fixed rhythm can lock into phase with the writer.
-    /// Endpoints that answer each other then meet at the same bad moment every time, for as long as
-    /// they run. Measured, one way between processes on two near cores, 16 B, × floor with the 95 %
-    /// interval over rings: no pause 1.3 to 1.6, one 1.39 [1.11, 1.70], one or two 1.25 [1.24,
-    /// 1.26], two or three 1.8. With two lanes the polls are apart already: one 1.1 to 1.25, one or
-    /// two 1.7.
-    #[inline(always)]
-    fn spin_back_off(&mut self) {
-        let lanes = self.lanes.len();
-        self.lanes
-            .iter()
-            .for_each(|followed| followed.reader.prefetch_slot(lanes));
-        let pauses = Tuning::current().pauses;
-        if pauses == Pauses::None && lanes == 1 {
-            return;
-        }
-        std::hint::spin_loop();
-        if pauses != Pauses::OneOrTwo || lanes != 1 {
-            return;
-        }
-        // A step of a linear congruential generator (Knuth's MMIX constants): only to break the
-        // rhythm.
-        self.chance = self
-            .chance
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        if self.chance >> 63 == 1 {
-            std::hint::spin_loop();
-        }
-    }
-
-    /// Returns the lane to poll next.
-    #[inline(always)]
-    fn next_lane(&mut self) -> usize {
-        let lane = self.next;
-        self.next = if lane + 1 == self.lanes.len() {
-            0
-        } else {
-            lane + 1
-        };
-        lane
-    }
-
-    /// Pauses at the end of a burst, so that the writers can go on; one more poll follows.
-    ///
-    /// WHY: a reader that catches up with a streaming writer takes away the line that is being
-    /// written, message after message. Measured with [`BACK_OFF_PAUSES`], streaming 1:1, 304 B: 47
-    /// → 70 million messages a second. Messages that come one at a time are not delayed.
-    #[cold]
-    fn back_off(&mut self) {
-        for _ in 0..BACK_OFF_PAUSES {
-            std::hint::spin_loop();
-        }
     }
 
     /// Checks the file again after a copy. If it was truncated, the bytes came from private zero

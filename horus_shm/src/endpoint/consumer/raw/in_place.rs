@@ -30,8 +30,8 @@ impl RawConsumer {
         mut attempt: impl FnMut(&mut Self, usize) -> Result<(Arrival, R), Polled>,
     ) -> Result<R, Polled> {
         let mut nothing = Polled::Empty;
-        for _ in 0..self.lanes.len() {
-            let lane = self.next_lane();
+        for look in 0..self.looks() {
+            let lane = self.lane_to_look_at(look);
             match attempt(self, lane) {
                 Ok((arrival, found)) => {
                     self.take(lane, arrival);

@@ -149,8 +149,8 @@ impl RawProducer {
     ///
     /// [`SendError::TooLong`] if this publisher may not send such messages.
     /// [`SendError::NoSpace`] if the memory cannot be had; the publisher goes on as before.
-    /// [`SendError::Full`] if a reliable reader still has to read the oldest of [`EXTENTS_MAX`]
-    /// extents, as [`Self::send`] if one still has to read the oldest slot.
+    /// [`SendError::Full`] if a reliable reader still has to read the oldest of the four extents
+    /// that a lane can have, as [`Self::send`] if one still has to read the oldest slot.
     #[inline]
     pub fn reserve(&mut self, bytes: u64) -> Result<(), SendError<()>> {
         if bytes <= self.slot_bytes {
