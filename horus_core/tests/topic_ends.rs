@@ -298,7 +298,7 @@ fn a_flood_of_one_publisher_delays_no_other_for_long() {
     const FLOOD: u64 = 64;
     for qos in [Qos::new(), Qos::new().pinnable(true)] {
         let private = Private::new();
-        let publishers = (0..PUBLISHERS).map(|_| private.publisher("t", qos.clone()));
+        let publishers = (0..PUBLISHERS).map(|_| private.publisher("t", qos));
         let mut publishers: Vec<Publisher<CmdVel>> = publishers.collect();
         let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", qos);
         for flooding in 0..PUBLISHERS {
