@@ -8,6 +8,9 @@ use fastrand::Rng;
 use horus_shm::internals::telemetry::SAMPLE_EVERY;
 use horus_shm::{OpenError, ReadStats, Reading, RingOptions};
 
+/// The number of lanes that a reader looks at before that of the last message.
+const LOOKS_BEFORE_LAST: usize = 2;
+
 /// The settings of a ring.
 #[derive(Debug, Clone)]
 pub struct Rules {
@@ -115,6 +118,8 @@ pub struct ModelReader {
     /// The lanes that it knows of, in the order in which it polls them.
     pub order: Vec<usize>,
     pub next: usize,
+    /// The lane of the last message received.
+    pub last: Option<usize>,
     /// A lane that it ignores.
     pub ignored: Option<usize>,
     /// The number of the last message received, in its lane.
@@ -213,6 +218,7 @@ impl Oracle {
             pending,
             order: Vec::new(),
             next: 0,
+            last: None,
             ignored: None,
             sequence: 0,
             stats: ReadStats::default(),
@@ -290,9 +296,9 @@ impl Oracle {
     pub fn recv(&mut self, reader: usize) -> Option<u64> {
         let reader = &mut self.readers[reader];
         reader.discover(&self.lanes);
-        for _ in 0..reader.order.len() {
-            let lane = reader.order[reader.next];
-            reader.next = (reader.next + 1) % reader.order.len();
+        let lanes = reader.order.len();
+        for look in 0..lanes + usize::from(lanes > LOOKS_BEFORE_LAST) {
+            let lane = reader.lane_to_look_at(look);
             let lost = self.rules.overwritten(reader.pending[lane].len());
             assert!(
                 lost == 0 || !self.rules.one_gated,
@@ -302,6 +308,7 @@ impl Oracle {
             reader.stats.lost += lost as u64;
             queue.drain(..lost);
             if let Some(tag) = queue.pop_front() {
+                reader.last = Some(lane);
                 reader.stats.received += 1;
                 let number = self.lanes[lane].log.len() - queue.len();
                 reader.sequence = self.origin + number as u64;
@@ -320,7 +327,7 @@ impl Oracle {
             let Some(tag) = self.recv(index) else { break };
             drained.push(tag);
             let reader = &mut self.readers[index];
-            let lane = reader.order[reader.next.checked_sub(1).unwrap_or(reader.order.len() - 1)];
+            let lane = reader.last.unwrap();
             let to_sample = reader.sequence.next_multiple_of(SAMPLE_EVERY) - reader.sequence + 1;
             let run = to_sample
                 .min(self.rules.capacity / 8)
@@ -341,9 +348,11 @@ impl Oracle {
         reader.discover(&self.lanes);
         let passed: u64 = reader.pending.iter().map(|queue| queue.len() as u64).sum();
         let lost = reader.overwritten(&self.rules);
-        let newest = reader.pending.iter().zip(&self.lanes);
-        let newest = newest.filter_map(|(queue, lane)| Some((*queue.back()?, lane.log.len())));
-        let (newest, number) = newest.max()?;
+        let newest = reader.pending.iter().zip(&self.lanes).enumerate();
+        let newest = newest
+            .filter_map(|(index, (queue, lane))| Some((*queue.back()?, lane.log.len(), index)));
+        let (newest, number, lane) = newest.max()?;
+        reader.last = Some(lane);
         reader.sequence = self.origin + number as u64;
         reader.pending.iter_mut().for_each(VecDeque::clear);
         reader.stats.received += 1;
@@ -369,6 +378,19 @@ impl Oracle {
 }
 
 impl ModelReader {
+    /// Returns the lane that it looks at: that whose turn it is, or after some of these, that of the
+    /// last message.
+    fn lane_to_look_at(&mut self, look: usize) -> usize {
+        match self.last {
+            Some(last) if look == LOOKS_BEFORE_LAST => last,
+            _ => {
+                let lane = self.order[self.next];
+                self.next = (self.next + 1) % self.order.len();
+                lane
+            }
+        }
+    }
+
     pub fn discover(&mut self, lanes: &[ModelLane]) {
         for (index, lane) in lanes.iter().enumerate() {
             if lane.ready && self.ignored != Some(index) && !self.order.contains(&index) {
@@ -385,6 +407,7 @@ impl ModelReader {
 
     pub fn ignore(&mut self, lane: usize) {
         self.ignored = Some(lane);
+        self.last = self.last.filter(|last| *last != lane);
         self.pending[lane].clear();
         self.order.retain(|known| *known != lane);
     }
