@@ -19,10 +19,13 @@ impl RawConsumer {
             let unmatched = self
                 .unmatched_in(newest.lane)
                 .map(|unmatched| unmatched.base);
-            let end = unmatched.unwrap_or_else(|| self.end_of(at, &extent));
-            let followed = &mut self.lanes[at];
-            followed.reader.set_end(end.position);
-            if !followed.reader.has_reached(end.position) {
+            let end = unmatched.or_else(|| self.end_of(at, &extent));
+            let reader = &mut self.lanes[at].reader;
+            let limit = end.unwrap_or(extent.base).position;
+            reader.set_end(limit);
+            // WHY: if the extent that began at its end is gone, it ends where no message is.
+            let is_read = reader.has_reached(limit) || end.is_none() && !reader.has_message();
+            if !is_read {
                 self.has_later = true;
                 break;
             }
@@ -86,16 +89,15 @@ impl RawConsumer {
     }
 
     /// Returns where the extent that is read of a lane ends; `next` is the next one that can be
-    /// opened.
-    fn end_of(&self, at: usize, next: &Extent) -> ExtentBase {
+    /// opened. `None` if it ends before that begins, and the one in between is unknown.
+    fn end_of(&self, at: usize, next: &Extent) -> Option<ExtentBase> {
         let id = self.lanes[at].extent.id;
         if next.id.generation == id.generation + 1 {
-            return next.base;
+            return Some(next.base);
         }
         // WHY the bases: they ascend, unless a head was damaged in between.
         let end = self.segment.end_of(id);
         end.filter(|end| end.position <= next.base.position)
-            .unwrap_or(next.base)
     }
 
     /// Returns the first extent after `extent` that can be opened. WHY not always the next one: its
@@ -127,7 +129,7 @@ impl RawConsumer {
                 && self.lanes[at].extent.id.generation < newest.generation
                 && let Ok((next, _)) = self.next_extent(self.lanes[at].extent.id, newest)
             {
-                let end = self.end_of(at, &next);
+                let end = self.end_of(at, &next).unwrap_or(next.base);
                 let followed = &mut self.lanes[at];
                 // Relaxed: a head that is not seen yet is seen by the next call.
                 let head = followed.reader.memory().block().head.get();
