@@ -125,3 +125,32 @@ fn a_small_message_is_lent_where_its_publisher_was_made_for_it() {
         Err(LoanError::NotPinnable { .. })
     ));
 }
+
+/// A loan takes the slot of the oldest message. Whether it is dropped, or still being filled, no
+/// other message is lost by it.
+#[test]
+fn a_loan_in_a_full_lane_costs_one_message() {
+    const CAPACITY: u64 = 64;
+    let (_dir, namespace) = namespace();
+    let qos = Qos::new().pinnable(true).capacity(CAPACITY);
+    let lent = || {
+        Topic::<CmdVel>::builder("lent")
+            .namespace(&namespace)
+            .qos(qos)
+    };
+    let mut subscriber = lent().subscriber().unwrap();
+    let mut publisher = lent().publisher().unwrap();
+    for _ in 0..CAPACITY {
+        publisher.send(CmdVel::new(0.5, 0.1)).unwrap();
+    }
+    let loan = publisher.loan().unwrap();
+    assert!(subscriber.recv().is_some());
+    drop(loan);
+    let received = 1 + std::iter::from_fn(|| subscriber.recv()).count() as u64;
+    publisher.send(CmdVel::new(0.5, 0.1)).unwrap();
+    assert!(subscriber.recv().is_some());
+    let stats = subscriber.stats();
+    let ledger = (stats.sent, stats.received, stats.lost, stats.waiting);
+    assert_eq!(received, CAPACITY - 1);
+    assert_eq!(ledger, (CAPACITY + 1, CAPACITY, 1, 0));
+}

@@ -412,23 +412,27 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         Polled::Busy
     }
 
-    /// Goes on at a published slot, some slots ahead of the next one to be overwritten. Counts the
-    /// gap as lost, if losses are counted by positions.
+    /// Goes on behind the message of this position, which was overwritten. If others were, too, goes
+    /// on at a published slot, some slots ahead of the next one to be overwritten. Counts the gap as
+    /// lost, if losses are counted by positions.
+    ///
+    /// WHY not always ahead: the writer may only have begun to overwrite this one, and may have
+    /// stopped there, as with a loan. The others are not lost.
     pub(super) fn resync(&mut self) {
         // ORDERING(head): pairs with the store in `LaneWriter::publish`.
         let head = self.memory.block().head.load(edge::HEAD_SEE);
         let Some(head) = self.head_here(head) else {
             return;
         };
-        // WHY: the head may lag behind the stamps that were just seen, and a damaged head may have
-        // any value. This position is lost in any case.
+        let capacity = self.memory.capacity();
         let after = self.pos + 1;
-        let target = if head <= POSITION_MAX {
-            head.saturating_sub(kept_after_lap(self.memory.capacity()))
+        // WHY a limit: a damaged head may have any value.
+        let is_lapped = head <= POSITION_MAX && head.saturating_sub(self.pos) > capacity;
+        let target = if is_lapped {
+            head - kept_after_lap(capacity)
         } else {
             after
         };
-        let target = target.max(after);
         let lost = if self.numbered { 0 } else { target - self.pos };
         self.pass_to(target, lost, 0);
     }
