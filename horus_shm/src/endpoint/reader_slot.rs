@@ -43,6 +43,11 @@ pub(crate) struct ReaderSlot {
     index: u32,
     /// A bit for each pin that holds a borrowed message.
     held: AtomicU64,
+    /// Number of slots of the shortest lane for which the pins in [`ReaderBlock::pin_limit`] were
+    /// reserved.
+    ///
+    /// [`ReaderBlock::pin_limit`]: crate::protocol::layout::ReaderBlock::pin_limit
+    reserved_beside: AtomicU64,
     /// Number of threads of this process that sleep under the slot's bit.
     sleepers: Mutex<u32>,
     /// 1 if every publisher makes a fence in each send.
@@ -90,10 +95,11 @@ impl ReaderSlot {
         );
         let (index, predecessor) = claimed.ok_or(OpenError::TooManySubscribers { limit })?;
         let held = AtomicU64::new(0);
-        let (sleepers, fences) = Default::default();
+        let (reserved_beside, sleepers, fences) = Default::default();
         let slot = Self {
             index,
             held,
+            reserved_beside,
             sleepers,
             fences,
             segment: Arc::clone(segment),
@@ -161,9 +167,11 @@ impl ReaderSlot {
         }
     }
 
-    /// Reserves pins so that this reader can borrow `borrows` messages at a time, of a lane with
-    /// `capacity` slots. The pins of all readers together are at most half as many as the slots, or
-    /// three for four slots, so that a send always finds a slot.
+    /// Reserves pins so that this reader can borrow `borrows` messages at a time, where its
+    /// shortest lane has `capacity` slots. The pins of all readers together are at most half as
+    /// many as the slots, or three for four slots, so that a send always finds a slot.
+    ///
+    /// Pins that were reserved beside longer lanes only, and are not in use, are given back.
     ///
     /// # Errors
     ///
@@ -172,9 +180,11 @@ impl ReaderSlot {
         let Ok(block) = self.segment.reader_block(self.index, Access::Write) else {
             return Err(0);
         };
+        // WHY those in use also where the limit is 0: they may be in any lane.
+        let had = self.pin_limit(capacity).max(self.pins_in_use());
+        let wanted = u64::from(had.max(borrows));
         // Relaxed: the fence orders it before the loads of the others.
-        let had = block.pin_limit.get();
-        block.pin_limit.set(had.max(borrows.into()));
+        block.pin_limit.set(wanted);
         // ORDERING(pin): of two readers that reserve at once, at least one sees the other. Pairs
         // with itself.
         sync::fence(edge::PIN_HOLD);
@@ -188,15 +198,28 @@ impl ReaderSlot {
             .max(capacity.min(4) - 1)
             .saturating_sub(of_others)
             .min(BORROWS_MAX.into());
-        if u64::from(borrows) <= free {
+        if wanted <= free {
+            // Relaxed: only the thread that reads uses it.
+            self.reserved_beside.set(capacity);
             return Ok(());
         }
-        block.pin_limit.set(had);
+        block.pin_limit.set(had.into());
         Err(free)
     }
 
-    /// Returns the number of pins reserved for this reader.
-    pub(crate) fn pin_limit(&self) -> u32 {
+    /// Returns the number of pins that hold a borrowed message.
+    pub(crate) fn pins_in_use(&self) -> u32 {
+        // Relaxed: other threads only free pins. A publisher that does not see that yet skips one
+        // slot too many.
+        self.held.get().count_ones()
+    }
+
+    /// Returns the number of pins reserved for this reader where its shortest lane has `capacity`
+    /// slots: 0 if they were reserved beside longer lanes only, where more pins are permitted.
+    pub(crate) fn pin_limit(&self, capacity: u64) -> u32 {
+        if capacity < self.reserved_beside.get() {
+            return 0;
+        }
         let block = self.segment.reader_block(self.index, Access::Read);
         block.map_or(0, |block| {
             block.pin_limit.get().min(BORROWS_MAX.into()) as u32

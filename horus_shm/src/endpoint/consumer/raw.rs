@@ -26,6 +26,7 @@ use crate::os::fault;
 use crate::os::region::Access;
 use crate::protocol::gate;
 use crate::protocol::lane::{LaneReader, Polled};
+use crate::protocol::layout::CAPACITY_MIN;
 use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::Word;
 use crate::protocol::telemetry;
@@ -115,6 +116,8 @@ pub struct RawConsumer {
     longest: usize,
     /// Number of slots of the longest lane.
     lap: u64,
+    /// Number of slots of the shortest lane whose slots can be pinned.
+    pinnable_slots: u64,
     /// True if no message may be cut: see [`Self::whole_bytes`].
     whole: bool,
     /// True if a lane has a later extent than the one that is read.
@@ -210,6 +213,7 @@ impl RawConsumer {
             sized,
             longest,
             lap: 1,
+            pinnable_slots: CAPACITY_MIN,
             whole: false,
             has_later: false,
             unmatched: Vec::new(),

@@ -471,13 +471,16 @@ pub fn unpin<W: Word>(word: &W) {
     word.store(0, edge::PIN_MOVE);
 }
 
-/// Takes the first pin below `limit` that is free according to `held`: the process's own mask of
-/// the pins that it uses.
+/// Takes the first pin that is free according to `held`, the process's own mask of the pins that it
+/// uses, unless it uses `limit` pins already.
 pub fn take_pin<W: Word>(held: &W, limit: u32) -> Option<u32> {
     // ORDERING(reuse): pairs with the store in `let_go`: the pin was taken back before it is used
     // again.
-    let pin = (!held.load(edge::PIN_REUSE)).trailing_zeros();
-    (pin < limit).then(|| {
+    let used = held.load(edge::PIN_REUSE);
+    // WHY their number, not the index: beside a shorter lane the limit may fall, and any pins be
+    // in use then.
+    (used.count_ones() < limit).then(|| {
+        let pin = used.trailing_ones();
         held.fetch_or_relaxed(1 << pin);
         pin
     })

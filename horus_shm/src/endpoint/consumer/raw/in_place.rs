@@ -8,7 +8,6 @@ use crate::endpoint::reader_slot::{COPY_PIN, ReaderSlot};
 use crate::endpoint::sample::{BorrowError, RawSample, SampleMemory};
 use crate::protocol::lane::{Copying, Polled, let_go, take_pin};
 use crate::protocol::layout::CAPACITY_MIN;
-use crate::protocol::sync::Word;
 
 impl RawConsumer {
     /// Polls each lane of a pinnable topic once, in turn: the poll of [`Self::recv`].
@@ -162,7 +161,8 @@ impl RawConsumer {
     ///
     /// # Errors
     ///
-    /// [`BorrowError`]. All readers together can hold at most half of a publisher's slots.
+    /// [`BorrowError`]. All readers together can hold at most half of a publisher's slots. If this
+    /// reader meets a publisher with fewer slots later, it loses pins that are too many beside it.
     pub fn reserve_borrows(&mut self, messages: u32) -> Result<(), BorrowError> {
         if !self.is_pinnable() {
             return Err(BorrowError::NotPinnable {
@@ -171,7 +171,7 @@ impl RawConsumer {
         }
         let place = self.place.as_ref().ok_or_else(|| self.not_announced())?;
         place
-            .reserve_pins(messages, self.pinnable_slots())
+            .reserve_pins(messages, self.pinnable_slots)
             .map_err(|_| self.no_pins(place))
     }
 
@@ -190,11 +190,10 @@ impl RawConsumer {
 
     fn no_pins(&self, place: &ReaderSlot) -> BorrowError {
         let topic = self.segment.label();
-        let held = place.held().get().count_ones();
         BorrowError::NoPins {
             topic,
-            held,
-            capacity: self.pinnable_slots(),
+            held: place.pins_in_use(),
+            capacity: self.pinnable_slots,
         }
     }
 
@@ -309,7 +308,7 @@ impl RawConsumer {
 
     /// Returns the number of slots of the shortest lane whose slots can be pinned, or of a lane
     /// that this process would offer.
-    fn pinnable_slots(&self) -> u64 {
+    pub(super) fn least_pinnable_slots(&self) -> u64 {
         let shapes = self
             .lanes
             .iter()
@@ -334,7 +333,8 @@ impl RawConsumer {
         unsafe { RawSample::new(held.address, (bytes, number), pin, held.memory) }
     }
 
-    /// Takes a free pin for a message to be borrowed; reserves one more if there is none.
+    /// Takes a free pin for a message to be borrowed; reserves one more if there is none, or if the
+    /// pins were reserved before this reader met its shortest lane.
     fn free_pin(&mut self) -> Result<(Arc<ReaderSlot>, u32), BorrowError> {
         if !self.is_pinnable() {
             return Err(BorrowError::NotPinnable {
@@ -342,12 +342,13 @@ impl RawConsumer {
             });
         }
         let place = self.place.clone().ok_or_else(|| self.not_announced())?;
-        let pin = match take_pin(place.held(), place.pin_limit()) {
+        let slots = self.pinnable_slots;
+        let take = || take_pin(place.held(), place.pin_limit(slots));
+        let pin = match take() {
             Some(pin) => pin,
             None => {
-                self.reserve_borrows(place.pin_limit() + 1)?;
-                let pin = take_pin(place.held(), place.pin_limit());
-                pin.ok_or_else(|| self.no_pins(&place))?
+                self.reserve_borrows(place.pins_in_use() + 1)?;
+                take().ok_or_else(|| self.no_pins(&place))?
             }
         };
         Ok((place, pin))

@@ -383,6 +383,7 @@ impl RawConsumer {
             .max()
             .unwrap_or(1)
             .max(former.1);
+        self.pinnable_slots = self.least_pinnable_slots();
         let is_in_place = |followed: &Followed| {
             followed.extent.offer.shape.request().pinnable || followed.other.is_some()
         };
@@ -478,6 +479,7 @@ impl RawConsumer {
                 Ordering::Greater if self.last_lane == NO_LANE => NO_LANE,
                 Ordering::Greater => self.last_lane - 1,
             };
+            self.note_lanes();
         }
         gate::leave(self.progress.cursor(lane));
         self.publish_counters();
