@@ -250,7 +250,8 @@ impl Inspector {
     /// Returns the kind of ring buffer that the topic uses with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
-        Backend::of(&self.segment)
+        let segment = &self.segment;
+        Backend::between(segment.publisher_count(), segment.subscriber_count())
     }
 
     /// Returns the counters of all lanes that were ever used, each with its publisher if that is

@@ -9,7 +9,7 @@ mod private;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use actors::{Child, hear, namespace_in, role, say};
+use actors::{Child, hear, namespace_in, role, say, until};
 use forked::fork;
 use horus_core::message::{CmdVel, Pose2D};
 use horus_core::topic::{
@@ -377,4 +377,142 @@ fn events_of_a_fork_are_an_error() {
     let mut events = publisher.subscriber_events();
     let forked = Err(EndpointError::Forked { topic: label() });
     assert!(fork(|| events.poll() == forked));
+}
+
+/// Replaces the file of the topic `t`, and returns a publisher in the new file. `scout` has moved
+/// there then, so this process knows that the old file has lost its name.
+fn replaced(private: &Private, scout: &mut Subscriber<CmdVel>) -> Publisher<CmdVel> {
+    std::fs::remove_file(private.namespace().topics_path().join("t")).unwrap();
+    let mut publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    let is_new = |message: CmdVel| message.timestamp_ns == 100;
+    until("the scout has moved", || {
+        publisher.send(numbered(100)).unwrap();
+        scout.recv().is_some_and(is_new)
+    });
+    publisher
+}
+
+#[test]
+fn a_publisher_that_has_to_move_is_not_gone() {
+    use EndpointChange::{Joined, Left};
+    let private = Private::new();
+    let mut idle: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    let subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let mut moved: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let mut events = subscriber.publisher_events();
+    assert_eq!(changes(&mut events), [(Joined, None)]);
+
+    let other = replaced(&private, &mut moved);
+    assert_eq!(changes(&mut events), [(Joined, None)]);
+    let mut late_events = moved.publisher_events();
+    assert_eq!(changes(&mut late_events), [(Joined, None); 2]);
+    for end in [&subscriber, &moved] {
+        assert_eq!(end.wait_for_publishers(2, SHORT), Ok(2));
+        assert_eq!(end.publisher_count(), 2);
+    }
+    // It moves.
+    idle.send(numbered(8)).unwrap();
+    assert_eq!(other.publisher_count(), 2);
+    for end in [&subscriber, &moved] {
+        assert_eq!(end.wait_for_publishers(2, SHORT), Ok(2));
+        let none = Err(timeout(EndpointKind::Publisher, 2, 3));
+        assert_eq!(end.wait_for_publishers(3, SHORT), none);
+    }
+    for events in [&mut events, &mut late_events] {
+        assert_eq!(changes(events), []);
+    }
+    drop(idle);
+    for events in [&mut events, &mut late_events] {
+        assert_eq!(changes(events), [(Left, None)]);
+    }
+    assert_eq!(subscriber.publisher_count(), 1);
+}
+
+/// A reliable publisher keeps its place in the old file until all subscribers have moved.
+#[test]
+fn a_reliable_publisher_that_waits_for_subscribers_to_move_counts_once() {
+    let private = Private::new();
+    let mut publisher: Publisher<CmdVel> = private.publisher("t", Qos::reliable());
+    let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::reliable());
+    let mut moved: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let mut events = publisher.subscriber_events();
+    assert_eq!(changes(&mut events).len(), 2);
+    let _other = replaced(&private, &mut moved);
+    publisher.send(numbered(8)).unwrap();
+    for end in [&subscriber, &moved] {
+        assert_eq!(end.publisher_count(), 2);
+    }
+    assert_eq!(publisher.subscriber_count(), 2);
+    assert_eq!(subscriber.recv().unwrap().timestamp_ns, 8);
+    assert_eq!(publisher.subscriber_count(), 2);
+    assert_eq!(changes(&mut events), []);
+}
+
+#[test]
+fn a_subscriber_that_has_to_move_is_not_gone() {
+    use EndpointChange::{Joined, Left};
+    let private = Private::new();
+    let publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    let mut moved: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let mut idle: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let mut events = publisher.subscriber_events();
+    assert_eq!(changes(&mut events), [(Joined, None); 2]);
+    let _other = replaced(&private, &mut moved);
+    assert_eq!(publisher.wait_for_subscribers(2, SHORT), Ok(2));
+    assert_eq!(publisher.subscriber_count(), 2);
+    assert_eq!(changes(&mut events), []);
+    assert_eq!(idle.recv().unwrap().timestamp_ns, 100);
+    assert_eq!(publisher.subscriber_count(), 2);
+    assert_eq!(changes(&mut events), []);
+    drop(idle);
+    assert_eq!(changes(&mut events), [(Left, None)]);
+}
+
+#[test]
+fn a_publisher_that_is_killed_before_it_moves_died() {
+    use EndpointChange::{Died, Joined};
+    let private = Private::new();
+    let dir = private.namespace().path().parent().unwrap();
+    let mut moved: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let mut child = Child::spawn("publisher", dir);
+    child.await_word("found 1");
+    let subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let mut events = subscriber.publisher_events();
+    assert_eq!(changes(&mut events), [(Joined, None)]);
+    let _other = replaced(&private, &mut moved);
+    assert_eq!(subscriber.wait_for_publishers(2, SHORT), Ok(2));
+    assert_eq!(changes(&mut events), [(Joined, None)]);
+    child.kill();
+    let none = Err(timeout(EndpointKind::Publisher, 1, 2));
+    assert_eq!(subscriber.wait_for_publishers(2, SHORT), none);
+    assert_eq!(changes(&mut events), [(Died, None)]);
+}
+
+#[test]
+fn a_topic_does_not_count_its_own_endpoints_while_they_move() {
+    let private = Private::new();
+    let topic = private.builder("t").topic().unwrap();
+    let mut topic: Topic<CmdVel> = topic.ignore_own();
+    let mut moved: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let expect_others = |topic: &Topic<CmdVel>| {
+        assert_eq!(topic.wait_for_publishers(1, SHORT), Ok(1));
+        assert_eq!(topic.wait_for_subscribers(1, SHORT), Ok(1));
+        let none = Err(timeout(EndpointKind::Publisher, 1, 2));
+        assert_eq!(topic.wait_for_publishers(2, SHORT), none);
+        let none = Err(timeout(EndpointKind::Subscriber, 1, 2));
+        assert_eq!(topic.wait_for_subscribers(2, SHORT), none);
+    };
+    let mut other = replaced(&private, &mut moved);
+    expect_others(&topic);
+    // The subscriber moves, and leaves the old file, where only its own publisher is.
+    until("the subscriber has moved", || topic.recv().is_some());
+    for _ in 0..5 {
+        other.send(numbered(101)).unwrap();
+        let received = topic.recv_timeout(GUARD).unwrap();
+        assert!(received.timestamp_ns >= 100);
+        thread::sleep(SHORT);
+    }
+    expect_others(&topic);
+    topic.send(numbered(8)).unwrap();
+    expect_others(&topic);
 }

@@ -66,6 +66,7 @@ pub use file::offer::{Offer, PINNABLE_BYTES, Request};
 pub use file::segment::{Segment, TopicMemory};
 pub use file::session::EndpointId;
 pub use file::sweep::{SweepReport, remove_topic, sweep, topic_names};
+pub use file::topic_files::{LiveEndpoint, TopicFiles};
 pub use file::topic_type::{FieldPrefix, Growth, Reliability, TypeInfo};
 pub use os::access::AccessRule;
 pub use os::cpu::{Features, Machine, machine};

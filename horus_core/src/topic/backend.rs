@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use horus_shm::Segment;
+use horus_shm::TopicFiles;
 
 /// The kind of ring buffer that a topic acts as. It follows from the numbers of its present
 /// publishers and subscribers. No data moves when it changes: a topic always has one lane per
@@ -21,8 +21,8 @@ pub enum Backend {
 }
 
 impl Backend {
-    pub(crate) fn of(segment: &Segment) -> Self {
-        Self::between(segment.publisher_count(), segment.subscriber_count())
+    pub(crate) fn of(files: &TopicFiles) -> Self {
+        Self::between(files.publisher_count(), files.subscriber_count())
     }
 
     /// Returns the kind of ring buffer that a topic uses with these numbers of publishers and

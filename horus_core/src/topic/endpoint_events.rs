@@ -2,13 +2,12 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use horus_shm::{Card, EndpointId, Mismatch, Participant, Segment};
+use horus_shm::{Card, LiveEndpoint, Mismatch, Participant, Segment, TopicFiles};
 
-use crate::topic::endpoint_wait::{PAUSE_MAX, PAUSE_MIN, expect_usable, present};
+use crate::topic::endpoint_wait::{PAUSE_MAX, PAUSE_MIN, expect_usable};
 use crate::topic::error::{EndpointError, EndpointKind};
 
 /// An endpoint of a topic that joined, left or died.
@@ -51,7 +50,7 @@ impl fmt::Display for EndpointChange {
 ///
 /// It compares the present endpoints with those at its last look, so the other endpoints have no
 /// cost. An endpoint that comes and goes between two looks makes no event. An endpoint that moves
-/// to another place of the topic makes none either.
+/// to another place of the topic, or to a new file of it, makes none either.
 ///
 /// ```
 /// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -71,20 +70,20 @@ impl fmt::Display for EndpointChange {
 /// ```
 #[derive(Debug)]
 pub struct EndpointEvents {
-    segment: Arc<Segment>,
+    files: TopicFiles,
     /// The kind of endpoints that are watched.
     kind: EndpointKind,
     /// The card of the endpoint that watches.
     own: Card,
-    known: Vec<EndpointId>,
+    known: Vec<LiveEndpoint>,
     found: VecDeque<EndpointEvent>,
 }
 
 impl EndpointEvents {
     /// Watches the endpoints of `kind`, for an endpoint of the other kind with the card `own`.
-    pub(super) fn new(segment: &Arc<Segment>, kind: EndpointKind, own: Card) -> Self {
+    pub(super) const fn new(files: TopicFiles, kind: EndpointKind, own: Card) -> Self {
         Self {
-            segment: Arc::clone(segment),
+            files,
             kind,
             own,
             known: Vec::new(),
@@ -128,54 +127,47 @@ impl EndpointEvents {
     }
 
     fn look(&mut self) -> Result<(), EndpointError> {
-        let segment = present(&self.segment);
+        self.files.follow_name();
         let now = match self.kind {
-            EndpointKind::Publisher => segment.live_publishers(),
-            EndpointKind::Subscriber => segment.live_subscribers(),
+            EndpointKind::Publisher => self.files.publishers(),
+            EndpointKind::Subscriber => self.files.subscribers(),
         };
         // WHY after the look: a file that was truncated is found by its loads.
-        expect_usable(&segment)?;
+        expect_usable(self.files.newest())?;
         let (joined, gone) = differences(&now, &self.known);
-        for end in gone {
+        for end in &gone {
             let died = match self.kind {
-                EndpointKind::Publisher => segment.publisher_died(end),
-                EndpointKind::Subscriber => segment.subscriber_died(end),
+                EndpointKind::Publisher => end.file.publisher_died(end.id),
+                EndpointKind::Subscriber => end.file.subscriber_died(end.id),
             };
             let change = if died {
                 EndpointChange::Died
             } else {
                 EndpointChange::Left
             };
-            self.note(&segment, end, change, None);
+            self.note(end, change, None);
         }
-        let cards = if joined.is_empty() {
-            Vec::new()
-        } else {
-            cards(&segment, self.kind)
-        };
-        for end in joined {
-            let other = cards.iter().find(|(place, _)| *place == end.place);
-            let mismatch = other.and_then(|(_, other)| match self.kind {
-                EndpointKind::Publisher => other.mismatch(&self.own),
-                EndpointKind::Subscriber => self.own.mismatch(other),
-            });
-            self.note(&segment, end, EndpointChange::Joined, mismatch);
+        for joined in joined.chunk_by(|end, next| end.file.is_same_file(&next.file)) {
+            let cards = cards(&joined[0].file, self.kind);
+            for end in joined {
+                let other = cards.iter().find(|(place, _)| *place == end.id.place);
+                let mismatch = other.and_then(|(_, other)| match self.kind {
+                    EndpointKind::Publisher => other.mismatch(&self.own),
+                    EndpointKind::Subscriber => self.own.mismatch(other),
+                });
+                self.note(end, EndpointChange::Joined, mismatch);
+            }
         }
+        self.files.forget_without(&now);
         self.known = now;
         Ok(())
     }
 
-    fn note(
-        &mut self,
-        segment: &Segment,
-        end: EndpointId,
-        change: EndpointChange,
-        mismatch: Option<Mismatch>,
-    ) {
+    fn note(&mut self, end: &LiveEndpoint, change: EndpointChange, mismatch: Option<Mismatch>) {
         self.found.push_back(EndpointEvent {
             kind: self.kind,
             change,
-            process: segment.process_of(end.owner_id),
+            process: end.file.process_of(end.id.owner_id),
             mismatch,
         });
     }
@@ -196,34 +188,46 @@ fn cards(segment: &Segment, kind: EndpointKind) -> Vec<(u32, Card)> {
 }
 
 /// Returns the endpoints that are in `now` only, and those that are in `before` only. An endpoint
-/// that has moved to another place counts as being in both.
-fn differences(now: &[EndpointId], before: &[EndpointId]) -> (Vec<EndpointId>, Vec<EndpointId>) {
+/// that has moved to another place or file counts as being in both.
+fn differences(
+    now: &[LiveEndpoint],
+    before: &[LiveEndpoint],
+) -> (Vec<LiveEndpoint>, Vec<LiveEndpoint>) {
     let mut gone = before.to_vec();
     let mut joined = now.to_vec();
     joined.retain(|end| !take_first(&mut gone, |other| other == end));
-    joined.retain(|end| !take_first(&mut gone, |other| other.owner_id == end.owner_id));
+    joined.retain(|end| !take_first(&mut gone, |other| other.id.owner_id == end.id.owner_id));
     (joined, gone)
 }
 
 /// Removes the first endpoint for which `is_it` returns true; returns false if there is none.
-fn take_first(ends: &mut Vec<EndpointId>, is_it: impl Fn(&EndpointId) -> bool) -> bool {
+fn take_first(ends: &mut Vec<LiveEndpoint>, is_it: impl Fn(&LiveEndpoint) -> bool) -> bool {
     let found = ends.iter().position(is_it);
     found.map(|at| ends.remove(at)).is_some()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::Arc;
 
-    fn end(place: u32, owner_id: u64) -> EndpointId {
-        EndpointId { place, owner_id }
-    }
+    use horus_shm::{EndpointId, Request, TypeInfo};
+
+    use super::*;
 
     #[test]
     fn an_endpoint_that_moves_neither_joined_nor_left() {
+        let file = || Segment::heap(&Request::new(TypeInfo::opaque::<u64>())).unwrap();
+        let (old, new) = (file(), file());
+        let end_in = |file: &Arc<Segment>, place, owner_id| LiveEndpoint {
+            file: Arc::clone(file),
+            id: EndpointId { place, owner_id },
+        };
+        let end = |place, owner_id| end_in(&old, place, owner_id);
         let before = [end(0, 7), end(1, 7), end(2, 8)];
         assert_eq!(differences(&before, &before), (vec![], vec![]));
         let moved = [end(1, 7), end(5, 7), end(2, 8)];
+        assert_eq!(differences(&moved, &before), (vec![], vec![]));
+        let moved = [end(0, 7), end(2, 8), end_in(&new, 1, 7)];
         assert_eq!(differences(&moved, &before), (vec![], vec![]));
         let now = [end(0, 7), end(2, 9), end(3, 9)];
         let (joined, gone) = differences(&now, &before);

@@ -1,10 +1,9 @@
 //! Waiting until other endpoints of a topic are there.
 
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use horus_shm::Segment;
+use horus_shm::{Segment, TopicFiles};
 
 use crate::topic::error::{EndpointError, EndpointKind, EndpointWaitError};
 
@@ -45,25 +44,20 @@ impl Wanted {
     }
 
     /// Waits until the endpoints are there, and returns how many there are. Counts at least once.
+    /// `files` are those that the caller's handle knows.
     pub(super) fn wait(
         self,
-        segment: &Arc<Segment>,
+        mut files: TopicFiles,
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
         let deadline = Instant::now().checked_add(timeout);
         let mut pause = PAUSE_MIN;
         loop {
-            let present = present(segment);
-            // WHY: the caller's own endpoint moves to a new file only when it is used.
-            let own = if present.is_same_file(segment) {
-                self.own
-            } else {
-                0
-            };
-            let found = Self { own, ..self }.count(&present)?;
+            let found = self.count(&files)?;
             if found >= self.count {
                 return Ok(found);
             }
+            let segment = files.newest();
             self.expect_possible(segment)?;
             let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
@@ -76,16 +70,17 @@ impl Wanted {
             }
             thread::sleep(left.map_or(pause, |left| left.min(pause)));
             pause = PAUSE_MAX.min(pause * 2);
+            files.follow_name();
         }
     }
 
-    fn count(self, segment: &Segment) -> Result<usize, EndpointError> {
+    fn count(self, files: &TopicFiles) -> Result<usize, EndpointError> {
         let found = match self.kind {
-            EndpointKind::Publisher => segment.publisher_count(),
-            EndpointKind::Subscriber => segment.subscriber_count(),
+            EndpointKind::Publisher => files.publisher_count(),
+            EndpointKind::Subscriber => files.subscriber_count(),
         };
         // WHY after the count: a file that was truncated is found by the loads of the count.
-        expect_usable(segment)?;
+        expect_usable(files.newest())?;
         Ok(found.saturating_sub(self.own))
     }
 
@@ -106,13 +101,6 @@ impl Wanted {
             limit,
         })
     }
-}
-
-/// Returns the topic in the file that has its name now, if there is one; otherwise `segment`.
-pub(super) fn present(segment: &Arc<Segment>) -> Arc<Segment> {
-    segment
-        .present(false)
-        .unwrap_or_else(|_| Arc::clone(segment))
 }
 
 /// Returns an error if nothing can be learned from the segment any more.

@@ -43,6 +43,8 @@ pub use stats::Stats;
 pub use subscriber::{Iter, Subscriber, TryIter};
 pub use wait_set::{Key, Ready, Reason, WaitSet, Watchable};
 
+use horus_shm::TopicFiles;
+
 use crate::message::{Framed, FramedLoan, FramedSample, Header, Message};
 use crate::topic::error::{
     BorrowError, EndpointWaitError, LoanError, RecvError, RecvTimeoutError, SendError, TopicError,
@@ -143,7 +145,7 @@ impl<T: Payload> Topic<T> {
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
         let wanted = Wanted::subscribers(count).beside_own();
-        wanted.wait(self.publisher.raw().segment(), timeout)
+        wanted.wait(self.files(), timeout)
     }
 
     /// Waits as [`Subscriber::wait_for_publishers`] does, but does not count this handle's own
@@ -158,7 +160,14 @@ impl<T: Payload> Topic<T> {
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
         let wanted = Wanted::publishers(count).beside_own();
-        wanted.wait(self.publisher.raw().segment(), timeout)
+        wanted.wait(self.files(), timeout)
+    }
+
+    /// Returns the files that its endpoints know. WHY of both: the own endpoint that does not count
+    /// is in one of them.
+    fn files(&self) -> TopicFiles {
+        let files = self.publisher.raw().files();
+        files.and(&self.subscriber.raw().files())
     }
 
     /// Calls [`Subscriber::recv`].

@@ -13,7 +13,7 @@ use super::payload::Outbox;
 use super::{Backend, Payload, Qos, Topic};
 use crate::message::{Framed, FramedLoan, Header, Message};
 use crate::topic::endpoint_events::EndpointEvents;
-use crate::topic::endpoint_wait::{Wanted, present};
+use crate::topic::endpoint_wait::Wanted;
 use crate::topic::error::{EndpointKind, EndpointWaitError, LoanError, SendError, TopicError};
 
 /// Publishes messages of type `T`. It is `Send` but not `Sync`: one thread at a time. For another
@@ -150,14 +150,14 @@ impl<T: Payload> Publisher<T> {
     /// Counts the live publishers of the topic. Takes about 0.2 µs for each.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
-        present(self.raw().segment()).publisher_count()
+        self.raw().files().publisher_count()
     }
 
     /// Counts the live subscribers of the topic, in any process. Messages that are sent from now on
     /// reach them. Takes about 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
-        present(self.raw().segment()).subscriber_count()
+        self.raw().files().subscriber_count()
     }
 
     /// Waits until `count` subscribers are there, for up to `timeout`, and returns their number.
@@ -197,7 +197,7 @@ impl<T: Payload> Publisher<T> {
         count: usize,
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
-        Wanted::subscribers(count).wait(self.raw().segment(), timeout)
+        Wanted::subscribers(count).wait(self.raw().files(), timeout)
     }
 
     /// Watches the subscribers of the topic, in all processes. Returns the events of those that are
@@ -206,7 +206,7 @@ impl<T: Payload> Publisher<T> {
     #[must_use]
     pub fn subscriber_events(&self) -> EndpointEvents {
         let raw = self.raw();
-        EndpointEvents::new(raw.segment(), EndpointKind::Subscriber, raw.card())
+        EndpointEvents::new(raw.files(), EndpointKind::Subscriber, raw.card())
     }
 
     /// Returns the live subscribers that get nothing from this publisher, each with the reason: it
@@ -229,7 +229,7 @@ impl<T: Payload> Publisher<T> {
     /// Returns the kind of ring buffer that the topic acts as with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
-        Backend::of(&present(self.raw().segment()))
+        Backend::of(&self.raw().files())
     }
 
     pub(super) fn raw(&self) -> &RawProducer {

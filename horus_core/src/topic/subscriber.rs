@@ -13,7 +13,7 @@ use super::payload::{Inbox, published_ns, published_ns_of};
 use super::{Backend, Payload, Publisher, Qos, Stats, Topic, mismatch};
 use crate::message::{Framed, FramedSample, Header, Message, SchemaDifference};
 use crate::topic::endpoint_events::EndpointEvents;
-use crate::topic::endpoint_wait::{Wanted, present};
+use crate::topic::endpoint_wait::Wanted;
 use crate::topic::error::{
     BorrowError, EndpointKind, EndpointWaitError, RecvError, RecvTimeoutError, TopicError,
 };
@@ -283,13 +283,13 @@ impl<T: Payload> Subscriber<T> {
     /// Counts the live publishers of the topic. Takes about 0.2 µs for each.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
-        present(self.raw().segment()).publisher_count()
+        self.raw().files().publisher_count()
     }
 
     /// Counts the live subscribers of the topic, in any process. Takes about 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
-        present(self.raw().segment()).subscriber_count()
+        self.raw().files().subscriber_count()
     }
 
     /// Waits until `count` publishers are there, for up to `timeout`, and returns their number.
@@ -310,7 +310,7 @@ impl<T: Payload> Subscriber<T> {
         count: usize,
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
-        Wanted::publishers(count).wait(self.raw().segment(), timeout)
+        Wanted::publishers(count).wait(self.raw().files(), timeout)
     }
 
     /// Watches the publishers of the topic, in all processes. Returns the events of those that are
@@ -319,13 +319,13 @@ impl<T: Payload> Subscriber<T> {
     #[must_use]
     pub fn publisher_events(&self) -> EndpointEvents {
         let raw = self.raw();
-        EndpointEvents::new(raw.segment(), EndpointKind::Publisher, raw.card())
+        EndpointEvents::new(raw.files(), EndpointKind::Publisher, raw.card())
     }
 
     /// Returns the kind of ring buffer that the topic acts as with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
-        Backend::of(&present(self.raw().segment()))
+        Backend::of(&self.raw().files())
     }
 
     pub(super) fn include(&mut self, publisher: &Publisher<T>) {
@@ -338,7 +338,7 @@ impl<T: Payload> Subscriber<T> {
         self.inbox.ignore(publisher.raw().lane());
     }
 
-    fn raw(&self) -> &RawConsumer {
+    pub(super) fn raw(&self) -> &RawConsumer {
         self.inbox.raw()
     }
 }

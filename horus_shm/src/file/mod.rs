@@ -21,4 +21,5 @@ pub(crate) mod open;
 pub(crate) mod segment;
 pub(crate) mod session;
 pub(crate) mod sweep;
+pub(crate) mod topic_files;
 pub(crate) mod topic_type;

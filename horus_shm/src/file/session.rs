@@ -99,6 +99,27 @@ impl TopicMemory {
         self.live(self.reader_sessions())
     }
 
+    /// Returns the live publishers, each with its random number. A publisher keeps the number when
+    /// it moves to another file.
+    pub(crate) fn publishing(&self) -> Vec<(EndpointId, u64)> {
+        let live = self.live_publishers().into_iter();
+        let numbered = live.filter_map(|end| {
+            let block = self.lane_block(end.place, Access::Read).ok()?;
+            // Relaxed: the load of its session ordered it.
+            Some((end, block.session.get()))
+        });
+        numbered.collect()
+    }
+
+    /// Returns the number of the file to which reader `reader` of this one has moved; 0 if it has
+    /// not.
+    pub(crate) fn moved_to(&self, reader: u32) -> u64 {
+        let block = self.reader_block(reader, Access::Read);
+        // ORDERING(epoch): pairs with the store in `ReaderSlot::announce_move`: a thread that sees
+        // that the reader moved sees that it has joined the other file.
+        block.map_or(0, |block| Word::load(&block.moved_to, edge::EPOCH_SEE))
+    }
+
     fn live(&self, sessions: impl Iterator<Item = Session>) -> Vec<EndpointId> {
         let endpoints = (0..).zip(sessions).filter_map(|(place, session)| {
             let owner_id = session.endpoint()?;

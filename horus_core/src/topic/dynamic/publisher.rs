@@ -12,7 +12,7 @@ use horus_shm::{
 use super::{DynamicBuilder, DynamicType};
 use crate::topic::Backend;
 use crate::topic::endpoint_events::EndpointEvents;
-use crate::topic::endpoint_wait::{Wanted, present};
+use crate::topic::endpoint_wait::Wanted;
 use crate::topic::error::{
     EndpointKind, EndpointWaitError, LoanError, PublishLentError, SendError, TopicError, TopicLabel,
 };
@@ -276,13 +276,13 @@ impl DynamicPublisher {
     /// Counts the live publishers of the topic. Takes about 0.2 µs for each.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
-        present(self.raw.segment()).publisher_count()
+        self.raw.files().publisher_count()
     }
 
     /// Counts the live subscribers of the topic, in any process. Takes about 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
-        present(self.raw.segment()).subscriber_count()
+        self.raw.files().subscriber_count()
     }
 
     /// Waits until `count` subscribers are there, for up to `timeout`, and returns their number.
@@ -296,7 +296,7 @@ impl DynamicPublisher {
         count: usize,
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
-        Wanted::subscribers(count).wait(self.raw.segment(), timeout)
+        Wanted::subscribers(count).wait(self.raw.files(), timeout)
     }
 
     /// Waits as [`Self::wait_for_subscribers`] does, but does not count one subscriber, which
@@ -311,7 +311,7 @@ impl DynamicPublisher {
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
         let wanted = Wanted::subscribers(count).beside_own();
-        wanted.wait(self.raw.segment(), timeout)
+        wanted.wait(self.raw.files(), timeout)
     }
 
     /// Watches the subscribers of the topic, in all processes. Returns the events of those that are
@@ -320,12 +320,12 @@ impl DynamicPublisher {
     #[must_use]
     pub fn subscriber_events(&self) -> EndpointEvents {
         let raw = &self.raw;
-        EndpointEvents::new(raw.segment(), EndpointKind::Subscriber, raw.card())
+        EndpointEvents::new(raw.files(), EndpointKind::Subscriber, raw.card())
     }
 
     /// Returns the kind of ring buffer that the topic acts as with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
-        Backend::of(&present(self.raw.segment()))
+        Backend::of(&self.raw.files())
     }
 }

@@ -12,7 +12,7 @@ use super::{DynamicBuilder, DynamicPublisher, DynamicType};
 use crate::message::SchemaDifference;
 use crate::topic::encoded::Decoder;
 use crate::topic::endpoint_events::EndpointEvents;
-use crate::topic::endpoint_wait::{Wanted, present};
+use crate::topic::endpoint_wait::Wanted;
 use crate::topic::error::{
     BorrowError, EndpointKind, EndpointWaitError, RecvError, RecvTimeoutError, TopicError,
     TopicLabel,
@@ -395,13 +395,13 @@ impl DynamicSubscriber {
     /// Counts the live publishers of the topic. Takes about 0.2 µs for each.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
-        present(self.inbox.raw.segment()).publisher_count()
+        self.inbox.raw.files().publisher_count()
     }
 
     /// Counts the live subscribers of the topic, in any process. Takes about 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
-        present(self.inbox.raw.segment()).subscriber_count()
+        self.inbox.raw.files().subscriber_count()
     }
 
     /// Waits until `count` publishers are there, for up to `timeout`, and returns their number.
@@ -415,7 +415,7 @@ impl DynamicSubscriber {
         count: usize,
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
-        Wanted::publishers(count).wait(self.inbox.raw.segment(), timeout)
+        Wanted::publishers(count).wait(self.inbox.raw.files(), timeout)
     }
 
     /// Waits as [`Self::wait_for_publishers`] does, but does not count one publisher, which belongs
@@ -430,7 +430,7 @@ impl DynamicSubscriber {
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
         let wanted = Wanted::publishers(count).beside_own();
-        wanted.wait(self.inbox.raw.segment(), timeout)
+        wanted.wait(self.inbox.raw.files(), timeout)
     }
 
     /// Watches the publishers of the topic, in all processes. Returns the events of those that are
@@ -439,12 +439,12 @@ impl DynamicSubscriber {
     #[must_use]
     pub fn publisher_events(&self) -> EndpointEvents {
         let raw = &self.inbox.raw;
-        EndpointEvents::new(raw.segment(), EndpointKind::Publisher, raw.card())
+        EndpointEvents::new(raw.files(), EndpointKind::Publisher, raw.card())
     }
 
     /// Returns the kind of ring buffer that the topic acts as with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
-        Backend::of(&present(self.inbox.raw.segment()))
+        Backend::of(&self.inbox.raw.files())
     }
 }

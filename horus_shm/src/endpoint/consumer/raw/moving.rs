@@ -17,6 +17,7 @@ use crate::file::extent::Extent;
 use crate::file::header::ExtentId;
 use crate::file::name_watch::NameState;
 use crate::file::segment::{Blocks as _, Segment};
+use crate::file::topic_files::TopicFiles;
 use crate::os::cancel::NoCancelGuard;
 use crate::os::fault;
 use crate::os::region::Access;
@@ -150,6 +151,16 @@ impl RawConsumer {
     /// Returns the readers of former files that this reader still reads, one for each file.
     pub(super) fn former(&self) -> &[Self] {
         self.past.as_ref().map_or(&[], |past| &past.former)
+    }
+
+    /// Returns the files of the topic in which endpoints may be: those that this reader still
+    /// reads, its present one, and the one that has the name now.
+    #[must_use]
+    pub fn files(&self) -> TopicFiles {
+        let former = self.former().iter().map(|former| &former.segment);
+        let mut files = TopicFiles::new(former, &self.segment);
+        files.follow_name();
+        files
     }
 
     /// Moves to the file that has the name now, if the present one has lost it. If that fails, this

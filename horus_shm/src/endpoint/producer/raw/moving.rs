@@ -15,6 +15,7 @@ use crate::endpoint::consumer::RawConsumer;
 use crate::endpoint::producer::SendError;
 use crate::file::error::OpenError;
 use crate::file::segment::{Blocks as _, Segment};
+use crate::file::topic_files::TopicFiles;
 use crate::file::topic_type::Reliability;
 use crate::os;
 use crate::os::cancel::NoCancelGuard;
@@ -115,6 +116,16 @@ impl RawProducer {
                 Err(self.name_lost(errno))
             }
         }
+    }
+
+    /// Returns the files of the topic in which endpoints may be: those whose reliable readers have
+    /// to move, the present one, and the one that has the name now.
+    #[must_use]
+    pub fn files(&self) -> TopicFiles {
+        let former = self.awaited.iter().map(|former| &former.segment);
+        let mut files = TopicFiles::new(former, &self.segment);
+        files.follow_name();
+        files
     }
 
     fn name_lost(&self, errno: i32) -> SendError<()> {

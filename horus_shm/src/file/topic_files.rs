@@ -1,0 +1,139 @@
+//! The endpoints of a topic in all of its files: while the name of a topic leads to a new file,
+//! endpoints of the old one live that did not move yet.
+
+use std::sync::Arc;
+
+use crate::file::segment::Segment;
+use crate::file::session::EndpointId;
+
+/// The files of a topic that an endpoint knows, from the oldest on. There are several after a file
+/// has lost its name, until all endpoints have moved from there to the newest one.
+#[derive(Debug, Clone)]
+pub struct TopicFiles {
+    files: Vec<Arc<Segment>>,
+}
+
+/// A live endpoint, and the file in which it is.
+#[derive(Debug, Clone)]
+pub struct LiveEndpoint {
+    /// The topic in that file.
+    pub file: Arc<Segment>,
+    /// The place and the process of the endpoint.
+    pub id: EndpointId,
+}
+
+impl PartialEq for LiveEndpoint {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id && self.file.is_same_file(&other.file)
+    }
+}
+
+impl Eq for LiveEndpoint {}
+
+impl TopicFiles {
+    /// Returns the files of a topic: the one of `newest`, and those before it, from the oldest on.
+    pub(crate) fn new<'a>(
+        former: impl Iterator<Item = &'a Arc<Segment>>,
+        newest: &'a Arc<Segment>,
+    ) -> Self {
+        let files = former.chain([newest]).cloned().collect();
+        Self { files }
+    }
+
+    /// Adds the files that only `other` knows.
+    #[must_use]
+    pub fn and(mut self, other: &Self) -> Self {
+        // WHY at the front: which files both know, and so the newest one, are at the end.
+        let is_unknown =
+            |file: &&Arc<Segment>| !self.files.iter().any(|own| own.is_same_file(file));
+        let unknown: Vec<_> = other.files.iter().filter(is_unknown).cloned().collect();
+        self.files.splice(0..0, unknown);
+        self
+    }
+
+    /// Adds the file that has the name of the topic now, if there is one and this process can open
+    /// it.
+    pub fn follow_name(&mut self) {
+        let newest = self.newest();
+        if let Ok(present) = newest.present(false)
+            && !present.is_same_file(newest)
+        {
+            self.files.push(present);
+        }
+    }
+
+    /// Returns the topic in its newest file.
+    #[must_use]
+    pub fn newest(&self) -> &Arc<Segment> {
+        // WHY there is one: no method removes the last file.
+        &self.files[self.files.len() - 1]
+    }
+
+    /// Forgets the files, except the newest one, in which none of `endpoints` is.
+    pub fn forget_without(&mut self, endpoints: &[LiveEndpoint]) {
+        let newest = Arc::clone(self.newest());
+        self.files.retain(|file| {
+            let mut used = endpoints.iter().map(|end| &end.file).chain([&newest]);
+            used.any(|used| used.is_same_file(file))
+        });
+    }
+
+    /// Returns the number of live publishers, in all processes. Takes about 0.2 µs for each.
+    #[must_use]
+    pub fn publisher_count(&self) -> usize {
+        match &self.files[..] {
+            [only] => only.publisher_count(),
+            _ => self.publishers().len(),
+        }
+    }
+
+    /// Returns the number of live announced readers that have joined, in all processes. Takes about
+    /// 0.2 µs for each.
+    #[must_use]
+    pub fn subscriber_count(&self) -> usize {
+        match &self.files[..] {
+            [only] => only.subscriber_count(),
+            _ => self.subscribers().len(),
+        }
+    }
+
+    /// Returns the live publishers, in all processes, each in the newest file in which it is.
+    #[must_use]
+    pub fn publishers(&self) -> Vec<LiveEndpoint> {
+        let mut found: Vec<(LiveEndpoint, u64)> = Vec::new();
+        // WHY from the oldest on: a publisher that moves meanwhile is found twice, and not never.
+        for file in &self.files {
+            let here = file.publishing();
+            found.retain(|(_, session)| !here.iter().any(|(_, moved)| moved == session));
+            let live = |(id, session)| (LiveEndpoint::new(file, id), session);
+            found.extend(here.into_iter().map(live));
+        }
+        found.into_iter().map(|(end, _)| end).collect()
+    }
+
+    /// Returns the live announced readers that have joined, in all processes, each in the newest
+    /// file in which it is.
+    #[must_use]
+    pub fn subscribers(&self) -> Vec<LiveEndpoint> {
+        // WHY from the oldest on, and the check before the look at the next file: as above.
+        let live = self.files.iter().flat_map(|file| {
+            let here = file.live_subscribers().into_iter();
+            here.map(|id| LiveEndpoint::new(file, id))
+        });
+        live.filter(|end| !self.has_moved(end)).collect()
+    }
+
+    /// Returns true if a reader has moved to another one of these files.
+    fn has_moved(&self, reader: &LiveEndpoint) -> bool {
+        let moved_to = reader.file.moved_to(reader.id.place);
+        let mut files = self.files.iter();
+        moved_to != 0 && files.any(|file| file.file_number() == moved_to)
+    }
+}
+
+impl LiveEndpoint {
+    fn new(file: &Arc<Segment>, id: EndpointId) -> Self {
+        let file = Arc::clone(file);
+        Self { file, id }
+    }
+}
