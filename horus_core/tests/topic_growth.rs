@@ -226,14 +226,14 @@ fn a_send_waits_until_the_slots_may_grow() {
     assert!(error.unwrap_err().is_full());
     let received = std::thread::scope(|scope| {
         let reader = scope.spawn(move || {
-            let next = || subscriber.recv_timeout(Duration::from_mins(1));
+            let next = || subscriber.recv_timeout(Duration::from_secs(60));
             let received: Vec<_> = std::iter::repeat_with(next)
                 .take(sent as usize + 1)
                 .collect();
             (received, subscriber)
         });
         publisher
-            .send_timeout(&longest, Duration::from_mins(1))
+            .send_timeout(&longest, Duration::from_secs(60))
             .unwrap();
         reader.join().unwrap().0
     });
@@ -254,7 +254,7 @@ fn slots_grow_without_a_subscriber_that_stalls() {
     let (mut publisher, mut subscriber, sent) = grown_to_the_limit(&private, qos);
     let longest = message(sent, 8 * LONG);
     publisher
-        .send_timeout(&longest, Duration::from_mins(1))
+        .send_timeout(&longest, Duration::from_secs(60))
         .unwrap();
     assert_eq!(subscriber.detached(), 1);
     let received = std::iter::from_fn(|| subscriber.recv()).count() as u64;
