@@ -378,8 +378,8 @@ impl Oracle {
 }
 
 impl ModelReader {
-    /// Returns the lane that it looks at: that whose turn it is, or after some of these, that of the
-    /// last message.
+    /// Returns the lane that it looks at: that whose turn it is, or after some of these, that of
+    /// the last message.
     fn lane_to_look_at(&mut self, look: usize) -> usize {
         match self.last {
             Some(last) if look == LOOKS_BEFORE_LAST => last,

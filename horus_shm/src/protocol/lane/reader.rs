@@ -412,9 +412,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         Polled::Busy
     }
 
-    /// Goes on behind the message of this position, which was overwritten. If others were, too, goes
-    /// on at a published slot, some slots ahead of the next one to be overwritten. Counts the gap as
-    /// lost, if losses are counted by positions.
+    /// Goes on behind the message of this position, which was overwritten. If others were, too,
+    /// goes on at a published slot, some slots ahead of the next one to be overwritten. Counts the
+    /// gap as lost, if losses are counted by positions.
     ///
     /// WHY not always ahead: the writer may only have begun to overwrite this one, and may have
     /// stopped there, as with a loan. The others are not lost.
