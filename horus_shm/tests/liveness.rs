@@ -12,6 +12,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
+use std::thread;
 use std::time::Duration;
 
 use common::{Child, eventually, fork, join_fork, park, private_dir, say};
@@ -142,7 +143,7 @@ fn fork_and_use(path: &Path) {
 
 /// Joins while another thread forks children that stay.
 fn fork_all_the_time(path: &Path) {
-    let forker = std::thread::spawn(|| {
+    let forker = thread::spawn(|| {
         for _ in 0..200 {
             fork(|| {
                 park();
@@ -191,7 +192,7 @@ fn join_at_once(path: &Path) {
         fs::write(&file_path, "useless").unwrap();
         fs::set_permissions(&file_path, PermissionsExt::from_mode(0o600)).unwrap();
         let start = Barrier::new(8);
-        let ids: Vec<_> = std::thread::scope(|scope| {
+        let ids: Vec<_> = thread::scope(|scope| {
             let join = || {
                 start.wait();
                 join(path).unwrap()
@@ -223,10 +224,10 @@ fn join_while_it_is_replaced(path: &Path) {
         }
         // As a process that removes the namespace, or replaces an invalid registry.
         lock(&file, 0, if is_damaged { 0 } else { 64 + ENTRIES as i64 });
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             let joiner = scope.spawn(|| join(path));
             // Varies the progress of the joiner.
-            std::thread::sleep(Duration::from_micros(17 * round));
+            thread::sleep(Duration::from_micros(17 * round));
             fs::remove_file(&file_path).unwrap();
             drop(file);
             let registry = joiner.join().unwrap().unwrap();
@@ -384,6 +385,25 @@ fn an_entry_taken_again_has_a_later_generation() {
             "my entry, another generation"
         );
         assert!(second.is_dead(Owner::from_bits(stale)));
+    }
+}
+
+/// A process that joins does not let the former owner of its entry look alive, not even for a
+/// moment.
+#[test]
+fn a_dead_owner_stays_dead_while_its_entry_is_claimed() {
+    let place = Place::new();
+    let registry = place.join().unwrap();
+    for _ in 0..100 {
+        let dead = place.join().unwrap().me();
+        thread::scope(|scope| {
+            let successor = scope.spawn(|| place.join().unwrap());
+            while !successor.is_finished() {
+                assert!(registry.is_dead(dead));
+            }
+            let successor = successor.join().unwrap();
+            assert!(!registry.is_dead(successor.me()));
+        });
     }
 }
 

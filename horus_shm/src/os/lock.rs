@@ -89,17 +89,30 @@ fn set_lock(fd: BorrowedFd<'_>, raw: libc::flock) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the first byte of a lock that conflicts with an exclusive lock on the range, if there is
-/// one. Only locks of *other* open file descriptions conflict.
+/// A lock of another open file description.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FoundLock {
+    /// The first byte of the lock.
+    pub(crate) start: u64,
+    pub(crate) kind: LockKind,
+}
+
+/// Returns a lock that conflicts with an exclusive lock on the range, if there is one. Only locks
+/// of *other* open file descriptions conflict.
 pub(crate) fn find_conflicting_lock(
     fd: BorrowedFd<'_>,
     range: LockRange,
-) -> io::Result<Option<u64>> {
+) -> io::Result<Option<FoundLock>> {
     let mut raw = range.to_raw(libc::F_WRLCK);
     // SAFETY: `raw` is a `flock` that outlives the call and is valid for its writes.
     retry(|| unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_GETLK, &mut raw) as ssize_t })?;
-    let is_free = c_int::from(raw.l_type) == libc::F_UNLCK;
-    Ok((!is_free).then_some(raw.l_start.max(0) as u64))
+    let kind = match c_int::from(raw.l_type) {
+        libc::F_UNLCK => return Ok(None),
+        libc::F_RDLCK => LockKind::Shared,
+        _ => LockKind::Exclusive,
+    };
+    let start = raw.l_start.max(0) as u64;
+    Ok(Some(FoundLock { start, kind }))
 }
 
 /// Requests a write lease; returns true if it was granted. The kernel grants it only if no other

@@ -354,10 +354,12 @@ impl Registry {
         let fd = self.lock.get()?;
         // WHY correct for an earlier generation of this process's own entry: it is reported as
         // dead, because a process's own lock never conflicts with its probe.
-        if find_conflicting_lock(fd, record::entry_lock(entry)?)?.is_none() {
+        let lock = find_conflicting_lock(fd, record::entry_lock(entry)?)?;
+        // WHY a shared lock is of no owner: see `claim_entry`.
+        if lock.is_none_or(|lock| lock.kind == LockKind::Shared) {
             return Ok(true);
         }
-        // WHY 0 is not dead: the holder is about to write its generation, or the file was emptied.
+        // WHY 0 is not dead: the file was emptied.
         let found = Entry::read_generation(fd, entry)?;
         Ok(found != 0 && found != generation)
     }
@@ -462,7 +464,8 @@ impl Registry {
         if try_lock(fd, lives, LockKind::Exclusive)? {
             return Ok(Ok(()));
         }
-        let other = find_conflicting_lock(fd, lives)?.and_then(record::entry_of_lock);
+        let other = find_conflicting_lock(fd, lives)?;
+        let other = other.and_then(|lock| record::entry_of_lock(lock.start));
         let info = other.and_then(|entry| {
             let generation = Entry::read_generation(fd, entry).ok()?;
             self.process(Owner::new(entry, generation & GENERATION_MAX))
@@ -487,10 +490,14 @@ impl Registry {
 
 /// Locks the first free entry, and writes this process into it with a new generation; returns
 /// `None` if no entry is free.
+///
+/// WHY first with a shared lock: a process that finds an exclusive one also finds the generation of
+/// its holder, never that of a dead owner. Of several processes that share the lock of an entry, at
+/// most one gets it for itself; the others try the next entry.
 fn claim_entry(fd: BorrowedFd<'_>, open: &OpenFile) -> io::Result<Option<Owner>> {
     for entry in 0..ENTRY_LIMIT {
         let range: LockRange = record::entry_lock(entry)?;
-        if !try_lock(fd, range, LockKind::Exclusive)? {
+        if !try_lock(fd, range, LockKind::Shared)? {
             continue;
         }
         let stored = Entry::read_generation(fd, entry)?;
@@ -501,9 +508,10 @@ fn claim_entry(fd: BorrowedFd<'_>, open: &OpenFile) -> io::Result<Option<Owner>>
         };
         if last < GENERATION_MAX {
             Entry::for_this_process(last + 1).write(fd, entry)?;
-            return Ok(Some(Owner::new(entry, last + 1)));
+            if try_lock(fd, range, LockKind::Exclusive)? {
+                return Ok(Some(Owner::new(entry, last + 1)));
+            }
         }
-        // WHY the next entry: only damage leads here, and the other entries are still usable.
         unlock(fd, range)?;
     }
     Ok(None)

@@ -120,7 +120,8 @@ pub(crate) fn lock_out(
     if try_lock(fd, LockRange::ALL, LockKind::Exclusive)? {
         return Ok(Ok(Some(lock)));
     }
-    let entry = find_conflicting_lock(fd, all_entries_lock()?)?.and_then(entry_of_lock);
+    let lock = find_conflicting_lock(fd, all_entries_lock()?)?;
+    let entry = lock.and_then(|lock| entry_of_lock(lock.start));
     Ok(Err(entry
         .and_then(|entry| Entry::read(fd, entry).ok())
         .map(|entry| entry.process_info())))
