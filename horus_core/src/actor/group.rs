@@ -1,6 +1,7 @@
-//! A group of actors: the state that its workers share, its members, and the end of them all.
+//! A group of actors: the state that its workers share, and its members.
 
-use std::collections::HashMap;
+mod end;
+
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -318,22 +319,6 @@ impl ActorGroup {
         std::mem::take(&mut *lock(&self.workers))
     }
 
-    /// Gives the owner's end of a queue back. If the group was ended meanwhile, because the thread
-    /// did not return from a handler, ends the actors that are left in its queue.
-    pub(crate) fn give_back(&self, worker: Worker<Task>) {
-        let mut workers = lock(&self.workers);
-        workers.push(worker);
-        let is_late = self.is_over.get() != 0;
-        let mut late = if is_late {
-            std::mem::take(&mut *workers)
-        } else {
-            Vec::new()
-        };
-        drop(workers);
-        let mut tasks = HashMap::new();
-        collect(&mut late, &mut tasks);
-    }
-
     /// Returns the [`WorkerWords`] of worker `index`.
     #[inline]
     pub(crate) fn words(&self, index: usize) -> &WorkerWords {
@@ -511,82 +496,6 @@ impl ActorGroup {
             panics: self.panics.get(),
             undelivered: self.undelivered.get(),
         }
-    }
-
-    /// Ends all actors, those that were spawned last first.
-    ///
-    /// While threads run the actors, each ends on one of them, after the mail that it has.
-    /// Otherwise they end on the calling thread, and their mail is dropped; an actor whose handler
-    /// has not returned is left to its thread.
-    pub(crate) fn end(&self) {
-        match self.surround() {
-            Some(surround) => surround(&mut || self.end_all()),
-            None => self.end_all(),
-        }
-    }
-
-    fn end_all(&self) {
-        let handles = {
-            let mut roll = lock(&self.roll);
-            roll.is_closed = true;
-            roll.members.take_last_first()
-        };
-        self.registry.clear();
-        // Relaxed: as in `set_running`.
-        if self.running.get() != 0 {
-            // WHY ignored: it has ended meanwhile.
-            handles.for_each(|handle| drop(handle.send(Control::End)));
-        } else {
-            self.end_here(handles);
-        }
-    }
-
-    fn end_here(&self, handles: impl Iterator<Item = ControlHandle<Self>>) {
-        let mut workers = {
-            let mut workers = lock(&self.workers);
-            // Relaxed: loaded under a lock that is taken after this, of the workers or the timers.
-            self.is_over.set(1);
-            std::mem::take(&mut *workers)
-        };
-        // WHY: an actor that is woken below would wait for a thread that hangs.
-        self.waiting.reopen();
-        let mut tasks = HashMap::new();
-        for timed in self.timers.take_all() {
-            match timed {
-                Timed::Pause(task) => _ = tasks.insert(task.id(), task),
-                Timed::Alarm(alarm, _) => self.drop_alarm(alarm),
-            }
-        }
-        let held = self.safety.release().into_iter();
-        let held = held.chain(self.waiting.take_all());
-        tasks.extend(held.map(|task| (task.id(), task)));
-        collect(&mut workers, &mut tasks);
-        for handle in handles {
-            // WHY ignored: it has ended meanwhile.
-            let _ = handle.send(Control::End);
-            collect(&mut workers, &mut tasks);
-            let woken = self.waiting.take_all().into_iter();
-            tasks.extend(woken.map(|task| (task.id(), task)));
-            drop(tasks.remove(&handle.id()));
-        }
-        // WHY: nobody takes what comes later.
-        drop((tasks, self.waiting.end()));
-        lock(&self.workers).append(&mut workers);
-    }
-}
-
-/// Takes all tasks out of the queues.
-fn collect(workers: &mut [Worker<Task>], tasks: &mut HashMap<usize, Task>) {
-    for worker in workers {
-        let next = || {
-            let own = worker.pop_next().or_else(|| worker.pop());
-            let own = own.or_else(|| worker.pop_injected());
-            own.or_else(|| worker.steal())
-                // WHY two: the first one only begins to measure for how long a thread has hung.
-                .or_else(|| worker.steal_stalled(0))
-                .or_else(|| worker.steal_stalled(u64::MAX))
-        };
-        tasks.extend(std::iter::from_fn(next).map(|task| (task.id(), task)));
     }
 }
 

@@ -1,0 +1,102 @@
+//! The end of a group: what becomes of its actors when nobody runs them any more.
+
+use std::collections::HashMap;
+
+use horus_shm::internals::heap::{ControlHandle, Worker};
+use horus_shm::internals::sync::Word;
+
+use super::{ActorGroup, Control, Task, Timed, lock};
+
+impl ActorGroup {
+    /// Ends all actors, those that were spawned last first.
+    ///
+    /// While threads run the actors, each ends on one of them, after the mail that it has.
+    /// Otherwise they end on the calling thread, and their mail is dropped; an actor whose handler
+    /// has not returned is left to its thread.
+    pub(crate) fn end(&self) {
+        match self.surround() {
+            Some(surround) => surround(&mut || self.end_all()),
+            None => self.end_all(),
+        }
+    }
+
+    fn end_all(&self) {
+        let handles = {
+            let mut roll = lock(&self.roll);
+            roll.is_closed = true;
+            roll.members.take_last_first()
+        };
+        self.registry.clear();
+        // Relaxed: as in `set_running`.
+        if self.running.get() != 0 {
+            // WHY ignored: it has ended meanwhile.
+            handles.for_each(|handle| drop(handle.send(Control::End)));
+        } else {
+            self.end_here(handles);
+        }
+    }
+
+    fn end_here(&self, handles: impl Iterator<Item = ControlHandle<Self>>) {
+        let mut workers = {
+            let mut workers = lock(&self.workers);
+            // Relaxed: loaded under a lock that is taken after this, of the workers or the timers.
+            self.is_over.set(1);
+            std::mem::take(&mut *workers)
+        };
+        // WHY: an actor that is woken below would wait for a thread that hangs.
+        self.waiting.reopen();
+        let mut tasks = HashMap::new();
+        for timed in self.timers.take_all() {
+            match timed {
+                Timed::Pause(task) => _ = tasks.insert(task.id(), task),
+                Timed::Alarm(alarm, _) => self.drop_alarm(alarm),
+            }
+        }
+        let held = self.safety.release().into_iter();
+        let held = held.chain(self.waiting.take_all());
+        tasks.extend(held.map(|task| (task.id(), task)));
+        collect(&mut workers, &mut tasks);
+        for handle in handles {
+            // WHY ignored: it has ended meanwhile.
+            let _ = handle.send(Control::End);
+            collect(&mut workers, &mut tasks);
+            let woken = self.waiting.take_all().into_iter();
+            tasks.extend(woken.map(|task| (task.id(), task)));
+            drop(tasks.remove(&handle.id()));
+        }
+        // WHY: nobody takes what comes later.
+        drop((tasks, self.waiting.end()));
+        lock(&self.workers).append(&mut workers);
+    }
+
+    /// Gives the owner's end of a queue back. If the group was ended meanwhile, because the thread
+    /// did not return from a handler, ends the actors that are left in its queue.
+    pub(crate) fn give_back(&self, worker: Worker<Task>) {
+        let mut workers = lock(&self.workers);
+        workers.push(worker);
+        let is_late = self.is_over.get() != 0;
+        let mut late = if is_late {
+            std::mem::take(&mut *workers)
+        } else {
+            Vec::new()
+        };
+        drop(workers);
+        let mut tasks = HashMap::new();
+        collect(&mut late, &mut tasks);
+    }
+}
+
+/// Takes all tasks out of the queues.
+fn collect(workers: &mut [Worker<Task>], tasks: &mut HashMap<usize, Task>) {
+    for worker in workers {
+        let next = || {
+            let own = worker.pop_next().or_else(|| worker.pop());
+            let own = own.or_else(|| worker.pop_injected());
+            own.or_else(|| worker.steal())
+                // WHY two: the first one only begins to measure for how long a thread has hung.
+                .or_else(|| worker.steal_stalled(0))
+                .or_else(|| worker.steal_stalled(u64::MAX))
+        };
+        tasks.extend(std::iter::from_fn(next).map(|task| (task.id(), task)));
+    }
+}
