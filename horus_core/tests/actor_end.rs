@@ -477,23 +477,28 @@ fn a_handler_that_hangs_is_left_behind() {
 }
 
 /// Handlers that return after the end of the run, on each thread: their actors end then, and all
-/// others before.
+/// others before, also one with mail that no thread has taken.
 #[test]
 fn actors_that_hang_end_at_last() {
     let (mut scheduler, _private) = Private::alone();
     let actors = group(&mut scheduler, 2);
     let calls = Calls::default();
     let hanging = ["a", "b"].map(|name| actors.spawn(Worker::new(name, &calls)).unwrap());
-    let idle = actors.spawn(Worker::new("idle", &calls)).unwrap();
+    let others = ["idle", "told"].map(|name| actors.spawn(Worker::new(name, &calls)).unwrap());
     let running = scheduler.start().unwrap();
+    drop(calls.take());
     let blocks = hanging.each_ref().map(|address| {
         let (block, gone) = mpsc::channel();
-        address.tell(Order::Block(gone)).unwrap();
+        let orders = [Order::Note, Order::Block(gone)];
+        assert!(address.tell_all(orders).is_ok());
         block
     });
-    std::thread::sleep(Duration::from_millis(20));
+    until("both threads are in a handler", || {
+        calls.0.lock().unwrap().len() == 2
+    });
+    others[1].tell(Order::Note).unwrap();
     let _ = running.finish();
-    assert!(idle.is_disconnected());
+    assert!(others.iter().all(Address::is_disconnected));
     assert_eq!(actors.counts().alive, 2);
     drop(blocks);
     until("both are shut down", || actors.counts().alive == 0);

@@ -15,7 +15,7 @@ mod searches;
 
 use horus_shm::internals::sync::edge;
 use horus_testing::models;
-use horus_testing::mutation::{Mutant, all_are_killed, sites};
+use horus_testing::mutation::{Model, Mutant, all_are_killed, sites};
 
 models! {
     crate::queues:
@@ -31,7 +31,8 @@ models! {
         entries_behind_the_first_need_no_notice,
         an_appended_entry_is_stolen,
         a_worker_that_is_wanted_does_not_sleep,
-        a_watcher_is_appointed_and_woken;
+        a_watcher_is_appointed_and_woken,
+        an_entry_is_not_left_in_a_closed_group;
 }
 
 /// Some model fails if any one of the orderings is weakened.
@@ -44,6 +45,18 @@ fn every_weakened_edge_turns_a_model_red() {
             .into_iter()
             .map(|edge| Mutant::Edge(edge.label)),
     );
+}
+
+/// The model of the end alone needs the fence of the sender and that of the thread that ends.
+#[test]
+fn both_fences_of_the_end_are_needed() {
+    static MODEL: [Model; 1] = [Model::new(
+        "an_entry_is_not_left_in_a_closed_group",
+        searches::an_entry_is_not_left_in_a_closed_group,
+    )];
+    let fences = [edge::SEARCH_LOOK, edge::SEARCH_CLOSE].into_iter();
+    let left_out = fences.map(|edge| Mutant::Edge(edge.label));
+    all_are_killed("left out at the end", &MODEL, left_out);
 }
 
 /// Each single line that uses an ordering needs it.

@@ -4,8 +4,8 @@
 use horus_testing as _;
 
 use std::ptr::{self, NonNull};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -95,6 +95,10 @@ unsafe impl Entry for Handle {
 
 type Queues = Arc<RunQueues<Handle>>;
 
+fn send(queues: &Queues, index: usize, job: Handle) {
+    queues.inject(index, job, |_| panic!("the queues are not closed"));
+}
+
 /// Takes the next entry as a worker does: its own, then those of others, then after a sleep.
 fn next(worker: &mut Worker<Handle>, begin: Instant, is_over: impl Fn() -> bool) -> Option<Handle> {
     let own = worker.pop_next().or_else(|| worker.pop());
@@ -163,7 +167,7 @@ fn entries_from_outside_run_once() {
                         let log = &log;
                         scope.spawn(move || {
                             for number in (sender..jobs).step_by(3) {
-                                queues.inject(number, log.job(number));
+                                send(queues, number, log.job(number));
                             }
                         });
                     }
@@ -199,7 +203,7 @@ fn entries_of_workers_run_once_each_time() {
             },
             |queues| {
                 for number in 0..jobs {
-                    queues.inject(0, log.job(number));
+                    send(queues, 0, log.job(number));
                 }
                 wait_for(|| log.ran() == jobs * laps as usize);
             },
@@ -220,7 +224,7 @@ fn no_worker_sleeps_while_an_entry_waits() {
             |_, job| job.run(),
             |queues| {
                 for number in 0..jobs {
-                    queues.inject(number, log.job(number));
+                    send(queues, number, log.job(number));
                     if number % 16 != 0 {
                         wait_for(|| log.ran() > number);
                     } else {
@@ -251,14 +255,14 @@ fn a_stalled_worker_leaves_everything_to_the_others() {
                     }
                     worker.push_next(log.job(500));
                     for number in 501..jobs {
-                        worker.queues().inject(worker.index(), log.job(number));
+                        send(worker.queues(), worker.index(), log.job(number));
                     }
                     wait_for(|| log.ran() == jobs - 1);
                 }
                 job.run();
             },
             |queues| {
-                queues.inject(0, log.job(0));
+                send(queues, 0, log.job(0));
                 wait_for(|| log.ran() == jobs);
             },
         );
@@ -282,7 +286,7 @@ fn a_watcher_finds_the_next_entry_of_a_stalled_worker() {
         },
         |queues| {
             for number in (0..2 * 50).step_by(2) {
-                queues.inject(number, log.job(number));
+                send(queues, number, log.job(number));
                 wait_for(|| log.ran() == number + 2);
                 thread::sleep(Duration::from_millis(2));
             }
@@ -300,7 +304,7 @@ fn entries_that_never_run_are_dropped() {
     for number in 0..1000 {
         ends[0].push(log.job(number));
         ends[1].push_next(log.job(1000 + number));
-        queues.inject(number, log.job(2000 + number));
+        send(&queues, number, log.job(2000 + number));
     }
     let taken = [ends[0].pop_injected(), ends[1].steal()];
     assert!(taken.iter().all(Option::is_some));
@@ -324,7 +328,7 @@ fn a_worker_with_a_timer_does_not_keep_others_asleep() {
         || begin.elapsed().as_nanos() as u64,
         || {
             if let Some(job) = late.take() {
-                queues.inject(1, job);
+                send(&queues, 1, job);
             }
             false
         },
@@ -333,4 +337,49 @@ fn a_worker_with_a_timer_does_not_keep_others_asleep() {
         matches!(parked, Parked::Search | Parked::Found(_)),
         "it slept"
     );
+}
+
+/// Closing takes all that was sent out of the injectors, also out of those of workers that have
+/// stalled. What is sent later comes back to its sender.
+#[test]
+fn closed_injectors_keep_no_entry() {
+    let log = Log::new(1001);
+    let (queues, mut workers) = RunQueues::<Handle>::new(2);
+    (0..1000).for_each(|number| send(&queues, number, log.job(number)));
+    // The worker keeps 256, and returns the others as a chain.
+    workers[0].pop_injected().unwrap().run();
+    queues.close(|job| job.run());
+    assert_eq!(log.ran(), 1000 - 255);
+    let kept: Vec<_> = std::iter::from_fn(|| workers[0].pop()).collect();
+    assert_eq!(kept.len(), 255);
+    kept.iter().for_each(Handle::run);
+    assert!(!workers[0].has_own() && workers[1].pop_injected().is_none());
+    queues.inject(1, log.job(1000), |job| job.run());
+    log.check(1);
+}
+
+/// Each entry that threads send while the queues are closed is taken once, by the thread that
+/// closes them or by a sender.
+#[test]
+fn entries_that_meet_the_close_are_taken_once() {
+    let (rounds, senders, each) = (2000, 2, 4);
+    for _ in 0..rounds {
+        let log = Log::new(senders * each);
+        let (queues, _workers) = RunQueues::<Handle>::new(1);
+        let start = Barrier::new(senders + 1);
+        thread::scope(|scope| {
+            for sender in 0..senders {
+                let (log, queues, start) = (&log, &queues, &start);
+                scope.spawn(move || {
+                    start.wait();
+                    for number in sender * each..(sender + 1) * each {
+                        queues.inject(0, log.job(number), |job| job.run());
+                    }
+                });
+            }
+            start.wait();
+            queues.close(|job| job.run());
+        });
+        log.check(1);
+    }
 }

@@ -269,10 +269,15 @@ impl ActorGroup {
     pub(crate) fn inject(&self, task: Task) {
         match self.waiting.push(task) {
             Pushed::Waits => {}
-            Pushed::ForThreads(task) => self.queues.inject(usize::from(task.last_worker()), task),
+            Pushed::ForThreads(task) => self.send_to_thread(task),
             // It ends: no thread will run it.
             Pushed::Over(task) => drop(task),
         }
+    }
+
+    fn send_to_thread(&self, task: Task) {
+        let index = usize::from(task.last_worker());
+        self.queues.inject(index, task, |late| self.end_late(late));
     }
 
     /// Starts a timer, whose first message is due at `at_ns`.

@@ -82,10 +82,11 @@ impl<T> Waiting<T> {
         if self.is_open.get() == 0 {
             return Pushed::ForThreads(task);
         }
-        self.push_open(task)
+        self.push_late(task)
     }
 
-    fn push_open(&self, task: T) -> Pushed<T> {
+    /// Adds a task as [`Self::push`] does, also if threads took the tasks a moment ago.
+    pub(crate) fn push_late(&self, task: T) -> Pushed<T> {
         match &mut *self.lock() {
             Tasks::Waiting(tasks) => {
                 tasks.push_back(task);

@@ -177,16 +177,24 @@ impl<E: Entry> RunQueues<E> {
         self.0.queues.len()
     }
 
-    /// Sends `entry` to worker `index`, modulo the number of workers, from any thread.
+    /// Sends `entry` to worker `index`, modulo the number of workers, from any thread. After
+    /// [`Self::close`], calls `left` with it, and with others that were sent too late. WHY not
+    /// always with it: the sender of another one may be about to do so.
     #[inline]
-    pub fn inject(&self, index: usize, entry: E) {
+    pub fn inject(&self, index: usize, entry: E, left: impl FnMut(E)) {
         let queue = &self.0.queues[index % self.0.queues.len()];
         // SAFETY: the pointer of a handle is valid, and in no queue.
-        let was_empty = unsafe { injector::inject(queue, entry.into_raw().as_ptr()) };
-        // WHY not for later ones: until the stack is taken, each worker that goes to sleep sees
-        // the first one.
-        if was_empty {
-            search::notify(&self.0);
+        if unsafe { search::inject(&self.0, queue, entry.into_raw().as_ptr()) } {
+            take_injected(queue, left);
+        }
+    }
+
+    /// Closes the injectors, when the workers are gone or have stalled: calls `left` with each
+    /// entry that was sent and not taken. Entries that are sent later go back to their senders.
+    pub fn close(&self, mut left: impl FnMut(E)) {
+        search::close(&self.0);
+        for queue in &self.0.queues {
+            take_injected(queue, &mut left);
         }
     }
 
@@ -245,6 +253,22 @@ impl<E: Entry> Drop for RunQueues<E> {
                 // SAFETY: the entry was in a queue, and was taken out.
                 drop(unsafe { handle::<E>(entry) });
             }
+        }
+    }
+}
+
+/// Takes all entries that were sent to the worker of `queue`, and calls `each` with them.
+#[cold]
+fn take_injected<E: Entry>(queue: &Queue<E::Target>, mut each: impl FnMut(E)) {
+    loop {
+        let mut list = injector::take_all(queue);
+        if list.is_null() {
+            return;
+        }
+        // SAFETY: the list was taken, so its entries are this thread's.
+        while let Some(raw) = NonNull::new(unsafe { injector::pop_front(&mut list) }) {
+            // SAFETY: the entry was in the queue, and was taken out.
+            each(unsafe { E::from_raw(raw) });
         }
     }
 }

@@ -7,9 +7,13 @@
 //! A sender publishes an entry, and wakes a worker only if nobody searches. A worker that searches
 //! in vain leaves the searchers, and looks at all queues once more before it sleeps. One that finds
 //! an entry leaves the searchers too, looks, and wakes another worker if there is more.
+//!
+//! Once the workers are gone, the word is *closed*. A sender that has pushed an entry too late sees
+//! this when it looks for a worker to wake.
 
 use std::time::Duration;
 
+use super::injector::{self, InjectorMemory};
 use crate::protocol::sync::{Edge, Word, edge};
 use crate::wait::{Eventcount, has_sleepers, sleep_once, wake};
 
@@ -41,12 +45,18 @@ pub trait SearchMemory {
     fn has_entries(&self) -> bool;
 }
 
-/// The sleeping workers, the watcher and the number of searchers.
+/// The sleeping workers, the watcher, the number of searchers, and the mark of a closed group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct State(u64);
 
 /// The shift in [`State`] of the watcher's index plus 1; 0 stands for no watcher.
 const WATCHER: u32 = WORKERS_MAX as u32;
+
+/// The bits of the watcher, from [`WATCHER`] on.
+const WATCHER_MASK: u64 = 0x7f;
+
+/// The bit in [`State`] of a group whose workers are gone.
+const CLOSED: u64 = 1 << (WATCHER + 7);
 
 /// The shift in [`State`] of the number of searchers.
 const SEARCHERS: u32 = WATCHER + 8;
@@ -65,7 +75,7 @@ impl State {
     }
 
     const fn watcher(self) -> Option<usize> {
-        ((self.0 >> WATCHER & 0xff) as usize).checked_sub(1)
+        ((self.0 >> WATCHER & WATCHER_MASK) as usize).checked_sub(1)
     }
 
     fn watches(self, worker: usize) -> bool {
@@ -77,7 +87,15 @@ impl State {
     }
 
     const fn without_watcher(self) -> Self {
-        Self(self.0 & !(0xff << WATCHER))
+        Self(self.0 & !(WATCHER_MASK << WATCHER))
+    }
+
+    const fn is_closed(self) -> bool {
+        self.0 & CLOSED != 0
+    }
+
+    const fn close(self) -> Self {
+        Self(self.0 | CLOSED)
     }
 
     const fn add_searcher(self) -> Self {
@@ -142,7 +160,7 @@ fn update<M: SearchMemory>(
 /// Wakes a worker if none searches. A thread calls this after it has published an entry.
 #[inline]
 pub fn notify<M: SearchMemory>(memory: &M) {
-    // ORDERING(search): pairs with the fences in `found` and `announce`.
+    // ORDERING(search): pairs with the fences in `found`, `announce` and `close`.
     memory.fence(edge::SEARCH_LOOK);
     wake_one(memory);
 }
@@ -173,6 +191,38 @@ fn wake_worker<M: SearchMemory>(memory: &M, worker: usize) {
     if has_sleepers(&event) {
         wake(&event);
     }
+}
+
+/// Sends `entry` to the injector `queue` of the group, and wakes a worker if none searches. Returns
+/// true if the group is closed: the caller has to take all entries out of the injector.
+///
+/// # Safety
+///
+/// As of [`injector::inject`].
+#[inline]
+pub unsafe fn inject<M, Q>(memory: &M, queue: &Q, entry: *mut Q::Entry) -> bool
+where
+    M: SearchMemory,
+    Q: InjectorMemory,
+{
+    // SAFETY: the contract.
+    let was_empty = unsafe { injector::inject(queue, entry) };
+    // WHY not for later ones: until the stack is taken, each worker that goes to sleep sees the
+    // first one, and so does the thread that closes the group, or the sender of the first one.
+    if !was_empty {
+        return false;
+    }
+    notify(memory);
+    // Relaxed: after the fence in `notify`.
+    load(memory).is_closed()
+}
+
+/// Marks the group as closed: its workers take no entries any more. The caller has to take all
+/// entries out of the injectors afterwards.
+pub fn close<M: SearchMemory>(memory: &M) {
+    update(memory, |state| Some(state.close()));
+    // ORDERING(search): pairs with the fence in `notify`.
+    memory.fence(edge::SEARCH_CLOSE);
 }
 
 /// Wakes all sleepers, each as a searcher, because of something that the caller has stored.

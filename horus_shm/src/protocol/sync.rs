@@ -243,11 +243,15 @@ pub mod edge {
     /// worker sees the new entry, or the sender sees one searcher less.
     pub const SEARCH_LEAVE: Edge = Edge::new("search/leave", Ordering::SeqCst);
     /// ORDERING(search): SeqCst fence of a sender between its new entry and its load of the
-    /// searchers. Pairs with [`SEARCH_LEAVE`].
+    /// state. Pairs with [`SEARCH_LEAVE`] and [`SEARCH_CLOSE`].
     pub const SEARCH_LOOK: Edge = Edge::new("search/look", Ordering::SeqCst);
+    /// ORDERING(search): SeqCst fence between the mark that no worker takes entries any more and
+    /// the last look at the injectors. Pairs with [`SEARCH_LOOK`]: either that look finds the new
+    /// entry, or its sender sees the mark.
+    pub const SEARCH_CLOSE: Edge = Edge::new("search/close", Ordering::SeqCst);
 
     /// The edges of the workers that run actors.
-    pub const WORKERS: [Edge; 12] = [
+    pub const WORKERS: [Edge; 13] = [
         QUEUE_PUBLISH,
         QUEUE_SEE,
         STOLEN_FREE,
@@ -260,6 +264,7 @@ pub mod edge {
         CHAIN_TAKE,
         SEARCH_LEAVE,
         SEARCH_LOOK,
+        SEARCH_CLOSE,
     ];
 
     /// ORDERING(mail): Release of the exchange that makes a block the newest of a mailbox. Pairs

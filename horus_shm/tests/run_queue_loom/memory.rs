@@ -253,9 +253,13 @@ impl LoomGroup {
 
     /// Sends an entry with this number to worker `index`.
     pub(crate) fn inject(&self, index: usize, number: u64) {
-        if self.queues[index].inject(number) {
-            search::notify(self);
-        }
+        assert!(!self.inject_late(index, number));
+    }
+
+    /// Sends an entry with this number to worker `index`; returns true if the group is closed.
+    pub(crate) fn inject_late(&self, index: usize, number: u64) -> bool {
+        // SAFETY: the entry is new.
+        unsafe { search::inject(self, &self.queues[index], Item::allocate(number)) }
     }
 }
 

@@ -143,3 +143,29 @@ pub(crate) fn a_watcher_is_appointed_and_woken() {
         sleeper.join().unwrap();
     });
 }
+
+/// An entry that is sent while the group is closed is taken out by the thread that closes it, or by
+/// a sender that sees this.
+pub(crate) fn an_entry_is_not_left_in_a_closed_group() {
+    explore(3, || {
+        let group = Rc::new(LoomGroup::new(1));
+        let take_all = |group: &LoomGroup| group.queues[0].take().collect::<Vec<_>>();
+        let senders = [1, 2].map(|number| {
+            let group = Rc::clone(&group);
+            thread::spawn(move || {
+                if group.inject_late(0, number) {
+                    take_all(&group)
+                } else {
+                    Vec::new()
+                }
+            })
+        });
+        search::close(&*group);
+        let mut taken = take_all(&group);
+        for sender in senders {
+            taken.extend(sender.join().unwrap());
+        }
+        taken.sort_unstable();
+        assert_eq!(taken, [1, 2]);
+    });
+}

@@ -55,6 +55,7 @@ impl ActorGroup {
         let held = self.safety.release().into_iter();
         let held = held.chain(self.waiting.take_all());
         tasks.extend(held.map(|task| (task.id(), task)));
+        self.queues.close(|task| _ = tasks.insert(task.id(), task));
         collect(&mut workers, &mut tasks);
         for handle in handles {
             // WHY ignored: it has ended meanwhile.
@@ -67,6 +68,15 @@ impl ActorGroup {
         // WHY: nobody takes what comes later.
         drop((tasks, self.waiting.end()));
         lock(&self.workers).append(&mut workers);
+    }
+
+    /// Ends an actor whose sender has woken it before the threads ended, and has sent it to them
+    /// afterwards.
+    #[cold]
+    pub(super) fn end_late(&self, task: Task) {
+        // WHY: as long as the group is being ended, its actors end in their order. After that, the
+        // task comes back, and is dropped, which ends the actor.
+        drop(self.waiting.push_late(task));
     }
 
     /// Gives the owner's end of a queue back. If the group was ended meanwhile, because the thread
@@ -98,5 +108,47 @@ fn collect(workers: &mut [Worker<Task>], tasks: &mut HashMap<usize, Task>) {
                 .or_else(|| worker.steal_stalled(u64::MAX))
         };
         tasks.extend(std::iter::from_fn(next).map(|task| (task.id(), task)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::actor::group_settings::GroupSettings;
+    use crate::actor::{Actor, Actors, Context};
+    use crate::scheduler::api::node::NodeResult;
+
+    struct Silent;
+
+    impl Actor for Silent {
+        type Message = u32;
+
+        fn handle(&mut self, _: u32, _: &mut Context<'_, Self>) -> NodeResult {
+            Ok(())
+        }
+    }
+
+    /// A sender that was interrupted between the wake of an actor and its push, for so long that
+    /// the group has ended meanwhile: the actor ends all the same.
+    #[test]
+    fn an_actor_that_is_sent_to_ended_threads_ends() {
+        for late in [1, 3] {
+            let group = ActorGroup::new("fleet", 2, GroupSettings::default());
+            let actors = Actors::of(group.clone());
+            let spawned = (0..late).map(|_| actors.spawn(Silent).unwrap());
+            let spawned: Vec<_> = spawned.collect();
+            spawned.iter().for_each(|address| address.tell(7).unwrap());
+            // The threads have begun, and the senders have seen that.
+            let tasks = group.waiting.close();
+            assert_eq!(tasks.len(), late);
+            group.end();
+            assert!(spawned.iter().all(|address| !address.is_disconnected()));
+            for task in tasks {
+                group.send_to_thread(task);
+            }
+            assert!(spawned.iter().all(|address| address.is_disconnected()));
+            let counts = actors.counts();
+            assert_eq!((counts.alive, counts.undelivered), (0, late as u64));
+        }
     }
 }
