@@ -256,7 +256,8 @@ fn mail_waits_for_the_start() {
     let options = actors.options().mailbox(Mailbox::latest());
     let latest = options.spawn(note("latest")).unwrap();
     every.tell_all(1..=3).unwrap();
-    (1..=3).for_each(|number| latest.tell(number).unwrap());
+    latest.tell(1).unwrap();
+    latest.tell_all(2..=3).unwrap();
     assert!(all.try_recv().is_err());
     let running = scheduler.start().unwrap();
     let mut all: Vec<_> = (0..4).map(|_| all.recv_timeout(LONG).unwrap()).collect();
@@ -264,6 +265,10 @@ fn mail_waits_for_the_start() {
     all.sort_unstable();
     let wanted = [("every", 1), ("every", 2), ("every", 3), ("latest", 3)];
     assert_eq!(all, wanted);
+    for ended in [every, latest] {
+        let refused = ended.tell_all([4, 5]).unwrap_err();
+        assert!(matches!(refused, TellAllError::Disconnected(back) if back == [4, 5]));
+    }
 }
 
 /// A handler that does not return delays no other actor: it returns only when all others have

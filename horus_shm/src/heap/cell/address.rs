@@ -167,7 +167,8 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
     ///
     /// # Errors
     ///
-    /// [`Refusal`], with the messages.
+    /// [`Refusal`], with all messages. Instead of the last one, it may have a newer message, as that
+    /// of [`Self::send`].
     pub fn send_all(&self, messages: impl IntoIterator<Item = M>) -> Result<(), Refusal<Vec<M>>> {
         let mut messages = messages.into_iter();
         let Some(first) = messages.next() else {
@@ -180,16 +181,30 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
             ));
         }
         if header.capacity == LATEST {
-            let latest = messages.last().unwrap_or(first);
-            return self
-                .replace(Envelope::new(latest))
-                .map(drop)
-                .map_err(|refusal| Refusal::Disconnected(vec![refusal.into_inner()]));
+            return self.replace_all(first, messages);
         }
         let tag = Envelope::<M>::tag(kind::MESSAGE, header.is_bounded());
         let mut unsent = Unsent::one(self, first, tag);
         messages.for_each(|message| unsent.add(message, tag));
         unsent.send()
+    }
+
+    /// Puts the last message in the slot. Only for a mailbox that keeps the latest.
+    fn replace_all(
+        &self,
+        first: M,
+        messages: impl Iterator<Item = M>,
+    ) -> Result<(), Refusal<Vec<M>>> {
+        // WHY kept: if the actor has ended, none of them was sent, and all come back.
+        let (mut older, mut latest) = (Vec::new(), first);
+        for message in messages {
+            older.push(core::mem::replace(&mut latest, message));
+        }
+        let sent = self.replace(Envelope::new(latest));
+        sent.map(drop).map_err(|refusal| {
+            older.push(refusal.into_inner());
+            Refusal::Disconnected(older)
+        })
     }
 
     /// Puts `message` in the slot. Only for a mailbox that keeps the latest.
