@@ -35,7 +35,7 @@ mod error;
 /// For the language bindings and the tools in this workspace; not for users.
 #[doc(hidden)]
 pub use horus_shm::internals::{
-    above_standard, barrier_in_process, can_barrier_in_process, child, set_child_hook,
+    barrier_in_process, can_barrier_in_process, child, set_child_hook, with_standard_streams_open,
 };
 pub mod introspect;
 pub mod log;

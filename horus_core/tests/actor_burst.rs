@@ -22,7 +22,7 @@ thread_local! {
     static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-fn surround(run: &mut dyn FnMut()) {
+fn wrap_handlers(run: &mut dyn FnMut()) {
     // Relaxed: a counter of tests.
     SURROUNDED.fetch_add(1, Ordering::Relaxed);
     assert!(!IS_INSIDE.replace(true));
@@ -73,7 +73,10 @@ impl Actor for Inside {
 #[test]
 fn actors_are_called_and_ended_inside_of_their_surroundings() {
     let (mut scheduler, _private) = Private::alone();
-    let group = scheduler.actors("fleet").threads(1).surround(surround);
+    let group = scheduler
+        .actors("fleet")
+        .threads(1)
+        .wrap_handlers(wrap_handlers);
     let actors = group.mailbox(Mailbox::bounded(1024)).build().unwrap();
     let handled = Arc::new(AtomicU64::new(0));
     // Relaxed: a counter.
@@ -100,7 +103,10 @@ fn actors_are_called_and_ended_inside_of_their_surroundings() {
     assert_eq!((counts.alive, counts.failures), (0, 0));
     // Actors that never ran, with mail.
     let (mut scheduler, _private) = Private::alone();
-    let group = scheduler.actors("fleet").threads(1).surround(surround);
+    let group = scheduler
+        .actors("fleet")
+        .threads(1)
+        .wrap_handlers(wrap_handlers);
     let actors = group.build().unwrap();
     let handled = Arc::new(AtomicU64::new(0));
     let address = actors
@@ -118,7 +124,10 @@ fn actors_are_called_and_ended_inside_of_their_surroundings() {
     );
     // Actors that always have mail leave it all the same, at times.
     let (mut scheduler, _private) = Private::alone();
-    let group = scheduler.actors("fleet").threads(1).surround(surround);
+    let group = scheduler
+        .actors("fleet")
+        .threads(1)
+        .wrap_handlers(wrap_handlers);
     let actors = group.build().unwrap();
     let echo = actors.spawn(Echo).unwrap();
     echo.tell(Inner).unwrap();
@@ -133,7 +142,10 @@ fn actors_are_called_and_ended_inside_of_their_surroundings() {
 /// Not among the tests, as it counts surroundings, too.
 fn actors_of_the_main_thread_are_called_inside() {
     let (mut scheduler, _private) = Private::alone();
-    let group = scheduler.actors("fleet").threads(0).surround(surround);
+    let group = scheduler
+        .actors("fleet")
+        .threads(0)
+        .wrap_handlers(wrap_handlers);
     let actors = group.build().unwrap();
     let handled = Arc::<AtomicU64>::default();
     let inside = Inside {

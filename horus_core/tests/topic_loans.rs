@@ -143,9 +143,10 @@ fn a_loan_in_a_full_lane_costs_one_message() {
     for _ in 0..CAPACITY {
         publisher.send(CmdVel::new(0.5, 0.1)).unwrap();
     }
-    let loan = publisher.loan().unwrap();
-    assert!(subscriber.recv().is_some());
-    drop(loan);
+    {
+        let _loan = publisher.loan().unwrap();
+        assert!(subscriber.recv().is_some());
+    }
     let received = 1 + std::iter::from_fn(|| subscriber.recv()).count() as u64;
     publisher.send(CmdVel::new(0.5, 0.1)).unwrap();
     assert!(subscriber.recv().is_some());

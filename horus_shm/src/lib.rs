@@ -90,7 +90,7 @@ pub mod internals {
     pub use crate::file::segment::Blocks;
     pub use crate::os::child;
     pub use crate::os::cpu::retune;
-    pub use crate::os::descriptor::above_standard;
+    pub use crate::os::descriptor::with_standard_streams_open;
     pub use crate::os::thread;
     pub use crate::os::thread_room::{ThreadRoom, thread_room};
     pub use crate::process::fork::{ForkLocal, set_child_hook};

@@ -255,7 +255,7 @@ impl<T: Send> Answer<T> {
         if local::is_worker() {
             return Err(AskError::InHandler);
         }
-        let answered = match local::run_turns() {
+        let answered = match local::run_threadless_groups() {
             None => self.0.wait(WaitPolicy::of(timeout)),
             // WHY a look: most questions are answered by now.
             Some(_) => match self.0.try_take() {
@@ -273,7 +273,7 @@ impl<T: Send> Answer<T> {
     fn wait_and_run(&mut self, timeout: Duration) -> Result<T, AnswerError> {
         let deadline = Instant::now().checked_add(timeout);
         loop {
-            let has_run = local::run_turns() == Some(true);
+            let has_run = local::run_threadless_groups() == Some(true);
             if let Some(taken) = self.0.try_take() {
                 return Ok(taken?);
             }

@@ -12,7 +12,7 @@ use horus_shm::internals::heap::{
 use horus_shm::internals::sync::Word;
 
 use crate::actor::counts::ActorCounts;
-use crate::actor::group_settings::{GroupSettings, Surround};
+use crate::actor::group_settings::{GroupSettings, HandlerWrapper};
 use crate::actor::idle::Idle;
 use crate::actor::local;
 use crate::actor::mailbox::Mailbox;
@@ -63,7 +63,7 @@ pub(crate) enum Control {
 
 /// An actor or a timer of a group that waits until a given time.
 #[derive(Debug)]
-pub(crate) enum Timed {
+pub(crate) enum TimerEntry {
     /// An actor that pauses.
     Pause(Task),
     /// A timer, and the time at which it is due.
@@ -77,8 +77,8 @@ pub(crate) struct ActorGroup {
     rooms: Rooms,
     /// The owner's ends of those queues that no thread uses now.
     workers: Mutex<Vec<Worker<Task>>>,
-    roll: Mutex<Roll>,
-    pub(crate) timers: Timers<Timed>,
+    roll: Mutex<Membership>,
+    pub(crate) timers: Timers<TimerEntry>,
     /// The actors that have mail, while no thread of the group runs them.
     pub(crate) waiting: Waiting<Task>,
     /// Number of threads; 0 if the thread of the scheduler runs the actors.
@@ -109,7 +109,7 @@ pub(crate) struct ActorGroup {
 
 /// The members of a group of actors.
 #[derive(Debug, Default)]
-struct Roll {
+struct Membership {
     members: Members<ControlHandle<ActorGroup>>,
     /// True once the group takes no more members.
     is_closed: bool,
@@ -178,8 +178,8 @@ impl ActorGroup {
     }
 
     #[inline(always)]
-    pub(crate) const fn surround(&self) -> Option<Surround> {
-        self.settings.surround
+    pub(crate) const fn wrap_handlers(&self) -> Option<HandlerWrapper> {
+        self.settings.wrap_handlers
     }
 
     pub(crate) const fn mailbox(&self) -> Mailbox {
@@ -239,7 +239,7 @@ impl ActorGroup {
     }
 
     /// Lets the threads of the group take the actors that have mail.
-    pub(crate) fn give_to_threads(&self) {
+    pub(crate) fn hand_actors_to_threads(&self) {
         for task in self.waiting.close() {
             self.inject(task);
         }
@@ -255,10 +255,10 @@ impl ActorGroup {
         self.simulated_ns.set(0);
         for timed in self.timers.take_all() {
             match timed {
-                Timed::Pause(task) => self.timers.add(0, Timed::Pause(task)),
-                Timed::Alarm(alarm, _) => {
+                TimerEntry::Pause(task) => self.timers.add(0, TimerEntry::Pause(task)),
+                TimerEntry::Alarm(alarm, _) => {
                     let at_ns = alarm.delay_ns();
-                    self.timers.add(at_ns, Timed::Alarm(alarm, at_ns));
+                    self.timers.add(at_ns, TimerEntry::Alarm(alarm, at_ns));
                 }
             }
         }
@@ -282,7 +282,7 @@ impl ActorGroup {
 
     /// Starts a timer, whose first message is due at `at_ns`.
     pub(crate) fn start_alarm(&self, at_ns: u64, alarm: Alarm) {
-        self.timers.add(at_ns, Timed::Alarm(alarm, at_ns));
+        self.timers.add(at_ns, TimerEntry::Alarm(alarm, at_ns));
         // WHY: a worker would notice it before it sleeps; other threads have to wake one.
         if !local::is_worker() {
             self.queues.wake_all();
@@ -294,8 +294,8 @@ impl ActorGroup {
     pub(crate) fn take_due(&self, now_ns: u64) -> Option<Task> {
         while let Some(due) = self.timers.take_due(now_ns) {
             match due {
-                Timed::Pause(task) => return Some(task),
-                Timed::Alarm(alarm, due_ns) => self.ring(alarm, due_ns, now_ns),
+                TimerEntry::Pause(task) => return Some(task),
+                TimerEntry::Alarm(alarm, due_ns) => self.ring(alarm, due_ns, now_ns),
             }
         }
         None
@@ -303,7 +303,7 @@ impl ActorGroup {
 
     fn ring(&self, mut alarm: Alarm, due_ns: u64, now_ns: u64) {
         match catch_panic(|| alarm.ring(due_ns, now_ns)) {
-            Ok(Some(next_ns)) => self.timers.add(next_ns, Timed::Alarm(alarm, next_ns)),
+            Ok(Some(next_ns)) => self.timers.add(next_ns, TimerEntry::Alarm(alarm, next_ns)),
             Ok(None) => self.drop_alarm(alarm),
             Err(panic) => {
                 self.record_failure(true, &panic);
@@ -403,7 +403,7 @@ impl ActorGroup {
 
     /// Lets an actor pause until `until_ns`, after a failure.
     pub(crate) fn suspend(&self, task: Task, until_ns: u64) {
-        self.timers.add(until_ns, Timed::Pause(task));
+        self.timers.add(until_ns, TimerEntry::Pause(task));
         // WHY after: an emergency stop, or the end of the group, that begins later finds the actor
         // among the timers.
         if self.safety.is_engaged() || self.is_over.get() != 0 {
@@ -420,8 +420,10 @@ impl ActorGroup {
     fn end_pauses(&self) {
         for timed in self.timers.take_all() {
             match timed {
-                Timed::Pause(task) => self.inject(task),
-                Timed::Alarm(alarm, at_ns) => self.timers.add(at_ns, Timed::Alarm(alarm, at_ns)),
+                TimerEntry::Pause(task) => self.inject(task),
+                TimerEntry::Alarm(alarm, at_ns) => {
+                    self.timers.add(at_ns, TimerEntry::Alarm(alarm, at_ns))
+                }
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::actor::mailbox::Mailbox;
 
 /// A function that prepares the thread for the code of actors, for example attaches it to an
 /// interpreter, and then calls its argument once.
-pub type Surround = fn(&mut dyn FnMut());
+pub type HandlerWrapper = fn(&mut dyn FnMut());
 
 /// The settings of a group of actors.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ pub(crate) struct GroupSettings {
     pub(crate) priority: Option<u8>,
     pub(crate) idle: Idle,
     /// The function that its threads call around the handlers.
-    pub(crate) surround: Option<Surround>,
+    pub(crate) wrap_handlers: Option<HandlerWrapper>,
     /// The time after which a handler that has not returned is reported.
     pub(crate) watchdog: Duration,
 }
@@ -35,7 +35,7 @@ impl Default for GroupSettings {
             cores: Vec::new(),
             priority: None,
             idle: Idle::default(),
-            surround: None,
+            wrap_handlers: None,
             watchdog: WATCHDOG,
         }
     }

@@ -501,7 +501,7 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
         };
         let is_active = matches!(self.state, State::Active | State::Ending);
         match safe.visit(&mut self.actor, is_active) {
-            Ok(is_safe) => turn.worker().is_unsafe = !is_safe,
+            Ok(is_safe) => turn.worker().awaits_safe_state = !is_safe,
             Err(panic) => turn.group().record_failure(true, &panic),
         }
     }

@@ -18,12 +18,12 @@ const STREAK_MAX: u32 = 32;
 
 /// Runs the actors of a group without threads. Returns false if there was nothing to do, and `None`
 /// if another thread runs them from now on.
-type RunTurns = Rc<dyn Fn() -> Option<bool>>;
+type RunGroup = Rc<dyn Fn() -> Option<bool>>;
 
 thread_local! {
     /// The groups without threads whose actors this thread runs, by their addresses.
-    static TURNS: RefCell<Vec<(usize, RunTurns)>> = const { RefCell::new(Vec::new()) };
-    static LOCAL: RefCell<Option<Local>> = const { RefCell::new(None) };
+    static THREADLESS_GROUPS: RefCell<Vec<(usize, RunGroup)>> = const { RefCell::new(Vec::new()) };
+    static LOCAL: RefCell<Option<LocalWorker>> = const { RefCell::new(None) };
     /// The actor that this thread is spawning, or 0, and its task.
     static SPAWNING: Cell<usize> = const { Cell::new(0) };
     static SPAWNED: Cell<Option<Task>> = const { Cell::new(None) };
@@ -52,7 +52,7 @@ impl Drop for HandlerMark {
 }
 
 /// The worker of a thread that runs actors of a group.
-pub(crate) struct Local {
+pub(crate) struct LocalWorker {
     /// The address of the worker's group, as a number to compare.
     group: usize,
     pub(crate) worker: Worker<Task>,
@@ -61,14 +61,14 @@ pub(crate) struct Local {
     looked_ns: u64,
 }
 
-fn number(group: &ActorGroup) -> usize {
+fn group_address(group: &ActorGroup) -> usize {
     std::ptr::from_ref(group).addr()
 }
 
 /// Makes `worker` the calling thread's, until [`leave`].
 pub(crate) fn enter(group: &ActorGroup, worker: Worker<Task>) {
-    let local = Local {
-        group: number(group),
+    let local = LocalWorker {
+        group: group_address(group),
         worker,
         streak: 0,
         activations: 0,
@@ -93,22 +93,26 @@ pub fn is_worker() -> bool {
 
 /// Lets the calling thread run the actors of `group`, which has no threads, whenever it waits for
 /// an answer. `make` is called if that is new.
-pub(crate) fn add_turns(group: &ActorGroup, make: impl FnOnce() -> RunTurns) {
-    let is_known = |turns: &Vec<(usize, _)>| turns.iter().any(|(known, _)| *known == number(group));
-    if !TURNS.with_borrow(is_known) {
+pub(crate) fn add_threadless_group(group: &ActorGroup, make: impl FnOnce() -> RunGroup) {
+    let is_known = |turns: &Vec<(usize, _)>| {
+        turns
+            .iter()
+            .any(|(known, _)| *known == group_address(group))
+    };
+    if !THREADLESS_GROUPS.with_borrow(is_known) {
         let run = make();
-        TURNS.with_borrow_mut(|turns| turns.push((number(group), run)));
+        THREADLESS_GROUPS.with_borrow_mut(|turns| turns.push((group_address(group), run)));
     }
 }
 
-/// Ends what [`add_turns`] has begun.
-pub(crate) fn remove_turns(group: &ActorGroup) {
-    remove(number(group));
+/// Ends what [`add_threadless_group`] has begun.
+pub(crate) fn remove_threadless_group(group: &ActorGroup) {
+    remove(group_address(group));
 }
 
 fn remove(group: usize) {
     // WHY ignored: a thread that ends runs no actors any more.
-    let removed = TURNS.try_with(|turns| {
+    let removed = THREADLESS_GROUPS.try_with(|turns| {
         let mut turns = turns.borrow_mut();
         let index = turns.iter().position(|(known, _)| *known == group)?;
         Some(turns.remove(index))
@@ -119,11 +123,11 @@ fn remove(group: usize) {
 
 /// Runs the actors of the groups without threads that this thread runs. Returns true if there was
 /// something to do, and `None` if there is no such group.
-pub(crate) fn run_turns() -> Option<bool> {
+pub(crate) fn run_threadless_groups() -> Option<bool> {
     let (mut has_run, mut index) = (None, 0);
     loop {
         // WHY a copy: a handler may start another scheduler.
-        let turn = TURNS.with_borrow(|turns| turns.get(index).cloned());
+        let turn = THREADLESS_GROUPS.with_borrow(|turns| turns.get(index).cloned());
         let Some((group, run)) = turn else {
             return has_run;
         };
@@ -139,19 +143,19 @@ pub(crate) fn run_turns() -> Option<bool> {
 
 /// Returns a number of the calling thread that no other thread has as long as this one lives.
 pub(crate) fn thread_number() -> usize {
-    TURNS.with(|turns| std::ptr::from_ref(turns).addr())
+    THREADLESS_GROUPS.with(|turns| std::ptr::from_ref(turns).addr())
 }
 
 /// Calls `act` with the worker of the calling thread. The caller has called [`enter`], and `act`
 /// runs no actor.
 #[inline]
-pub(crate) fn with<R>(act: impl FnOnce(&mut Local) -> R) -> Option<R> {
+pub(crate) fn with_local_worker<R>(act: impl FnOnce(&mut LocalWorker) -> R) -> Option<R> {
     LOCAL.with_borrow_mut(|local| local.as_mut().map(act))
 }
 
 /// Returns true if the worker of the calling thread has an actor to run, or if there is none.
 pub(crate) fn has_work() -> bool {
-    with(|local| local.worker.has_own()).unwrap_or(true)
+    with_local_worker(|local| local.worker.has_own()).unwrap_or(true)
 }
 
 /// Gives `task` to the worker of the calling thread, if that is one of `group`; returns it
@@ -167,7 +171,7 @@ pub(crate) fn schedule(group: &ActorGroup, task: Task) -> Option<Task> {
     let _ = LOCAL.try_with(|local| {
         if let Ok(mut local) = local.try_borrow_mut()
             && let Some(local) = &mut *local
-            && local.group == number(group)
+            && local.group == group_address(group)
             && let Some(task) = task.take()
         {
             local.worker.push_next(task);
@@ -188,7 +192,7 @@ pub(crate) fn begin_init<M: Send + 'static>(
     SPAWNED.take()
 }
 
-impl Local {
+impl LocalWorker {
     /// Takes the next task of this worker's own queues, to run it; `has_timers` is true if there is
     /// a timer, which another worker has to keep meanwhile.
     #[inline(always)]
@@ -198,7 +202,8 @@ impl Local {
         Some(task)
     }
 
-    /// Begins an activation.
+    /// Counts the activation that begins. If there are timers, makes a sleeping worker watch, so
+    /// that another thread keeps them if the handler does not return.
     #[inline]
     pub(crate) fn begin(&mut self, has_timers: bool) {
         self.worker.begin_activation();

@@ -113,7 +113,7 @@ pub use error::{
     TellAllError, TryRecvError, TrySendError,
 };
 #[doc(hidden)]
-pub use group_settings::Surround;
+pub use group_settings::HandlerWrapper;
 pub use horus_shm::internals::heap::Reply;
 pub use idle::Idle;
 pub use inbox::Inbox;

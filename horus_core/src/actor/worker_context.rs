@@ -16,7 +16,7 @@ const ACTIVATION_NS: u64 = 100_000;
 const SLOW_HANDLER_NS: u64 = 5_000;
 
 /// Largest number of messages between two readings of the clock.
-const STRIDE_MAX: u32 = 16;
+const MESSAGES_PER_CLOCK_READ_MAX: u32 = 16;
 
 /// Time for which an actor without mail is not put to sleep, if nothing else is to be done.
 ///
@@ -25,7 +25,7 @@ const STRIDE_MAX: u32 = 16;
 const LINGER_NS: u64 = 2_000;
 
 /// Largest number of occasions to linger that are skipped after a wait in vain.
-const SKIPPED_MAX: u32 = 1023;
+const LINGER_SKIPS_MAX: u32 = 1023;
 
 /// The state of the wait for another message of the same actor.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ struct Linger {
     /// Number of messages that were handled before the present wait.
     handled: u64,
     /// Decides which occasions to linger are taken: fewer after each wait in vain.
-    occasions: Backoff<SKIPPED_MAX>,
+    occasions: Backoff<LINGER_SKIPS_MAX>,
 }
 
 /// The part of a worker's state that the handlers of its actors use.
@@ -53,7 +53,7 @@ pub(crate) struct WorkerContext {
     handled_before: u64,
     /// The value of `handled` at which the clock is read next.
     clock_at: u64,
-    stride: u32,
+    messages_per_clock_read: u32,
     linger: Linger,
     /// True if the address of an actor was given out in its `init`.
     pub(crate) has_given_address: bool,
@@ -66,7 +66,7 @@ pub(crate) struct WorkerContext {
     /// The error that stops the scheduler.
     pub(crate) fatal_error: Option<String>,
     /// True if the actor that was visited is not in its safe state yet.
-    pub(crate) is_unsafe: bool,
+    pub(crate) awaits_safe_state: bool,
     /// The place where the run of an inbox puts its messages; `None` for other actors.
     pub(crate) taken: Option<Box<dyn Any + Send>>,
 }
@@ -80,14 +80,14 @@ impl WorkerContext {
             handled: 0,
             handled_before: 0,
             clock_at: 1,
-            stride: 1,
+            messages_per_clock_read: 1,
             linger: Linger::default(),
             has_given_address: false,
             is_refused: false,
             init_error: None,
             resume_ns: 0,
             fatal_error: None,
-            is_unsafe: false,
+            awaits_safe_state: false,
             taken: None,
         }
     }
@@ -99,7 +99,8 @@ impl WorkerContext {
         context
     }
 
-    /// Begins an activation.
+    /// Begins an activation at `now_ns`: a worker runs one actor, until its mail is handled or
+    /// [`ACTIVATION_NS`] are over.
     #[inline]
     pub(crate) const fn begin(&mut self, now_ns: u64) {
         self.begin_ns = now_ns;
@@ -112,9 +113,9 @@ impl WorkerContext {
 
     /// Lets the clock be read after the next message.
     #[inline]
-    pub(crate) const fn read_soon(&mut self) {
+    pub(crate) const fn read_clock_soon(&mut self) {
         self.clock_at = self.handled + 1;
-        self.stride = 1;
+        self.messages_per_clock_read = 1;
     }
 
     /// Counts a message that was handled; says if the activation goes on.
@@ -134,12 +135,13 @@ impl WorkerContext {
         let lasted_ns = now_ns.saturating_sub(self.last_ns);
         self.last_ns = now_ns;
         // WHY doubled: the first messages say whether the handlers are slow.
-        self.stride = if lasted_ns > u64::from(self.stride) * SLOW_HANDLER_NS {
-            1
-        } else {
-            (self.stride * 2).min(STRIDE_MAX)
-        };
-        self.clock_at = self.handled + u64::from(self.stride);
+        self.messages_per_clock_read =
+            if lasted_ns > u64::from(self.messages_per_clock_read) * SLOW_HANDLER_NS {
+                1
+            } else {
+                (self.messages_per_clock_read * 2).min(MESSAGES_PER_CLOCK_READ_MAX)
+            };
+        self.clock_at = self.handled + u64::from(self.messages_per_clock_read);
         if now_ns.saturating_sub(self.begin_ns) >= ACTIVATION_NS {
             Flow::Yield
         } else {
@@ -175,8 +177,8 @@ impl WorkerContext {
         true
     }
 
-    /// Ends an activation. Returns the time of the last reading, up to [`STRIDE_MAX`] messages ago,
-    /// and the number of messages that were handled.
+    /// Ends an activation. Returns the time of the last reading, up to
+    /// [`MESSAGES_PER_CLOCK_READ_MAX`] messages ago, and the number of messages that were handled.
     #[inline]
     pub(crate) fn end(&mut self) -> (u64, u64) {
         let handled = self.handled - self.handled_before;
@@ -214,7 +216,7 @@ mod tests {
         // Fast handlers: up to 16 messages later.
         for handler_ns in [100, 1_000, 4_000] {
             let earliest = (ACTIVATION_NS / handler_ns) as u32;
-            let range = earliest..earliest + STRIDE_MAX;
+            let range = earliest..earliest + MESSAGES_PER_CLOCK_READ_MAX;
             assert!(range.contains(&messages(handler_ns)), "{handler_ns} ns");
         }
     }
@@ -277,15 +279,21 @@ mod tests {
             assert_eq!(context.end().1, 1);
             readings += u64::from(context.last_ns != before);
         }
-        assert_eq!(readings, 4 + u64::from((100 - 15) / STRIDE_MAX));
+        assert_eq!(
+            readings,
+            4 + u64::from((100 - 15) / MESSAGES_PER_CLOCK_READ_MAX)
+        );
         // A slow one is noticed by the next reading, and the clock is read each time from then on.
-        for message in 1..=u64::from(2 * STRIDE_MAX) {
+        for message in 1..=u64::from(2 * MESSAGES_PER_CLOCK_READ_MAX) {
             context.clock.set(1_000_000 * message);
             context.count_message();
         }
-        assert_eq!(context.last_ns, 1_000_000 * u64::from(2 * STRIDE_MAX));
+        assert_eq!(
+            context.last_ns,
+            1_000_000 * u64::from(2 * MESSAGES_PER_CLOCK_READ_MAX)
+        );
         context.begin(u64::MAX);
-        context.read_soon();
+        context.read_clock_soon();
         assert_eq!(context.clock_at, context.handled + 1);
     }
 }

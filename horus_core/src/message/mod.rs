@@ -344,7 +344,7 @@ primitives! {
 /// before 1970, and the simulated time in a simulated run.
 #[must_use]
 pub fn timestamp_now_ns() -> u64 {
-    if let Some(simulated) = SIMULATED.get() {
+    if let Some(simulated) = SIMULATED_TIME_NS.get() {
         return simulated;
     }
     let since_epoch = SystemTime::now()
@@ -355,13 +355,13 @@ pub fn timestamp_now_ns() -> u64 {
 
 thread_local! {
     /// The simulated time of this thread, if it runs a simulation.
-    static SIMULATED: Cell<Option<u64>> = const { Cell::new(None) };
+    static SIMULATED_TIME_NS: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
 /// Sets the timestamp of all messages that this thread makes from now on; `None` returns to the
 /// real time.
 pub(crate) fn simulate_time(timestamp_ns: Option<u64>) {
-    SIMULATED.set(timestamp_ns);
+    SIMULATED_TIME_NS.set(timestamp_ns);
 }
 
 /// Returns a count that a peer wrote, limited to the `max` elements of its array.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Scheduler;
 use crate::actor::group::{ActorGroup, THREADS_MAX};
-use crate::actor::group_settings::{GroupSettings, Surround};
+use crate::actor::group_settings::{GroupSettings, HandlerWrapper};
 use crate::actor::{Actors, Idle, Mailbox};
 use crate::scheduler::api::plan::{NodeSpec, PlanError};
 use crate::scheduler::run::executor::group_node::GroupNode;
@@ -84,8 +84,8 @@ impl<'a> ActorsBuilder<'a> {
     /// which the group is ended. Actors of other languages need it, for instance to attach the
     /// thread to an interpreter.
     #[doc(hidden)]
-    pub const fn surround(mut self, surround: Surround) -> Self {
-        self.settings.surround = Some(surround);
+    pub const fn wrap_handlers(mut self, wrap_handlers: HandlerWrapper) -> Self {
+        self.settings.wrap_handlers = Some(wrap_handlers);
         self
     }
 

@@ -40,7 +40,7 @@ impl PyActors {
         let this = scheduler.get();
         let actors = this.change(scheduler.py(), |scheduler| {
             let group = scheduler.actors(name).threads(threads).mailbox(mailbox);
-            let built = group.order(order).surround(run_burst).build();
+            let built = group.order(order).wrap_handlers(run_burst).build();
             built.map_err(|error| PlanError::new_err(error.to_string()))
         })?;
         let group = Group {

@@ -34,7 +34,8 @@ pub(crate) struct KeyCache {
 /// A cached layout, and the statistics that decide when a layout is made. The number of pairs of a
 /// dict and the beginning of its first key select the slot.
 struct LayoutSlot {
-    /// The signature of the keys of the last dict that was read without a layout.
+    /// A hash of the keys, in their order, of the last dict that was read key by key, without a
+    /// layout from this cache.
     signature: usize,
     /// Number of dicts in a row with that signature.
     alike: u32,

@@ -10,14 +10,14 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 
-use horus_core::above_standard;
+use horus_core::with_standard_streams_open;
 use pyo3::prelude::*;
 
 /// Calls `open`, which opens file descriptors, so that they do not get the numbers 0 to 2.
 /// Otherwise they would replace a standard stream that is closed.
 #[pyfunction(name = "_above_standard")]
 pub(crate) fn call_above_standard(open: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-    above_standard(|| Ok(open.call0()))?.map(Bound::unbind)
+    with_standard_streams_open(|| Ok(open.call0()))?.map(Bound::unbind)
 }
 
 /// The tokens of the tasks of one event loop that were woken, until the loop takes them, and the
@@ -68,7 +68,7 @@ impl Wakeups {
 impl Wakeups {
     #[new]
     fn new() -> PyResult<Self> {
-        let (ours, theirs) = above_standard(UnixStream::pair)?;
+        let (ours, theirs) = with_standard_streams_open(UnixStream::pair)?;
         ours.set_nonblocking(true)?;
         theirs.set_nonblocking(true)?;
         let woken = Arc::new(WokenTasks {

@@ -111,8 +111,8 @@ impl TopicFiles {
         found.into_iter().map(|(end, _)| end).collect()
     }
 
-    /// Returns the live announced readers that have joined, in all processes, each in the newest
-    /// file in which it is.
+    /// Returns the live subscribers that have joined, in all processes, without observers. One that
+    /// is moving to another file is returned once, in the newer file.
     #[must_use]
     pub fn subscribers(&self) -> Vec<LiveEndpoint> {
         // WHY from the oldest on, and the check before the look at the next file: as above.

@@ -39,7 +39,7 @@ pub struct Growth {
 pub struct FieldPrefix {
     /// The hash of the message's name and these fields; not 0.
     pub hash: u64,
-    /// The end of the last of these fields, in bytes.
+    /// Number of bytes from the start of a message to the end of the last of these fields.
     pub bytes: u64,
 }
 

@@ -35,7 +35,7 @@ use thiserror::Error;
 
 use super::blocks::{allocate, deallocate};
 use crate::process::fork::{ForkLocal, fork_epoch};
-use crate::protocol::answer::{self as protocol, AnswerMemory, Look, OPEN, ReplyOutcome};
+use crate::protocol::answer::{self as protocol, AnswerMemory, OPEN, ReplyOutcome, ReplyState};
 use crate::protocol::sync::{self, Edge};
 use crate::wait::{Backoff, LocalEventcount, WaitPolicy};
 
@@ -256,9 +256,9 @@ impl<T> Answer<T> {
             return Some(Err(NoAnswer));
         };
         match protocol::look(&place) {
-            Look::Full => Some(self.take(place, true)),
-            Look::Empty => Some(self.take(place, false)),
-            Look::Nothing | Look::Busy => None,
+            ReplyState::Full => Some(self.take(place, true)),
+            ReplyState::Empty => Some(self.take(place, false)),
+            ReplyState::Pending | ReplyState::Busy => None,
         }
     }
 
@@ -400,10 +400,10 @@ impl<T> Drop for Answer<T> {
         // SAFETY: this is the asker, which is not used after this.
         match unsafe { protocol::leave(&place) } {
             // SAFETY: a published reply and its memory are the asker's.
-            Look::Full => drop(unsafe { place.free(true) }),
+            ReplyState::Full => drop(unsafe { place.free(true) }),
             // SAFETY: as above.
-            Look::Empty => drop(unsafe { place.free(false) }),
-            Look::Nothing | Look::Busy => {}
+            ReplyState::Empty => drop(unsafe { place.free(false) }),
+            ReplyState::Pending | ReplyState::Busy => {}
         }
     }
 }

@@ -13,13 +13,13 @@ use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{self, Edge, Word};
 
 /// The way in which readers get a value out of its slot.
-pub trait Handling<T>: Packing + sealed::Handling {
+pub trait ReadPolicy<T>: Packing + sealed::ReadPolicy {
     /// True if the value stays in the slot, to be dropped when the slot is written again.
-    const KEEPS: bool;
+    const KEEPS_VALUE: bool;
 
     /// The part of a value that a reader has to drop after it has used the value in its slot: the
     /// value itself, or nothing.
-    type Rest;
+    type Remainder;
 
     /// Moves or clones the value out of `slot`.
     ///
@@ -35,7 +35,7 @@ pub trait Handling<T>: Packing + sealed::Handling {
     /// # Safety
     ///
     /// The contract of [`Self::load`].
-    unsafe fn rest(slot: *const T) -> Self::Rest;
+    unsafe fn take_remainder(slot: *const T) -> Self::Remainder;
 }
 
 /// The handling of values that one reader moves out of their slots.
@@ -47,10 +47,10 @@ pub enum Move {}
 #[derive(Debug)]
 pub enum Share {}
 
-impl<T> Handling<T> for Move {
-    const KEEPS: bool = false;
+impl<T> ReadPolicy<T> for Move {
+    const KEEPS_VALUE: bool = false;
 
-    type Rest = T;
+    type Remainder = T;
 
     #[inline(always)]
     unsafe fn load(slot: *const T) -> T {
@@ -60,17 +60,17 @@ impl<T> Handling<T> for Move {
     }
 
     #[inline(always)]
-    unsafe fn rest(slot: *const T) -> T {
+    unsafe fn take_remainder(slot: *const T) -> T {
         // SAFETY: `slot` holds a value, and this is its only reader, which reads once, by the
         // contract.
         unsafe { slot.read() }
     }
 }
 
-impl<T: Clone> Handling<T> for Share {
-    const KEEPS: bool = true;
+impl<T: Clone> ReadPolicy<T> for Share {
+    const KEEPS_VALUE: bool = true;
 
-    type Rest = ();
+    type Remainder = ();
 
     #[inline(always)]
     unsafe fn load(slot: *const T) -> T {
@@ -83,7 +83,7 @@ impl<T: Clone> Handling<T> for Share {
     }
 
     #[inline(always)]
-    unsafe fn rest(_: *const T) {}
+    unsafe fn take_remainder(_: *const T) {}
 }
 
 impl Packing for Move {
@@ -105,10 +105,10 @@ const _: () = {
 };
 
 mod sealed {
-    pub trait Handling {}
+    pub trait ReadPolicy {}
 
-    impl Handling for super::Move {}
-    impl Handling for super::Share {}
+    impl ReadPolicy for super::Move {}
+    impl ReadPolicy for super::Share {}
 }
 
 /// The addresses of one lane of values. A copy refers to the same lane. An owner of the memory must
@@ -139,7 +139,7 @@ pub(super) struct ValueLaneParts<'a, T, H> {
     pub(super) reader_limit: u32,
 }
 
-impl<T, H: Handling<T>> ValueLane<T, H> {
+impl<T, H: ReadPolicy<T>> ValueLane<T, H> {
     /// Creates a lane from `parts`.
     ///
     /// # Safety
@@ -190,12 +190,12 @@ impl<T, H: Handling<T>> ValueLane<T, H> {
     ///
     /// The contract of [`Self::load`]. If `each` panics, the value is still in the slot.
     #[inline(always)]
-    pub(super) unsafe fn show(&self, index: u64, each: &mut impl FnMut(&T)) -> H::Rest {
+    pub(super) unsafe fn show(&self, index: u64, each: &mut impl FnMut(&T)) -> H::Remainder {
         let value = self.slot(index).value();
         // SAFETY: there is a value and no thread writes it, by the contract.
         each(unsafe { &*value });
         // SAFETY: the slot holds a value, and the cursor keeps the writer out, by the contract.
-        unsafe { H::rest(value) }
+        unsafe { H::take_remainder(value) }
     }
 
     #[inline(always)]
@@ -229,7 +229,7 @@ unsafe impl<T: Send> Send for ValueLane<T, Move> {}
 // SAFETY: as above; besides, several readers read one value at once.
 unsafe impl<T: Send + Sync> Send for ValueLane<T, Share> {}
 
-impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
+impl<T, H: ReadPolicy<T>> LaneMemory for ValueLane<T, H> {
     type Word = AtomicU64;
 
     /// WHY false: the hardware detects that slots are read in order, and prefetches them itself.
@@ -304,7 +304,7 @@ impl<T, H: Handling<T>> LaneMemory for ValueLane<T, H> {
         debug_assert_eq!(bytes, size_of::<T>());
         let slot = self.slot(index);
         // Relaxed: only the writers of this lane store it, one after another.
-        let keeps = const { H::KEEPS && needs_drop::<T>() } && slot.stamp.get() != 0;
+        let keeps = const { H::KEEPS_VALUE && needs_drop::<T>() } && slot.stamp.get() != 0;
         // SAFETY: a slot that keeps values holds one from its first stamp on, and no reader is in
         // it. It is overwritten below before anything can panic.
         let old = keeps.then(|| unsafe { slot.value().read() });

@@ -5,7 +5,7 @@ use core::fmt;
 use core::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
-use super::lane::{Handling, Move, Share, ValueLane, ValueLaneParts};
+use super::lane::{Move, ReadPolicy, Share, ValueLane, ValueLaneParts};
 use super::reader::{FanReader, ValueReader};
 use super::slot::{Row, Slots};
 use super::writer::ValueWriter;
@@ -48,7 +48,7 @@ struct Ready(AtomicU64);
 /// If values are moved out, the only reader is gated from the beginning. Values that are written
 /// before there is a reader wait for it, and nothing is overwritten. All endpoints keep this value
 /// alive; its drop drops the values that were not received.
-pub struct Lanes<T, H: Handling<T>> {
+pub struct Lanes<T, H: ReadPolicy<T>> {
     ready: Ready,
     blocks: Box<[LaneBlock<AtomicU64>]>,
     /// The owner words of the readers.
@@ -69,7 +69,7 @@ unsafe impl<T: Send> Sync for Lanes<T, Move> {}
 // SAFETY: as above; besides, several readers read one value at once.
 unsafe impl<T: Clone + Send + Sync> Sync for Lanes<T, Share> {}
 
-impl<T, H: Handling<T>> Lanes<T, H> {
+impl<T, H: ReadPolicy<T>> Lanes<T, H> {
     /// Creates at most `lane_limit` lanes of `capacity` values each, for at most `reader_limit`
     /// readers. Nothing is claimed, and no lane has memory yet.
     ///
@@ -81,7 +81,10 @@ impl<T, H: Handling<T>> Lanes<T, H> {
     pub fn new(lane_limit: usize, reader_limit: usize, capacity: usize) -> Arc<Self> {
         let limits = 1..=LANES_MAX;
         assert!(limits.contains(&lane_limit) && limits.contains(&reader_limit));
-        assert!(H::KEEPS || reader_limit == 1, "a value is moved out once");
+        assert!(
+            H::KEEPS_VALUE || reader_limit == 1,
+            "a value is moved out once"
+        );
         assert!(capacity > 0, "a channel holds at least one message");
         let reader_lines = lane_limit.div_ceil(WORDS_PER_LINE);
         let lanes = Self {
@@ -96,7 +99,7 @@ impl<T, H: Handling<T>> Lanes<T, H> {
             capacity: capacity as u64,
             handling: core::marker::PhantomData,
         };
-        if !H::KEEPS {
+        if !H::KEEPS_VALUE {
             gate::announce(&lanes.gated, ONLY_READER);
             for lane in 0..lane_limit as u32 {
                 // Relaxed: no other thread knows the value yet.
@@ -140,7 +143,7 @@ impl<T, H: Handling<T>> Lanes<T, H> {
 
     fn claim_reader(&self) -> Option<u32> {
         let (reader, _) = owner::claim_first(self.readers.iter(), CLAIMED, |_| false)?;
-        if H::KEEPS {
+        if H::KEEPS_VALUE {
             gate::announce(&self.gated, reader);
             for lane in 0..self.blocks.len() as u32 {
                 gate::join(&self.lane(lane, Row::EMPTY), reader, u64::MAX);
@@ -230,7 +233,7 @@ impl<T, H: Handling<T>> Lanes<T, H> {
     /// Frees the place of a reader for another one. That of the reader that moves values out stays
     /// taken, because its cursor tells which values have to be dropped.
     pub(super) fn release_reader(&self, reader: u32) {
-        if H::KEEPS {
+        if H::KEEPS_VALUE {
             gate::withdraw(&self.gated, reader);
             for lane in 0..self.blocks.len() as u32 {
                 gate::leave(self.cursor(lane, reader));
@@ -240,7 +243,7 @@ impl<T, H: Handling<T>> Lanes<T, H> {
     }
 }
 
-impl<T, H: Handling<T>> Drop for Lanes<T, H> {
+impl<T, H: ReadPolicy<T>> Drop for Lanes<T, H> {
     fn drop(&mut self) {
         for lane in 0..self.blocks.len() {
             // Relaxed: the last owner of an `Arc` comes after all others.
@@ -250,7 +253,7 @@ impl<T, H: Handling<T>> Drop for Lanes<T, H> {
                 continue;
             };
             let kept = head.saturating_sub(slots.len());
-            let start = if H::KEEPS {
+            let start = if H::KEEPS_VALUE {
                 kept
             } else {
                 cursor - FIRST_CURSOR
@@ -265,7 +268,7 @@ impl<T, H: Handling<T>> Drop for Lanes<T, H> {
     }
 }
 
-impl<T, H: Handling<T>> fmt::Debug for Lanes<T, H> {
+impl<T, H: ReadPolicy<T>> fmt::Debug for Lanes<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lanes")
             .field("capacity", &self.capacity)

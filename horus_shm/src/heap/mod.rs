@@ -38,7 +38,7 @@ pub use cell::{
     Rooms, Runnable, Sent, Turn, WaitRefusal, WeakAddress, spawn, spawn_with_handle,
 };
 pub use injector::Queued;
-pub use lane::{Handling, Move, Share};
+pub use lane::{Move, ReadPolicy, Share};
 pub use lanes::{LANES_MAX, Lanes};
 pub use pull_queue::PullQueue;
 pub use reader::{FanReader, ValueReader};

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use super::lane::{Handling, ValueLane};
+use super::lane::{ReadPolicy, ValueLane};
 use super::lanes::Lanes;
 use crate::protocol::lane::{LaneReader, Polled};
 
@@ -12,13 +12,13 @@ use crate::protocol::lane::{LaneReader, Polled};
 pub(super) const DRAIN_STEPS: u64 = 8;
 
 /// A reader of the first lane. Its drop frees its place.
-pub struct ValueReader<T, H: Handling<T>> {
+pub struct ValueReader<T, H: ReadPolicy<T>> {
     reader: LaneReader<ValueLane<T, H>>,
     index: u32,
     lanes: Arc<Lanes<T, H>>,
 }
 
-impl<T, H: Handling<T>> ValueReader<T, H> {
+impl<T, H: ReadPolicy<T>> ValueReader<T, H> {
     /// Creates the reader with number `index`, which the caller has claimed.
     pub(super) fn new(lanes: Arc<Lanes<T, H>>, index: u32) -> Self {
         // SAFETY: the number is the caller's, and this is its only reader of the lane.
@@ -104,7 +104,9 @@ impl<T, H: Handling<T>> ValueReader<T, H> {
 }
 
 #[inline(always)]
-fn find<T, H: Handling<T>>(reader: &mut LaneReader<ValueLane<T, H>>) -> Option<impl FnOnce() -> T> {
+fn find<T, H: ReadPolicy<T>>(
+    reader: &mut LaneReader<ValueLane<T, H>>,
+) -> Option<impl FnOnce() -> T> {
     // WHY no other case: a gated reader is never lapped.
     if reader.find() != Polled::Message {
         reader.prefetch_slot(1);
@@ -120,7 +122,7 @@ fn find<T, H: Handling<T>>(reader: &mut LaneReader<ValueLane<T, H>>) -> Option<i
 }
 
 #[inline(always)]
-fn pop_into<T: Copy, H: Handling<T>>(
+fn pop_into<T: Copy, H: ReadPolicy<T>>(
     reader: &mut LaneReader<ValueLane<T, H>>,
     value: &mut T,
 ) -> bool {
@@ -137,21 +139,21 @@ fn pop_into<T: Copy, H: Handling<T>>(
 /// Returns a function for the parameter `load` of [`LaneReader::drain`] that passes values in their
 /// slots to `each`.
 #[inline(always)]
-fn show<T, H: Handling<T>>(
+fn show<T, H: ReadPolicy<T>>(
     each: &mut impl FnMut(&T),
-) -> impl FnMut(&ValueLane<T, H>, u64) -> Option<H::Rest> {
+) -> impl FnMut(&ValueLane<T, H>, u64) -> Option<H::Remainder> {
     // SAFETY: the reader found a value in this slot, and holds its writer back until it passes the
     // value, after this.
     move |memory, index| Some(unsafe { memory.show(index, each) })
 }
 
-impl<T, H: Handling<T>> Drop for ValueReader<T, H> {
+impl<T, H: ReadPolicy<T>> Drop for ValueReader<T, H> {
     fn drop(&mut self) {
         self.lanes.release_reader(self.index);
     }
 }
 
-impl<T, H: Handling<T>> fmt::Debug for ValueReader<T, H> {
+impl<T, H: ReadPolicy<T>> fmt::Debug for ValueReader<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ValueReader")
             .field("index", &self.index)
@@ -160,7 +162,7 @@ impl<T, H: Handling<T>> fmt::Debug for ValueReader<T, H> {
 }
 
 /// A reader that reads all lanes in turn. Its drop frees its place.
-pub struct FanReader<T, H: Handling<T>> {
+pub struct FanReader<T, H: ReadPolicy<T>> {
     /// Readers of the lanes that have slots, in the order in which they were discovered.
     readers: Vec<LaneReader<ValueLane<T, H>>>,
     next: usize,
@@ -170,7 +172,7 @@ pub struct FanReader<T, H: Handling<T>> {
     lanes: Arc<Lanes<T, H>>,
 }
 
-impl<T, H: Handling<T>> FanReader<T, H> {
+impl<T, H: ReadPolicy<T>> FanReader<T, H> {
     /// Creates the reader with number `index`, which the caller has claimed.
     pub(super) fn new(lanes: Arc<Lanes<T, H>>, index: u32) -> Self {
         // WHY allocated for all lanes: no later call allocates.
@@ -279,13 +281,13 @@ impl<T, H: Handling<T>> FanReader<T, H> {
     }
 }
 
-impl<T, H: Handling<T>> Drop for FanReader<T, H> {
+impl<T, H: ReadPolicy<T>> Drop for FanReader<T, H> {
     fn drop(&mut self) {
         self.lanes.release_reader(self.index);
     }
 }
 
-impl<T, H: Handling<T>> fmt::Debug for FanReader<T, H> {
+impl<T, H: ReadPolicy<T>> fmt::Debug for FanReader<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FanReader")
             .field("index", &self.index)

@@ -125,9 +125,9 @@ pub trait Packing {
 
 /// The packing of a ring whose slots several threads write: none.
 #[derive(Debug)]
-pub(super) enum Apart {}
+pub(super) enum Unpacked {}
 
-impl Packing for Apart {
+impl Packing for Unpacked {
     const PACKS_SPARSE: bool = false;
     const PACKS_SMALL: bool = false;
 }
@@ -268,7 +268,7 @@ impl<T, P: Packing> Slots<T, P> {
         self.left = left;
     }
 
-    fn drop_left(&mut self) {
+    fn drop_remaining(&mut self) {
         let mask = self.len() - 1;
         while let Some(pos) = self.left.next() {
             let value = self.at(pos & mask).value();
@@ -287,11 +287,11 @@ impl<T, P: Packing> Drop for Slots<T, P> {
         impl<T, P: Packing> Drop for Others<'_, T, P> {
             fn drop(&mut self) {
                 let _memory = Memory(self.0.row);
-                self.0.drop_left();
+                self.0.drop_remaining();
             }
         }
 
-        Others(self).0.drop_left();
+        Others(self).0.drop_remaining();
     }
 }
 
@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn slots_of_any_size_and_alignment_do_not_overlap() {
         fn any<T: Copy + PartialEq>(make: impl Fn(u8) -> T) {
-            slots_do_not_overlap::<T, Apart>(&make);
+            slots_do_not_overlap::<T, Unpacked>(&make);
             slots_do_not_overlap::<T, Share>(&make);
             slots_do_not_overlap::<T, Move>(&make);
         }
@@ -380,7 +380,7 @@ mod tests {
 
     #[test]
     fn values_left_in_slots_are_dropped_once() {
-        check_remaining_values_are_dropped::<Apart>();
+        check_remaining_values_are_dropped::<Unpacked>();
         check_remaining_values_are_dropped::<Move>();
     }
 

@@ -6,7 +6,7 @@ use core::sync::atomic::AtomicU64;
 use std::sync::Arc;
 
 use super::reader::DRAIN_STEPS;
-use super::slot::{Apart, Slot, Slots};
+use super::slot::{Slot, Slots, Unpacked};
 use crate::protocol::copy::{Intent, is_worth_awaiting};
 use crate::protocol::sync::Word;
 use crate::protocol::ticket::{self, Run, TicketMemory};
@@ -19,7 +19,7 @@ struct SeparateWord(AtomicU64);
 struct Ring<T> {
     tail: SeparateWord,
     head: SeparateWord,
-    slots: Slots<T, Apart>,
+    slots: Slots<T, Unpacked>,
     capacity: u64,
 }
 
@@ -44,7 +44,7 @@ impl<T> TicketMemory for Ring<T> {
 
     /// WHY: with this, streams of 1 KiB go from 3.8 to 5.6 million a second. 256 B and 64 B do not
     /// get faster, and the load of the stamp already fetches one of two lines.
-    const ASKS_AHEAD: bool = Slot::<T>::LINES > 2;
+    const PREFETCHES_NEXT: bool = Slot::<T>::LINES > 2;
 
     #[inline(always)]
     fn slots(&self) -> u64 {

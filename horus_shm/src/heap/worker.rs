@@ -324,7 +324,8 @@ impl<E: Entry> Worker<E> {
         Some(unsafe { handle(seen) })
     }
 
-    /// Begins to search; returns false if enough other workers search already.
+    /// Makes this worker one that searches the queues of others for entries. Returns false if half
+    /// of the workers search already.
     pub fn begin_search(&mut self) -> bool {
         self.searches = self.searches || search::begin(self.queues.group());
         self.searches

@@ -5,20 +5,20 @@ use core::mem::{ManuallyDrop, size_of};
 use core::ptr;
 use std::sync::Arc;
 
-use super::lane::{Handling, ValueLane};
+use super::lane::{ReadPolicy, ValueLane};
 use super::lanes::Lanes;
 use crate::protocol::lane::{LaneWriter, NoRoom};
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::Word;
 
 /// A writer of values into a lane that no other writer uses. Its drop frees the lane.
-pub struct ValueWriter<T, H: Handling<T>> {
+pub struct ValueWriter<T, H: ReadPolicy<T>> {
     writer: LaneWriter<ValueLane<T, H>>,
     lane: u32,
     lanes: Arc<Lanes<T, H>>,
 }
 
-impl<T, H: Handling<T>> ValueWriter<T, H> {
+impl<T, H: ReadPolicy<T>> ValueWriter<T, H> {
     /// Creates the writer of `lane`, which the caller has claimed.
     pub(super) fn new(lanes: Arc<Lanes<T, H>>, lane: u32) -> Self {
         let memory = lanes.claimed_lane(lane);
@@ -80,13 +80,13 @@ impl<T, H: Handling<T>> ValueWriter<T, H> {
     }
 }
 
-impl<T, H: Handling<T>> Drop for ValueWriter<T, H> {
+impl<T, H: ReadPolicy<T>> Drop for ValueWriter<T, H> {
     fn drop(&mut self) {
         self.lanes.release_lane(self.lane);
     }
 }
 
-impl<T, H: Handling<T>> fmt::Debug for ValueWriter<T, H> {
+impl<T, H: ReadPolicy<T>> fmt::Debug for ValueWriter<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ValueWriter")
             .field("lane", &self.lane)

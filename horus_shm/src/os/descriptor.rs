@@ -25,7 +25,7 @@ const LONG_LIVED_FD_MIN: RawFd = 3;
 /// # Errors
 ///
 /// The error of opening a standard stream, or the error of `open`.
-pub fn above_standard<T>(open: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+pub fn with_standard_streams_open<T>(open: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let mut fillers = Vec::new();
     for stream in 0..LONG_LIVED_FD_MIN {
         if is_open(stream) {
@@ -43,9 +43,10 @@ pub fn above_standard<T>(open: impl FnOnce() -> io::Result<T>) -> io::Result<T> 
     open()
 }
 
-/// Opens one long-lived descriptor with `open`.
+/// Calls `open`, and returns a descriptor whose number is above 2. If another thread closed a
+/// standard stream meanwhile, so that `open` got its number, returns a duplicate with a higher one.
 pub(crate) fn open_long_lived(open: impl FnOnce() -> io::Result<OwnedFd>) -> io::Result<OwnedFd> {
-    let fd = above_standard(open)?;
+    let fd = with_standard_streams_open(open)?;
     if fd.as_raw_fd() >= LONG_LIVED_FD_MIN {
         return Ok(fd);
     }
@@ -58,10 +59,11 @@ pub(crate) fn open_long_lived(open: impl FnOnce() -> io::Result<OwnedFd>) -> io:
     Ok(unsafe { OwnedFd::from_raw_fd(copy as RawFd) })
 }
 
-/// Opens one descriptor that is only readable with `open`, for a moment.
+/// Calls `open`, which returns a read-only descriptor for short use. If that has the number of a
+/// standard stream, opens another one with a higher number.
 ///
-/// WHY the standard streams are not looked at first, as [`above_standard`] does: what a program
-/// writes to this descriptor fails, and changes no file.
+/// WHY the standard streams are not looked at first, as [`with_standard_streams_open`] does: what a
+/// program writes to this descriptor fails, and changes no file.
 pub(crate) fn open_read_only(mut open: impl FnMut() -> io::Result<OwnedFd>) -> io::Result<OwnedFd> {
     let fd = open()?;
     if fd.as_raw_fd() >= LONG_LIVED_FD_MIN {

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::os::descriptor::above_standard;
+use crate::os::descriptor::with_standard_streams_open;
 
 /// Number of bytes of stack that [`prefault_stack`] makes resident.
 const STACK_BYTES: usize = 256 * 1024;
@@ -96,7 +96,7 @@ impl CpuAwakeRequest {
 
     fn new_at(path: &Path) -> io::Result<Self> {
         let open = || File::options().write(true).open(path);
-        let mut request = above_standard(open)?;
+        let mut request = with_standard_streams_open(open)?;
         // WHY zero: for a latency of one microsecond the kernel chooses a sleep state that a
         // virtual machine's host turns into one of tens or hundreds of microseconds.
         request.write_all(&0_i32.to_ne_bytes())?;

@@ -103,9 +103,9 @@ pub fn is_left<M: AnswerMemory>(memory: &M) -> bool {
 
 /// The state of an answer as the asker found it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum ReplyState {
     /// There is no reply yet.
-    Nothing,
+    Pending,
     /// The replier has taken the registered waker. It is about to publish a reply and wake the
     /// asker.
     Busy,
@@ -117,13 +117,13 @@ pub enum Look {
 
 /// Looks for a reply. Only the asker calls it.
 #[inline]
-pub fn look<M: AnswerMemory>(memory: &M) -> Look {
+pub fn look<M: AnswerMemory>(memory: &M) -> ReplyState {
     // ORDERING(answer): pairs with the exchanges in `give`.
     match memory.state().load(edge::ANSWER_SEE) {
-        FULL => Look::Full,
-        EMPTY => Look::Empty,
-        BUSY => Look::Busy,
-        _ => Look::Nothing,
+        FULL => ReplyState::Full,
+        EMPTY => ReplyState::Empty,
+        BUSY => ReplyState::Busy,
+        _ => ReplyState::Pending,
     }
 }
 
@@ -145,24 +145,24 @@ pub fn retract<M: AnswerMemory>(memory: &M) -> bool {
     memory.state().compare_exchange_relaxed(AWAITED, OPEN)
 }
 
-/// Makes the asker, which has no registered waker, leave the answer. Returns [`Look::Full`] or
-/// [`Look::Empty`] if there is a reply, which the caller drops with the memory. Otherwise returns
-/// [`Look::Nothing`], and the memory belongs to the replier.
+/// Makes the asker, which has no registered waker, leave the answer. Returns [`ReplyState::Full`]
+/// or [`ReplyState::Empty`] if there is a reply, which the caller drops with the memory. Otherwise
+/// returns [`ReplyState::Pending`], and the memory belongs to the replier.
 ///
 /// # Safety
 ///
 /// The caller is the asker, and does not use the memory afterwards, except as said above.
-pub unsafe fn leave<M: AnswerMemory>(memory: &M) -> Look {
+pub unsafe fn leave<M: AnswerMemory>(memory: &M) -> ReplyState {
     // ORDERING(cancel): pairs with the fences in `give`.
     let before = memory.state().swap_at(LEFT, edge::CANCEL_LEAVE);
     if before != FULL && before != EMPTY {
-        return Look::Nothing;
+        return ReplyState::Pending;
     }
     // ORDERING(answer): pairs with the exchanges in `give`.
     memory.fence(edge::ANSWER_SEE);
     if before == FULL {
-        Look::Full
+        ReplyState::Full
     } else {
-        Look::Empty
+        ReplyState::Empty
     }
 }

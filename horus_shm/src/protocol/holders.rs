@@ -27,7 +27,7 @@ pub struct Holders<W>(W);
 
 /// The result of [`Holders::remove_address`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Left {
+pub enum RemovedAddress {
     /// There are other addresses.
     Others,
     /// It was the last address: the caller now has the hold of all addresses, and has to remove it,
@@ -82,14 +82,14 @@ impl<W: Word> Holders<W> {
     }
 
     /// Counts one address less.
-    pub fn remove_address(&self) -> Left {
+    pub fn remove_address(&self) -> RemovedAddress {
         // ORDERING(holder): pairs with the exchange in `try_end`.
         let before = self.0.fetch_sub_at(1, edge::HOLDER_LEAVE);
         if before & ADDRESSES != 1 {
-            return Left::Others;
+            return RemovedAddress::Others;
         }
         let sends = self.set_pending();
-        Left::Last { sends }
+        RemovedAddress::Last { sends }
     }
 
     /// Marks the block of the last address as sent. Returns false, and does nothing, if there is an

@@ -5,7 +5,7 @@
 //! address. A bit is set when the block is sent. It is cleared when the word of the mailbox does
 //! not name the block any more.
 
-use crate::protocol::holders::{Holders, Left};
+use crate::protocol::holders::{Holders, RemovedAddress};
 use crate::protocol::mailbox::{self, Chain, Inbox, MailboxMemory, Pushed, Tag};
 
 /// The memory of a cell.
@@ -28,7 +28,7 @@ pub trait CellMemory: MailboxMemory {
 /// The address is the caller's, who does not use the cell any more. As [`mailbox::push`] otherwise.
 #[must_use]
 pub unsafe fn remove_address<M: CellMemory>(memory: M, wake: impl FnOnce()) -> bool {
-    let Left::Last { sends } = memory.holders().remove_address() else {
+    let RemovedAddress::Last { sends } = memory.holders().remove_address() else {
         return false;
     };
     // SAFETY: the pending bit, which says that the block is free, is the caller's.

@@ -326,7 +326,7 @@ pub struct Taken {
 
 /// The result of a look into the mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look<R> {
+pub enum MailboxLook<R> {
     /// The next block, as the caller read it.
     Taken(R),
     /// Every block was taken.
@@ -390,7 +390,7 @@ impl Inbox {
         &mut self,
         memory: M,
         read: impl FnOnce(Taken) -> R,
-    ) -> Look<R> {
+    ) -> MailboxLook<R> {
         // SAFETY: the contract.
         unsafe { self.look(memory) }.map(|taken| {
             let result = read(taken);
@@ -406,7 +406,7 @@ impl Inbox {
     ///
     /// The caller is the runner, and `self` is the inbox of this mailbox. As [`push`] otherwise.
     #[inline(always)]
-    pub unsafe fn look<M: MailboxMemory>(&mut self, memory: M) -> Look<Taken> {
+    pub unsafe fn look<M: MailboxMemory>(&mut self, memory: M) -> MailboxLook<Taken> {
         // SAFETY: the contract.
         unsafe {
             self.take_up_to(memory, LINKS_MAX, || {
@@ -424,22 +424,22 @@ impl Inbox {
         memory: M,
         links_max: u32,
         newest: impl FnOnce() -> u64,
-    ) -> Look<Taken> {
+    ) -> MailboxLook<Taken> {
         if self.cursor == 0 && self.oldest == 0 {
             let newest = newest();
             if newest == self.anchor {
-                return Look::Empty;
+                return MailboxLook::Empty;
             }
             self.cursor = newest;
         }
         // SAFETY: the contract: the blocks above the anchor are the runner's.
         if self.cursor != 0 && !unsafe { self.turn(memory, links_max) } {
-            return Look::Turning;
+            return MailboxLook::Turning;
         }
         let block = self.oldest;
         // SAFETY: a block of the list, which is the runner's.
         let link = unsafe { memory.link(block) };
-        Look::Taken(Taken {
+        MailboxLook::Taken(Taken {
             block,
             tag: Tag::in_link(link),
         })
@@ -498,7 +498,7 @@ impl Inbox {
     ///
     /// # Safety
     ///
-    /// As [`Self::take`], which has just returned [`Look::Empty`]. `inbox` is valid, and no
+    /// As [`Self::take`], which has just returned [`MailboxLook::Empty`]. `inbox` is valid, and no
     /// reference to it exists.
     ///
     /// WHY a pointer: the next runner may use the inbox before this function returns.
@@ -549,9 +549,9 @@ impl Inbox {
         // WHY a swap: only the runner stores `GONE`, and the swap returns every block sent before.
         // ORDERING(mail): pairs with the exchange in `push`.
         let last = memory.word().swap_at(GONE, edge::MAIL_SEE);
+        let newest = || last & BLOCK;
         // SAFETY: the contract; the newest block is that of the word before it was `GONE`.
-        while let Look::Taken(taken) = unsafe { self.take_up_to(memory, u32::MAX, || last & BLOCK) }
-        {
+        while let MailboxLook::Taken(taken) = unsafe { self.take_up_to(memory, u32::MAX, newest) } {
             discard(taken);
             // SAFETY: the block was just taken, and its content was moved out.
             unsafe { self.pass(memory, taken.block) };
@@ -562,13 +562,13 @@ impl Inbox {
     }
 }
 
-impl<T> Look<T> {
+impl<T> MailboxLook<T> {
     #[inline(always)]
-    fn map<R>(self, change: impl FnOnce(T) -> R) -> Look<R> {
+    fn map<R>(self, change: impl FnOnce(T) -> R) -> MailboxLook<R> {
         match self {
-            Self::Taken(taken) => Look::Taken(change(taken)),
-            Self::Empty => Look::Empty,
-            Self::Turning => Look::Turning,
+            Self::Taken(taken) => MailboxLook::Taken(change(taken)),
+            Self::Empty => MailboxLook::Empty,
+            Self::Turning => MailboxLook::Turning,
         }
     }
 }

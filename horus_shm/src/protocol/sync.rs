@@ -235,7 +235,8 @@ pub mod edge {
     /// not keep. Pairs with [`CHAIN_TAKE`]: a thread that takes the chain sees the entries as the
     /// worker saw them.
     pub const CHAIN_RETURN: Edge = Edge::new("chain/return", Ordering::Release);
-    /// ORDERING(chain): Acquire exchange that takes a chain. Pairs with [`CHAIN_RETURN`].
+    /// ORDERING(chain): Acquire exchange that takes the chain, the entries that a worker returned
+    /// to its injector. Pairs with [`CHAIN_RETURN`].
     pub const CHAIN_TAKE: Edge = Edge::new("chain/take", Ordering::Acquire);
 
     /// ORDERING(search): SeqCst fence of a worker between its departure from the searchers and its

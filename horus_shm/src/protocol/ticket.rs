@@ -21,7 +21,7 @@ pub trait TicketMemory {
     type Value;
 
     /// True if a sender prefetches the slot after its own.
-    const ASKS_AHEAD: bool;
+    const PREFETCHES_NEXT: bool;
 
     /// Returns the number of slots: a power of two.
     fn slots(&self) -> u64;
@@ -102,7 +102,7 @@ pub unsafe fn push<M: TicketMemory>(memory: &M, src: *const M::Value) -> bool {
             unsafe { memory.put(index, src) };
             // ORDERING(ticket): pairs with the load in `is_filled`.
             stamp.store(filled(pos), edge::TICKET_PUBLISH);
-            if M::ASKS_AHEAD {
+            if M::PREFETCHES_NEXT {
                 prefetch_after(memory, pos + 1);
             }
             return true;

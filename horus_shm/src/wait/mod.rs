@@ -134,7 +134,8 @@ pub trait Eventcount {
     /// Returns the word that is not 0 while a thread sleeps or is about to sleep.
     fn waiters(&self) -> &Self::Word;
 
-    /// Returns the way in which this sleeper announces itself.
+    /// Returns how the caller announces itself in [`Self::waiters`] before it sleeps: by a bit of
+    /// its own, or by a count.
     fn sleeper(&self) -> Sleeper;
 
     /// Orders a sender's publication before its load of `waiters`.

@@ -1,6 +1,6 @@
 //! The memory of a modelled depot and of a modelled answer.
 
-use horus_shm::internals::answer::{self, AnswerMemory, Look, OPEN, ReplyOutcome};
+use horus_shm::internals::answer::{self, AnswerMemory, OPEN, ReplyOutcome, ReplyState};
 use horus_shm::internals::depot::{self, DepotMemory};
 use horus_shm::internals::sync::Edge;
 
@@ -99,12 +99,12 @@ impl LoomAnswer {
     /// Looks for the reply, and takes it: the value, or `Some(None)` if there is none.
     pub(crate) fn try_take(&self) -> Option<Option<u64>> {
         match answer::look(self) {
-            Look::Nothing | Look::Busy => None,
-            Look::Empty => {
+            ReplyState::Pending | ReplyState::Busy => None,
+            ReplyState::Empty => {
                 self.free();
                 Some(None)
             }
-            Look::Full => {
+            ReplyState::Full => {
                 let value = self.value();
                 self.free();
                 Some(Some(value))
@@ -141,12 +141,12 @@ impl LoomAnswer {
         self.0.is_freed.with(|_| ());
         // SAFETY: the asker calls this last.
         match unsafe { answer::leave(self) } {
-            Look::Full => {
+            ReplyState::Full => {
                 let value = self.value();
                 self.free();
                 Some(Some(value))
             }
-            Look::Empty => {
+            ReplyState::Empty => {
                 self.free();
                 Some(None)
             }

@@ -6,7 +6,7 @@ use std::cell::UnsafeCell as UncheckedUnsafeCell;
 use horus_shm::internals::holders::Holders;
 use horus_shm::internals::life::{self, CellMemory, Rest};
 use horus_shm::internals::mailbox::{
-    self, Chain, Inbox, Look, MailboxMemory, NEW, Pushed, Refused, Tag,
+    self, Chain, Inbox, MailboxLook, MailboxMemory, NEW, Pushed, Refused, Tag,
 };
 use horus_shm::internals::sync::Edge;
 
@@ -133,7 +133,7 @@ impl Place {
         let inbox = unsafe { &mut *self.0.inbox.get() };
         // SAFETY: as above, and the content is moved out.
         let look = unsafe { inbox.take(self, |taken| self.read(taken.block)) };
-        let Look::Taken(message) = look else {
+        let MailboxLook::Taken(message) = look else {
             return false;
         };
         if let Some(message) = message {

@@ -75,7 +75,7 @@ impl TicketMemory for LoomTickets {
     type Value = u64;
 
     /// WHY: the words that the hint reads make a model larger, and no result depends on them.
-    const ASKS_AHEAD: bool = false;
+    const PREFETCHES_NEXT: bool = false;
 
     fn slots(&self) -> u64 {
         self.0.slots.len() as u64

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use horus_shm::internals::heap::{ControlHandle, Worker};
 use horus_shm::internals::sync::Word;
 
-use super::{ActorGroup, Control, Task, Timed, lock};
+use super::{ActorGroup, Control, Task, TimerEntry, lock};
 
 impl ActorGroup {
     /// Ends all actors, those that were spawned last first.
@@ -14,8 +14,8 @@ impl ActorGroup {
     /// Otherwise they end on the calling thread, and their mail is dropped; an actor whose handler
     /// has not returned is left to its thread.
     pub(crate) fn end(&self) {
-        match self.surround() {
-            Some(surround) => surround(&mut || self.end_all()),
+        match self.wrap_handlers() {
+            Some(wrap_handlers) => wrap_handlers(&mut || self.end_all()),
             None => self.end_all(),
         }
     }
@@ -48,8 +48,8 @@ impl ActorGroup {
         let mut tasks = HashMap::new();
         for timed in self.timers.take_all() {
             match timed {
-                Timed::Pause(task) => _ = tasks.insert(task.id(), task),
-                Timed::Alarm(alarm, _) => self.drop_alarm(alarm),
+                TimerEntry::Pause(task) => _ = tasks.insert(task.id(), task),
+                TimerEntry::Alarm(alarm, _) => self.drop_alarm(alarm),
             }
         }
         let held = self.safety.release().into_iter();

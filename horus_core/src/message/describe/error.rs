@@ -12,13 +12,13 @@ pub enum LayoutError {
     /// A path names both a number and a message.
     #[error("'{path}' is a field and also a message with fields")]
     Ambiguous {
-        /// The path.
+        /// The path of the field, such as `legs[2].feet[1].x`.
         path: String,
     },
     /// Messages are nested too deeply.
     #[error("'{path}' is nested in more than {LEVELS_MAX} messages")]
     TooDeep {
-        /// The path.
+        /// The path of the message that is nested too deeply.
         path: String,
     },
     /// A message would take more than a thousand times its size when it is decoded to a value,
@@ -52,13 +52,13 @@ pub enum FieldError {
     /// The path is not of the form `legs[2].feet[1].x`.
     #[error("'{path}' is not a path: write it as legs[2].feet[1].x")]
     Path {
-        /// The path.
+        /// The text that was given as the path.
         path: String,
     },
     /// No field has this name.
     #[error("'{path}': there is no field '{name}'")]
     NoSuchField {
-        /// The path.
+        /// The path of the field, such as `legs[2].feet[1].x`.
         path: String,
         /// The name in the path that no field has.
         name: String,
@@ -66,7 +66,7 @@ pub enum FieldError {
     /// No element has this index.
     #[error("'{path}': there is no element {index}, the array has {count}")]
     NoSuchElement {
-        /// The path.
+        /// The path of the field, such as `legs[2].feet[1].x`.
         path: String,
         /// The index in the path.
         index: usize,
@@ -76,13 +76,13 @@ pub enum FieldError {
     /// The path has an index into something that is not an array.
     #[error("'{path}' has an index into a field that is not an array")]
     NoArray {
-        /// The path.
+        /// The path of the field, such as `legs[2].feet[1].x`.
         path: String,
     },
     /// The value has the wrong type.
     #[error("'{path}' is {wanted}, not {found}")]
     Type {
-        /// The path.
+        /// The path of the field, such as `legs[2].feet[1].x`.
         path: String,
         /// A description of the value.
         found: String,
@@ -92,7 +92,7 @@ pub enum FieldError {
     /// The number does not fit, or the text is too long or contains a NUL.
     #[error("'{path}' is {wanted}, which cannot hold {found}")]
     Range {
-        /// The path.
+        /// The path of the field, such as `legs[2].feet[1].x`.
         path: String,
         /// A description of the value.
         found: String,
@@ -102,7 +102,7 @@ pub enum FieldError {
     /// The array has the wrong length.
     #[error("'{path}' has {wanted} elements, not {found}")]
     Count {
-        /// The path.
+        /// The path of the field, such as `legs[2].feet[1].x`.
         path: String,
         /// Number of elements in the value.
         found: usize,

@@ -87,7 +87,7 @@ impl std::fmt::Display for CheckpointPosition {
 
 /// Checks that each tick of one node passes all of its checkpoints, each once and in order.
 #[derive(Debug)]
-pub(crate) struct Checkpoints {
+pub(crate) struct CheckpointChecker {
     wanted: u64,
     not_before_ns: u64,
     /// The last checkpoint of the present tick.
@@ -98,7 +98,7 @@ pub(crate) struct Checkpoints {
     position: Arc<CheckpointPosition>,
 }
 
-impl Checkpoints {
+impl CheckpointChecker {
     /// Makes the checks of a node whose ticks have to pass `wanted` checkpoints, with at least
     /// `not_before` from the start of one tick to the start of the next.
     #[must_use]
@@ -191,7 +191,7 @@ mod tests {
 
     /// Runs a tick of a node with `wanted` checkpoints that passes `passed`; returns its fault.
     fn tick(wanted: u64, passed: &[u64]) -> Result<(), String> {
-        let mut checkpoints = Checkpoints::new(wanted, Duration::ZERO);
+        let mut checkpoints = CheckpointChecker::new(wanted, Duration::ZERO);
         checkpoints.begin_tick(0);
         passed
             .iter()
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_tick_that_begins_too_soon_is_a_fault_and_one_in_time_is_not() {
-        let mut checkpoints = Checkpoints::new(0, Duration::from_nanos(100));
+        let mut checkpoints = CheckpointChecker::new(0, Duration::from_nanos(100));
         // (begin, found if it is early); the clock goes back once.
         for (begin_ns, early) in [
             (50, None),
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_fault_is_returned_once_and_the_first_of_a_tick_counts() {
-        let mut checkpoints = Checkpoints::new(2, Duration::from_secs(1));
+        let mut checkpoints = CheckpointChecker::new(2, Duration::from_secs(1));
         checkpoints.begin_tick(0);
         (1..=2).for_each(|checkpoint| checkpoints.pass(checkpoint));
         assert_eq!(checkpoints.end_tick(), Ok(()));
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn another_thread_sees_the_last_checkpoint() {
-        let mut checkpoints = Checkpoints::new(2, Duration::ZERO);
+        let mut checkpoints = CheckpointChecker::new(2, Duration::ZERO);
         let place = Arc::clone(checkpoints.position());
         let mut seen = vec![place.to_string()];
         checkpoints.begin_tick(0);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use horus_shm::clock::Clock;
 
-use crate::scheduler::api::checkpoints::Checkpoints;
+use crate::scheduler::api::checkpoints::CheckpointChecker;
 use crate::scheduler::api::random::Random;
 
 /// The services that the scheduler offers a node during a tick: times, checkpoints, random numbers,
@@ -19,7 +19,7 @@ pub struct Context<'a> {
     pub(crate) budget_end_ns: u64,
     pub(crate) period_ns: u64,
     pub(crate) stop: bool,
-    pub(crate) checkpoints: Option<&'a mut Checkpoints>,
+    pub(crate) checkpoints: Option<&'a mut CheckpointChecker>,
     pub(crate) random: &'a mut Random,
 }
 

@@ -40,13 +40,13 @@ impl Subscription {
     /// * It has moved to another file of its topic, or its namespace was removed.
     ///
     /// Each call returns one event. If several changes have happened, the next calls return them.
-    pub(crate) fn check(&mut self) -> Option<(u8, Text<128>)> {
-        self.check_lanes()
-            .or_else(|| self.check_match())
-            .or_else(|| self.check_name())
+    pub(crate) fn next_event(&mut self) -> Option<(u8, Text<128>)> {
+        self.mapping_event()
+            .or_else(|| self.compatibility_event())
+            .or_else(|| self.file_event())
     }
 
-    fn check_name(&mut self) -> Option<(u8, Text<128>)> {
+    fn file_event(&mut self) -> Option<(u8, Text<128>)> {
         let moves = self.watch.moves();
         if moves > self.moves {
             self.moves = moves;
@@ -59,7 +59,7 @@ impl Subscription {
         Some((NodeEvent::NAMESPACE_REMOVED, Text::cut(&self.topic)))
     }
 
-    fn check_match(&mut self) -> Option<(u8, Text<128>)> {
+    fn compatibility_event(&mut self) -> Option<(u8, Text<128>)> {
         let cause = self.watch.mismatch();
         let is_gone = cause.is_none() && self.watch.is_closed();
         if is_gone || cause.is_some() == self.matches_none {
@@ -79,7 +79,7 @@ impl Subscription {
         Some((NodeEvent::INCOMPATIBLE, text))
     }
 
-    fn check_lanes(&mut self) -> Option<(u8, Text<128>)> {
+    fn mapping_event(&mut self) -> Option<(u8, Text<128>)> {
         let error = self.watch.unmapped();
         // WHY: a subscriber that was dropped has not regained its publisher.
         let is_gone = error.is_none() && self.watch.is_closed();

@@ -85,7 +85,7 @@ impl DeadlineWatch {
     }
 
     /// Returns true if the node has to be in its safe state.
-    pub(crate) fn is_safe(&self) -> bool {
+    pub(crate) fn requires_safe_state(&self) -> bool {
         self.level == Level::Safe
     }
 

@@ -42,7 +42,7 @@ pub(crate) struct Runner {
     /// The applied commands that keep the node from ticking.
     blocked_by: BlockingCommands,
     /// True while the node is in its safe state.
-    is_safe: bool,
+    is_in_safe_state: bool,
     tick: u64,
     pace: Pace,
     failures: FailureHistory,
@@ -131,7 +131,7 @@ impl Runner {
             commands: Arc::clone(&entry.commands),
             state: State::New { at_ns: 0 },
             blocked_by: BlockingCommands::default(),
-            is_safe: false,
+            is_in_safe_state: false,
             tick: 0,
             pace,
             failures: FailureHistory::default(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::message::{NodeEvent, Text};
-use crate::scheduler::api::checkpoints::{CheckpointPosition, Checkpoints};
+use crate::scheduler::api::checkpoints::{CheckpointChecker, CheckpointPosition};
 use crate::scheduler::api::input::{InputWatch, stalest};
 use crate::scheduler::api::plan::Plan;
 
@@ -13,7 +13,7 @@ use crate::scheduler::api::plan::Plan;
 /// timeout.
 #[derive(Debug)]
 pub(crate) struct TickChecks {
-    pub(crate) checkpoints: Option<Checkpoints>,
+    pub(crate) checkpoints: Option<CheckpointChecker>,
     inputs: Vec<Arc<InputWatch>>,
     is_stale: bool,
 }
@@ -33,7 +33,7 @@ impl TickChecks {
         let wanted = plan.checkpoints;
         let not_before = plan.not_before;
         let has_sequence = wanted > 0 || not_before.is_some();
-        let new = || Checkpoints::new(wanted, not_before.unwrap_or(Duration::ZERO));
+        let new = || CheckpointChecker::new(wanted, not_before.unwrap_or(Duration::ZERO));
         let checkpoints = has_sequence.then(new);
         let inputs = plan.inputs.clone();
         let is_any = has_sequence || !inputs.is_empty();

@@ -33,7 +33,7 @@ const STOPPING_PERIOD_NS: u64 = 500_000;
 /// The time between two publications of the status.
 const STATUS_PERIOD_NS: u64 = 100_000_000;
 /// The time between two checks while actors enter their safe state.
-const UNSAFE_PERIOD_NS: u64 = 1_000_000;
+const SAFE_STATE_CHECK_PERIOD_NS: u64 = 1_000_000;
 /// The time between two checks of the topics whose messages wake nodes.
 const TOPICS_PERIOD_NS: u64 = 50_000_000;
 /// The longest time that the supervisor waits for the result of a safe-state callback on another
@@ -125,9 +125,9 @@ impl Supervisor {
             return STOPPING_PERIOD_NS;
         }
         let checks = self.nodes.iter().map(|node| node.next_check_ns(checked_ns));
-        let is_unsafe = self.groups.iter().any(WatchedGroup::is_unsafe);
-        let period_ns = if is_unsafe {
-            UNSAFE_PERIOD_NS
+        let is_entering_safe_state = self.groups.iter().any(WatchedGroup::is_entering_safe_state);
+        let period_ns = if is_entering_safe_state {
+            SAFE_STATE_CHECK_PERIOD_NS
         } else {
             CHECK_PERIOD_NS
         };
@@ -201,7 +201,7 @@ impl Supervisor {
     }
 
     /// Records an event for each subscriber whose state has changed since the last check, see
-    /// `Subscription::check`.
+    /// `Subscription::next_event`.
     ///
     /// WHY the supervisor does this: a node's own thread would have to check in every tick what
     /// hardly ever changes.

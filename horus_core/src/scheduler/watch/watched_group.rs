@@ -21,7 +21,7 @@ pub(crate) struct WatchedGroup {
     group: Arc<ActorGroup>,
     /// Start of the present emergency stop while not all actors are in their safe state; `None`
     /// otherwise.
-    unsafe_since_ns: Option<u64>,
+    entering_safe_state_since_ns: Option<u64>,
     is_reported: bool,
     /// The activations, or runs of an actor, that were stuck at the last check.
     stuck: Vec<LongTurn>,
@@ -31,7 +31,7 @@ impl WatchedGroup {
     pub(crate) fn new(group: &Arc<ActorGroup>) -> Self {
         Self {
             group: Arc::clone(group),
-            unsafe_since_ns: None,
+            entering_safe_state_since_ns: None,
             is_reported: false,
             stuck: Vec::new(),
         }
@@ -40,13 +40,13 @@ impl WatchedGroup {
     /// Records that an emergency stop has begun at `now_ns`; `None` means that it is over.
     pub(crate) fn begin_emergency(&mut self, now_ns: Option<u64>) {
         let has_members = self.group.safety.report().all > 0;
-        self.unsafe_since_ns = now_ns.filter(|_| has_members);
+        self.entering_safe_state_since_ns = now_ns.filter(|_| has_members);
         self.is_reported = false;
     }
 
     /// Returns true during an emergency stop, while not all actors are in their safe state.
-    pub(crate) const fn is_unsafe(&self) -> bool {
-        self.unsafe_since_ns.is_some()
+    pub(crate) const fn is_entering_safe_state(&self) -> bool {
+        self.entering_safe_state_since_ns.is_some()
     }
 
     /// Returns an event for each actor whose handler does not return, and for each that has
@@ -75,10 +75,10 @@ impl WatchedGroup {
     /// Returns an event once all actors are in their safe state, and one event if some are not yet
     /// after [`SAFE_STATE_NS_MAX`].
     pub(crate) fn check(&mut self, now_ns: u64) -> Option<NodeEvent> {
-        let lasted_ns = now_ns.saturating_sub(self.unsafe_since_ns?);
+        let lasted_ns = now_ns.saturating_sub(self.entering_safe_state_since_ns?);
         let SafetyReport { all, missing } = self.group.safety.report();
         if missing.is_empty() {
-            self.unsafe_since_ns = None;
+            self.entering_safe_state_since_ns = None;
             let text = format!("{all} actors are in their safe state");
             return Some(self.event(NodeEvent::SAFE_STATE_ENTERED, lasted_ns, &text));
         }

@@ -186,7 +186,7 @@ impl WatchedNode {
     }
 
     /// Returns an event for each subscriber whose state has changed since the last check, see
-    /// [`Subscription::check`].
+    /// [`Subscription::next_event`].
     pub(super) fn check_subscribers(&mut self) -> impl Iterator<Item = NodeEvent> {
         let Self {
             name,
@@ -195,7 +195,7 @@ impl WatchedNode {
         } = self;
         subscriptions
             .iter_mut()
-            .filter_map(Subscription::check)
+            .filter_map(Subscription::next_event)
             .map(|(kind, text)| {
                 NodeEvent::new(kind, name, Clock::kernel().now_ns()).with_text(text.as_str())
             })

@@ -235,7 +235,7 @@ impl Alarms {
         let wait_policy = wait_policy.spinning(Duration::ZERO);
         let look = || (self.version.get() != version || watches.iter().any(is_due)).then_some(());
         let own = (Some(self.changed.event()), SLEEP_MAX);
-        Watch::wait_any_or(own, watches, wait_policy, look)
+        Watch::wait_any_or_event(own, watches, wait_policy, look)
     }
 }
 

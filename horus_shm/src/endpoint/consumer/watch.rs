@@ -351,7 +351,7 @@ impl Watch {
         wait_policy: WaitPolicy,
         look: impl FnMut() -> Option<R>,
     ) -> Option<R> {
-        Self::wait_any_or((None, SLEEP_MAX), watches, wait_policy, look)
+        Self::wait_any_or_event((None, SLEEP_MAX), watches, wait_policy, look)
     }
 
     /// Does the same as [`Self::wait_any`], but also wakes when `own` is notified, and does not
@@ -365,7 +365,7 @@ impl Watch {
         wait_policy: WaitPolicy,
         look: impl FnMut() -> Option<R>,
     ) -> Option<R> {
-        Self::wait_any_or((Some(own.event()), GUARDED_MAX), watches, wait_policy, look)
+        Self::wait_any_or_event((Some(own.event()), GUARDED_MAX), watches, wait_policy, look)
     }
 
     /// Sleeps once, until `own` is notified, or one of `watches` gets a message or loses its
@@ -394,7 +394,7 @@ impl Watch {
 
     /// Does the same as [`Self::wait_any`], but also wakes when `own` is notified, and sleeps for
     /// at most `longest` between two polls.
-    pub(super) fn wait_any_or<R>(
+    pub(super) fn wait_any_or_event<R>(
         (own, longest): (Option<Event<'_>>, Duration),
         watches: &[Self],
         wait_policy: WaitPolicy,

@@ -11,7 +11,7 @@ use super::{Behaviour, Cell, End, Group, Header, Place, drop_quietly, give_back,
 use crate::heap::blocks::{self, Envelope};
 use crate::protocol::latest;
 use crate::protocol::life::{self, Rest};
-use crate::protocol::mailbox::{Look, Taken};
+use crate::protocol::mailbox::{MailboxLook, Taken};
 use crate::protocol::sync;
 
 /// The payload of a panic.
@@ -357,9 +357,9 @@ unsafe fn batch<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -
         let inbox = unsafe { &mut *inbox };
         // SAFETY: the inbox is that of the cell.
         let taken = match unsafe { inbox.look(cell) } {
-            Look::Taken(taken) => taken,
-            Look::Turning => return Stop::More,
-            Look::Empty => {
+            MailboxLook::Taken(taken) => taken,
+            MailboxLook::Turning => return Stop::More,
+            MailboxLook::Empty => {
                 if turn.group.looks_again(turn.worker) {
                     turn.subtract();
                     continue;

@@ -71,7 +71,7 @@ pub(crate) fn make_safe(group: &ActorGroup) {
         let marked = local::mark_handler();
         task.visit(group, &mut worker);
         drop(marked);
-        let is_safe = !std::mem::take(&mut worker.is_unsafe);
+        let is_safe = !std::mem::take(&mut worker.awaits_safe_state);
         if let Some(task) = group.safety.hold(task, is_safe) {
             group.inject(task);
         }

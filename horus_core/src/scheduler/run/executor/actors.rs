@@ -45,9 +45,9 @@ const SEARCH_NS_MIN: u64 = 4_000;
 /// Number of searches in a row that find nothing after which the time of a search is halved.
 const VAIN_MAX: u32 = 3;
 
-/// The time after which a thread leaves the `surround` function of its group, so that other threads
-/// get the locks that this function holds. WHY so long: CPython's threads take turns at this
-/// interval.
+/// The time after which a thread leaves the `wrap_handlers` function of its group, so that other
+/// threads get the locks that this function holds. WHY so long: CPython's threads take turns at
+/// this interval.
 const BURST_NS: u64 = 5_000_000;
 
 /// Number of checks of the queues after which a searching thread may yield its CPU.
@@ -97,7 +97,7 @@ impl ActorThreads {
         shared: &Arc<RunState>,
     ) -> Result<Self, (io::Error, Self)> {
         group.set_running(true);
-        group.give_to_threads();
+        group.hand_actors_to_threads();
         let mut started = Self {
             group: Arc::clone(group),
             threads: Vec::with_capacity(workers.len()),
@@ -241,14 +241,14 @@ impl<'a> ActorThread<'a> {
             self.visit(task);
         }
         let now_ns = self.now_ns;
-        let any = move |local: &mut local::Local| {
+        let any = move |local: &mut local::LocalWorker| {
             let own = local.next(now_ns, false).or_else(|| local.worker.steal());
             own.or_else(|| local.worker.steal_stalled(now_ns))
         };
         // WHY the first condition: after the stop has ended, `visit` puts each actor back into the
         // queue.
         while self.group.safety.is_engaged()
-            && let Some(task) = local::with(any).flatten()
+            && let Some(task) = local::with_local_worker(any).flatten()
         {
             self.visit(task);
         }
@@ -257,9 +257,9 @@ impl<'a> ActorThread<'a> {
     fn visit(&mut self, mut task: Task) {
         self.context.begin(self.now_ns);
         task.visit(self.group, &mut self.context);
-        let is_safe = !std::mem::take(&mut self.context.is_unsafe);
+        let is_safe = !std::mem::take(&mut self.context.awaits_safe_state);
         if let Some(task) = self.group.safety.hold(task, is_safe) {
-            local::with(|local| local.worker.push(task));
+            local::with_local_worker(|local| local.worker.push(task));
         }
     }
 
@@ -271,25 +271,25 @@ impl<'a> ActorThread<'a> {
         if self.now_ns >= timer_ns
             && let Some(task) = self.group.take_due(self.now_ns)
         {
-            local::with(|local| local.begin(has_timers));
+            local::with_local_worker(|local| local.begin(has_timers));
             return Some(task);
         }
         if has_timers {
             // WHY: otherwise, timers are late by the time that the handlers before them take.
-            self.context.read_soon();
+            self.context.read_clock_soon();
         }
-        local::with(|local| local.next(self.now_ns, has_timers)).flatten()
+        local::with_local_worker(|local| local.next(self.now_ns, has_timers)).flatten()
     }
 
-    /// Runs an actor, then others of this thread: one burst, or, in a group with a `surround`
+    /// Runs an actor, then others of this thread: one burst, or, in a group with a `wrap_handlers`
     /// function, bursts for up to [`BURST_NS`] inside that function.
     #[inline]
     fn run_from(&mut self, task: Task) {
-        match self.group.surround() {
+        match self.group.wrap_handlers() {
             None => self.run_burst(task),
-            Some(surround) => {
+            Some(wrap_handlers) => {
                 let mut task = Some(task);
-                surround(&mut || self.run_bursts(task.take()));
+                wrap_handlers(&mut || self.run_bursts(task.take()));
             }
         }
     }
@@ -312,7 +312,7 @@ impl<'a> ActorThread<'a> {
     fn run_burst(&mut self, task: Task) {
         self.has_overslept = false;
         if self.group.is_paused() {
-            local::with(|local| local.worker.push(task));
+            local::with_local_worker(|local| local.worker.push(task));
             return;
         }
         let begin_ns = self.now_ns;
@@ -326,7 +326,7 @@ impl<'a> ActorThread<'a> {
             {
                 return;
             }
-            next = local::with(|local| local.next(begin_ns, false)).flatten();
+            next = local::with_local_worker(|local| local.next(begin_ns, false)).flatten();
         }
     }
 
@@ -339,7 +339,7 @@ impl<'a> ActorThread<'a> {
         match task.run(self.group, &mut self.context, MESSAGES_MAX) {
             Ran::Slept | Ran::Ended => {}
             Ran::More(task) => {
-                local::with(|local| local.worker.push(task));
+                local::with_local_worker(|local| local.worker.push(task));
             }
             Ran::Suspended(task) => {
                 self.group.suspend(task, self.context.resume_ns);
@@ -387,11 +387,11 @@ impl<'a> ActorThread<'a> {
             let has_commands = runner.is_some_and(|runner| runner.commands().are_new());
             shared.is_stopping() || has_commands || timers.next_ns() <= clock.now_ns()
         };
-        let park = |local: &mut local::Local| {
+        let park = |local: &mut local::LocalWorker| {
             let now_ns = || clock.now_ns();
             local.worker.park(longest, now_ns, is_wanted)
         };
-        let parked = local::with(park);
+        let parked = local::with_local_worker(park);
         if let Some(claimed) = claimed {
             timers.release(claimed);
         }
@@ -409,12 +409,12 @@ impl<'a> ActorThread<'a> {
     fn poll(&mut self) {
         for _ in 0..LOOKS_PER_YIELD {
             let now_ns = self.now_ns;
-            let look = |local: &mut local::Local| {
+            let look = |local: &mut local::LocalWorker| {
                 let sent = local.worker.pop_injected();
                 let found = sent.or_else(|| local.worker.steal());
                 found.or_else(|| local.worker.steal_stalled(now_ns))
             };
-            if let Some(task) = local::with(look).flatten() {
+            if let Some(task) = local::with_local_worker(look).flatten() {
                 return self.begin(task);
             }
             std::hint::spin_loop();
@@ -428,24 +428,24 @@ impl<'a> ActorThread<'a> {
     /// Runs an actor that another worker had.
     fn begin(&mut self, task: Task) {
         let has_timers = self.group.timers.next_ns() != u64::MAX;
-        local::with(|local| local.begin(has_timers));
+        local::with_local_worker(|local| local.begin(has_timers));
         self.run_from(task);
     }
 
     /// Searches the queues of the other threads; checks them only once if enough threads search.
     fn search(&mut self) -> Option<Task> {
-        let searches = local::with(|local| local.worker.begin_search());
+        let searches = local::with_local_worker(|local| local.worker.begin_search());
         if searches != Some(true) || self.search_ns == 0 {
-            return local::with(|local| local.worker.steal()).flatten();
+            return local::with_local_worker(|local| local.worker.steal()).flatten();
         }
         let end_ns = self.now_ns.saturating_add(self.search_ns);
         while self.now_ns < end_ns && !self.shared.is_stopping() {
             for _ in 0..LOOKS_PER_YIELD {
-                let look = |local: &mut local::Local| {
+                let look = |local: &mut local::LocalWorker| {
                     let sent = local.worker.pop_injected();
                     sent.or_else(|| local.worker.steal())
                 };
-                if let Some(task) = local::with(look).flatten() {
+                if let Some(task) = local::with_local_worker(look).flatten() {
                     self.lengthen_search();
                     return Some(task);
                 }

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use horus_shm::clock::Clock;
-use horus_shm::internals::above_standard;
+use horus_shm::internals::with_standard_streams_open;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::task::LocalSet;
@@ -287,7 +287,8 @@ impl AsyncIo {
     /// Returns an error if the system cannot create a thread or a descriptor. Then no node has run,
     /// and `tasks` is unchanged.
     pub(crate) fn start(tasks: &mut Vec<Task>, shared: &Arc<RunState>) -> io::Result<Self> {
-        let runtime = above_standard(|| Builder::new_current_thread().enable_all().build())?;
+        let runtime =
+            with_standard_streams_open(|| Builder::new_current_thread().enable_all().build())?;
         let (end, ends) = watch::channel(None);
         let (give, given) = mpsc::channel();
         let ended = Arc::default();

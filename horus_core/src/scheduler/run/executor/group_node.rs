@@ -90,7 +90,7 @@ impl GroupNode {
             turns.thread = thread;
             turns.worker = Some(WorkerContext::without_linger(clock));
         }
-        local::add_turns(&self.group, || {
+        local::add_threadless_group(&self.group, || {
             let (group, turns) = (Arc::clone(&self.group), Arc::clone(&self.turns));
             Rc::new(move || {
                 let mut turns = try_lock(&turns)?;
@@ -101,7 +101,7 @@ impl GroupNode {
 
     /// Ends what [`Self::add_turns`] has begun.
     fn end_turns(&self) {
-        local::remove_turns(&self.group);
+        local::remove_threadless_group(&self.group);
         // WHY not in vain: a thread that has the lock finds no actor when its handler returns.
         if let Some(mut turns) = try_lock(&self.turns) {
             *turns = Turns::default();
@@ -128,11 +128,11 @@ impl Node for GroupNode {
         if let Some(error) = turns.error.take() {
             return Err(error);
         }
-        let Some(surround) = self.group.surround() else {
+        let Some(wrap_handlers) = self.group.wrap_handlers() else {
             return self.run_turns(context.clock);
         };
         let mut result = Ok(());
-        surround(&mut || result = self.run_turns(context.clock));
+        wrap_handlers(&mut || result = self.run_turns(context.clock));
         result
     }
 

@@ -26,7 +26,8 @@ struct RepeatedEvent {
     left_out: u64,
 }
 
-/// The initial capacity of the last error, in bytes. The texts of misses are no longer.
+/// The initial capacity of the last error, in bytes. No text of a miss is longer, so that a miss
+/// does not allocate.
 const LAST_ERROR_CAPACITY: usize = 256;
 
 /// The shortest time between two recorded events of the same kind, for kinds that may come in every

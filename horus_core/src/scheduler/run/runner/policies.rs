@@ -154,10 +154,12 @@ impl Runner {
     /// Calls `enter_safe_state` of the node, unless the node is in its safe state or not running. A
     /// panic in that call is only recorded.
     pub(crate) fn enter_safe_state(&mut self) {
-        if self.is_safe || matches!(self.state, State::Over | State::New { .. } | State::Broken) {
+        if self.is_in_safe_state
+            || matches!(self.state, State::Over | State::New { .. } | State::Broken)
+        {
             return;
         }
-        self.is_safe = true;
+        self.is_in_safe_state = true;
         self.publish_health();
         let node = &mut self.node;
         let reached = catch_panic(|| {
@@ -176,8 +178,11 @@ impl Runner {
 
     /// Ends the node's safe state, unless an emergency stop or missed deadlines require it.
     pub(super) fn leave_safe_state(&mut self) {
-        if self.is_safe && !self.blocked_by.is_emergency && !self.deadline_watch.is_safe() {
-            self.is_safe = false;
+        if self.is_in_safe_state
+            && !self.blocked_by.is_emergency
+            && !self.deadline_watch.requires_safe_state()
+        {
+            self.is_in_safe_state = false;
             self.event_log
                 .record(self.tick, NodeEvent::SAFE_STATE_LEFT, 0, "");
         }
@@ -191,7 +196,7 @@ impl Runner {
             // A node that is not initialised yet is safe, too: it has moved nothing.
             _ if self.blocked_by.is_emergency => Health::Safe,
             _ if self.blocked_by.is_paused => Health::Paused,
-            _ if self.is_safe => Health::Safe,
+            _ if self.is_in_safe_state => Health::Safe,
             State::Resting { .. } | State::New { at_ns: 1.. } => Health::Resting,
             State::New { .. } | State::Active | State::Skipping | State::Halved { .. } => {
                 Health::Active
@@ -260,7 +265,7 @@ impl Runner {
                 }
                 // The count of misses starts anew with the restarted node.
                 (self.deadline_watch, self.is_halved) = (DeadlineWatch::default(), false);
-                (self.state, self.is_safe) = (State::New { at_ns }, false);
+                (self.state, self.is_in_safe_state) = (State::New { at_ns }, false);
                 self.publish_health();
             }
             Remedy::Stop => {

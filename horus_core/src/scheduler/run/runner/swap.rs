@@ -26,7 +26,8 @@ impl Runner {
                 let is_new =
                     !matches!(self.state, State::New { .. }) && self.init_node(clock, now_ns);
                 // WHY: the new node has to enter its safe state, too.
-                if is_new && self.probation.is_some() && std::mem::take(&mut self.is_safe) {
+                if is_new && self.probation.is_some() && std::mem::take(&mut self.is_in_safe_state)
+                {
                     self.enter_safe_state();
                 }
             }
@@ -72,7 +73,7 @@ impl Runner {
             self.wake_up();
         }
         // WHY: only the new node was told to enter its safe state.
-        if std::mem::take(&mut self.is_safe) {
+        if std::mem::take(&mut self.is_in_safe_state) {
             self.enter_safe_state();
         }
     }
