@@ -167,8 +167,8 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
     ///
     /// # Errors
     ///
-    /// [`Refusal`], with all messages. Instead of the last one, it may have a newer message, as that
-    /// of [`Self::send`].
+    /// [`Refusal`], with all messages. Instead of the last one, it may have a newer message, as for
+    /// [`Self::send`].
     pub fn send_all(&self, messages: impl IntoIterator<Item = M>) -> Result<(), Refusal<Vec<M>>> {
         let mut messages = messages.into_iter();
         let Some(first) = messages.next() else {
