@@ -14,9 +14,11 @@ mod tracer;
 use std::fs::{self, File};
 use std::sync::Arc;
 
-use horus_shm::internals::{forbid_thread, look_at_names};
+use horus_shm::internals::layout::LaneBlock;
+use horus_shm::internals::sync::Word as _;
+use horus_shm::internals::{Blocks as _, forbid_thread, look_at_names};
 use horus_shm::{
-    Namespace, OnStalled, RawConsumer, RawProducer, Reading, Reliability, Request, Segment,
+    Access, Namespace, OnStalled, RawConsumer, RawProducer, Reading, Reliability, Request, Segment,
     TopicName, TypeInfo, sweep,
 };
 
@@ -45,9 +47,27 @@ fn send(producer: &mut RawProducer, sender: u64, numbers: std::ops::Range<u64>) 
 /// Not a test: entry point of the re-executed child process.
 #[test]
 fn child_role() {
-    if common::role().as_deref() != Some("life") {
-        return;
+    match common::role().as_deref() {
+        Some("life") => live(),
+        Some("heir's life") => inherit(),
+        _ => {}
     }
+}
+
+/// Opens the topic again, and sends.
+fn inherit() {
+    be_traced();
+    let segment = open(&spawn::inherited_namespace());
+    mark();
+    let mut producer = RawProducer::new(segment, OnStalled::Full).unwrap();
+    mark();
+    send(&mut producer, 2, 0..MESSAGES);
+    mark();
+    common::park();
+}
+
+/// Opens the topic, sends, moves, sends again, and leaves.
+fn live() {
     be_traced();
     mark();
     {
@@ -61,6 +81,19 @@ fn child_role() {
     }
     mark();
     common::park();
+}
+
+/// Receives what is there. WHY many calls: one moves, and each other may find that a file is read
+/// whole.
+fn receive(reader: &mut RawConsumer) -> Vec<u64> {
+    let mut received = Vec::new();
+    let mut message = [0; 8];
+    for _ in 0..8 * MESSAGES {
+        while reader.recv_bytes(&mut message).is_some() {
+            received.push(u64::from_le_bytes(message));
+        }
+    }
+    received
 }
 
 /// The topic with a subscriber that was there first.
@@ -100,15 +133,30 @@ impl Scene {
         victim
     }
 
-    /// Receives what is there. WHY many calls: one moves, and each other may find that a file is
-    /// read whole.
     fn receive(&mut self) {
-        let mut message = [0; 8];
-        for _ in 0..8 * MESSAGES {
-            while self.reader.recv_bytes(&mut message).is_some() {
-                self.received.push(u64::from_le_bytes(message));
+        self.received.extend(receive(&mut self.reader));
+    }
+
+    /// Takes a victim that moves from its mark to where its lane file has a name, and then past
+    /// `changes` changes of the words by which readers find that file. Returns false if readers
+    /// have been told of the file before.
+    fn approach(&self, victim: &mut Victim, changes: usize) -> bool {
+        while victim.next_call().unwrap().number != libc::SYS_linkat {
+            victim.end_call();
+        }
+        victim.end_call();
+        let segment = self.reader.segment();
+        let block = segment.lane_block(0, Access::Read).unwrap();
+        let told = &segment.control(Access::Read).unwrap().changes;
+        let words = || [&block.head, &block.generation, told].map(|word| word.get());
+        let [.., before] = words();
+        for _ in 0..changes {
+            let now = words();
+            while words() == now {
+                assert_eq!(victim.step(1), 1, "the victim has moved");
             }
         }
+        told.get() == before
     }
 
     /// Checks that a successor of the dead victim can send, that the subscriber gets what both sent
@@ -222,5 +270,94 @@ fn a_publisher_stopped_at_any_system_call_of_a_move_holds_nobody_up() {
         }
         println!("| {reading:?} | {stops} stops at system calls |");
         assert!(stops > 60, "{stops} stops");
+    }
+}
+
+/// Subscribers that move late read the lane of a publisher that moved, sent and left, whatever part
+/// of it its next owner has taken over.
+#[test]
+fn a_publisher_stopped_after_any_change_by_a_takeover_hides_no_messages() {
+    // WHY so many: each change is seen by one of them.
+    const READERS: usize = 32;
+    let readings = if is_long() {
+        &[Reading::KeepLast, Reading::Gated][..]
+    } else {
+        &[Reading::KeepLast]
+    };
+    for &reading in readings {
+        forbid_thread();
+        let dir = spawn::shm_dir();
+        let namespace = spawn::namespace(dir.path());
+        let reader = |_| RawConsumer::new(open(&namespace), reading).unwrap();
+        let mut readers: Vec<_> = (0..READERS).map(reader).collect();
+        let mut producer = RawProducer::new(open(&namespace), OnStalled::Full).unwrap();
+        send(&mut producer, 1, 0..MESSAGES);
+        for reader in &mut readers {
+            assert_eq!(receive(reader).len(), MESSAGES as usize);
+        }
+        fs::remove_file(namespace.topics_path().join(TOPIC)).unwrap();
+        look_at_names();
+        send(&mut producer, 1, MESSAGES..2 * MESSAGES);
+        let segment = open(&namespace);
+        let mut heir = Victim::spawn("heir's life", dir.path());
+        drop(producer);
+        let block = segment.lane_block(0, Access::Read).unwrap();
+        let told = &segment.control(Access::Read).unwrap().changes;
+        let words = || {
+            let LaneBlock {
+                owner,
+                session,
+                epoch_start,
+                epoch_owner,
+                ..
+            } = block;
+            [owner, session, epoch_start, epoch_owner, told].map(|word| word.get())
+        };
+        let mut looked = Vec::new();
+        let mut before = words();
+        let first = before;
+        while heir.step(1) == 1 {
+            let now = words();
+            if now != before {
+                before = now;
+                let mut reader = readers.pop().unwrap();
+                let received = receive(&mut reader);
+                let of_first = (MESSAGES..2 * MESSAGES).map(|number| 1 << 32 | number);
+                assert!(
+                    received.into_iter().eq(of_first),
+                    "{reading:?}: {first:?} {now:?}"
+                );
+                looked.push(reader);
+            }
+        }
+        heir.run_to_mark();
+        for reader in &mut looked {
+            let of_heir = (0..MESSAGES).map(|number| 2 << 32 | number);
+            assert!(receive(reader).into_iter().eq(of_heir), "{reading:?}");
+        }
+        assert!(looked.len() >= 4, "{} changes", looked.len());
+    }
+}
+
+/// The subscriber does not know the publisher from the file before.
+#[test]
+fn a_subscriber_that_looks_while_a_publisher_begins_its_lane_gets_all_messages() {
+    for reading in [Reading::KeepLast, Reading::Gated] {
+        let mut changes = 0;
+        loop {
+            let mut scene = Scene::new(reading);
+            let mut victim = scene.victim();
+            let mut joined = RawConsumer::new(open(&scene.namespace), reading).unwrap();
+            let is_before = scene.approach(&mut victim, changes);
+            assert_eq!(receive(&mut joined), []);
+            victim.run_to_mark();
+            let sent = MESSAGES - 2..2 * MESSAGES;
+            let sent: Vec<_> = sent.map(|number| 1 << 32 | number).collect();
+            assert_eq!(receive(&mut joined), sent, "{reading:?}, {changes} changes");
+            if !is_before {
+                break;
+            }
+            changes += 1;
+        }
     }
 }

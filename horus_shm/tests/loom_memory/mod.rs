@@ -320,6 +320,7 @@ impl LoomLane {
             head: LoomWord::new(0),
             skips: LoomWord::new(0),
             generation: LoomWord::new(FIRST_GENERATION),
+            session: LoomWord::new(0),
             ..LaneBlock::default()
         };
         let slots = (0..capacity).map(slot).collect();

@@ -107,7 +107,10 @@ impl RawProducer {
     ) -> Result<Self, OpenError> {
         let seen_epoch = segment.expect_usable()?;
         let request = segment.request();
-        let offer = request.offer()?;
+        let mut offer = request.offer()?;
+        if let Some(session) = former {
+            offer = session.continued(request, offer);
+        }
         let wait: *const _ = segment.wait_block(Access::Write)?;
         // WHY: before a lane is claimed, as `docs/memory-ordering.md` argues.
         let order = WakeOrder::of_sender(offer.wake_edge);
@@ -119,21 +122,20 @@ impl RawProducer {
             .wait_block(Access::Write)?
             .room_waiters
             .fetch_and_not_relaxed(1 << lane);
-        let begun = moving::begin_session(&segment, lane, former);
-        let claimed = begun.and_then(|id| Ok((id, ClaimedLane::new(&segment, claim, &offer)?)));
-        let (session, claimed) = match claimed {
-            Ok(claimed) => claimed,
-            Err(error) => {
-                owner::release(&block.owner);
-                return Err(error);
-            }
-        };
+        let session = Session::in_lane(block, former);
+        // Relaxed, both: the claim of the lane ordered the load; the next owner stores another one.
+        let predecessor = block.session.get();
+        let claimed = ClaimedLane::new(&segment, claim, &offer, session);
         let ClaimedLane {
             extent,
             raw,
             position,
             former,
-        } = claimed;
+        } = claimed.inspect_err(|_| {
+            // WHY: readers must find the session only where a later attempt succeeds.
+            block.session.set(predecessor);
+            owner::release(&block.owner);
+        })?;
         let gated = offer.reliability == Reliability::Reliable;
         let in_place = offer.shape.request().pinnable;
         let slot_bytes = extent.offer.shape.request().payload_bytes;
@@ -158,7 +160,7 @@ impl RawProducer {
             former,
             former_due: u64::MAX,
             has_displaced: matches!(claim.found, FoundHistory::Other(_)),
-            session,
+            session: session.id,
             not_moved: None,
             awaited: Vec::new(),
             looked: None,

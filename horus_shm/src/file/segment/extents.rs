@@ -84,7 +84,11 @@ impl TopicMemory {
         if block.oldest.get() == 0 {
             block.oldest.set(id.generation);
         }
-        // Relaxed: the count below publishes it, and so does the next head.
+        // Relaxed, both: the count below publishes them, and so does the next head.
+        if block.head.get() < position {
+            // WHY only now: a lane whose extent cannot be made stays as it was.
+            block.head.set(position);
+        }
         block.generation.set(id.generation);
         self.publish_change()?;
         Ok(extent)

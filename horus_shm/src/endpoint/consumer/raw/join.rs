@@ -331,7 +331,8 @@ impl RawConsumer {
             return self.follow(at, newest);
         }
         let (extent, _) = self.map(newest)?;
-        if !self.find_start(lane, &extent)? {
+        self.find_start(lane)?;
+        if self.ignored & 1 << lane != 0 {
             return Ok(());
         }
         let extent = self.extent_at(&extent, self.starts[lane as usize].position, |_| true);

@@ -13,7 +13,6 @@ use super::join::{Origin, Start};
 use super::{Arrival, NO_LANE, RawConsumer, ReadStats, Reading};
 use crate::endpoint::sample::{BorrowError, RawSample};
 use crate::file::error::{OpenError, RecvError};
-use crate::file::extent::Extent;
 use crate::file::header::ExtentId;
 use crate::file::name_watch::NameState;
 use crate::file::segment::{Blocks as _, Segment};
@@ -220,57 +219,43 @@ impl RawConsumer {
     }
 
     /// Finds the place from which on this reader is owed the messages of a lane that it has not
-    /// read yet, and whose newest extent is `newest`. Returns false if it leaves the lane out.
-    pub(super) fn find_start(&mut self, lane: u32, newest: &Extent) -> Result<bool, OpenError> {
-        let session = self.segment.lane_block(lane, Access::Read)?.session.get();
-        // Relaxed: the load of the changes ordered it.
+    /// read yet; or ignores the lane.
+    pub(super) fn find_start(&mut self, lane: u32) -> Result<(), OpenError> {
+        let block = self.segment.lane_block(lane, Access::Read)?;
+        // ORDERING(epoch): pairs with the store in `ClaimedLane::new`.
+        let session = Word::load(&block.session, edge::EPOCH_SEE);
+        // Relaxed: the session ordered it.
+        let began = block.epoch_start.get();
         if let Some(reached) = self.reached(session) {
             let includes = self.past.as_ref().is_some_and(|past| past.includes_all);
             if reached.is_ignored && !includes {
                 self.ignore(lane);
-                return Ok(false);
+                return Ok(());
             }
             // WHY not back: it may have begun to receive from the lane again.
             if self.starts[lane as usize].position < reached.number {
                 self.move_start(lane, reached.number, reached.number);
             }
-            return Ok(true);
+            return Ok(());
         }
-        if self.starts[lane as usize].position > 0 || newest.base.position == 0 {
-            return Ok(true);
+        if self.starts[lane as usize].position > 0 {
+            return Ok(());
         }
-        // WHY: the lane was begun by a publisher that moved. What it sent before was in another
-        // file.
         let generation = 1;
         let first = ExtentId { lane, generation };
-        if self.is_being_taken_over(lane)? {
-            // WHY: the new owner makes this reader look again.
-            return Ok(false);
-        }
-        if let Some(base) = self.segment.with_header(first, |base, _| base) {
-            // WHY: the publisher that moved may be dead, and another one have the lane. Messages
-            // from the start of its session on are new, and have numbers that follow.
-            let reached = self
-                .reached(base.session)
-                .map_or(0, |reached| reached.number);
-            let block = self.segment.lane_block(lane, Access::Read)?;
-            // Relaxed: `is_being_taken_over` ordered it.
-            let own = block.epoch_start.get().saturating_sub(base.position);
-            let known = reached.saturating_sub(base.number).min(own);
+        let Some(base) = self.segment.with_header(first, |base, _| base) else {
+            return Ok(());
+        };
+        // WHY: the publisher that began the lane may have moved here, and be dead, and another one
+        // have the lane. What the first one sent before was in another file. Messages from the
+        // start of the other's session on are new, and have numbers that follow.
+        let reached = self.reached(base.session);
+        let repeated = reached.map_or(0, |reached| reached.number.saturating_sub(base.number));
+        let known = repeated.min(began.saturating_sub(base.position));
+        if base.position + known > 0 {
             self.move_start(lane, base.position + known, base.number + known);
         }
-        Ok(true)
-    }
-
-    /// Returns true while a live publisher that has claimed a lane finds out where its predecessor
-    /// ended.
-    fn is_being_taken_over(&self, lane: u32) -> Result<bool, OpenError> {
-        let block = self.segment.lane_block(lane, Access::Read)?;
-        // ORDERING(owner): as in `takeover::session`.
-        let owner = Word::load(&block.owner, edge::OWNER_SEE);
-        // ORDERING(epoch): pairs with the store in `take_over`.
-        let session = Word::load(&block.epoch_owner, edge::EPOCH_SEE);
-        Ok(owner != 0 && session != owner && !self.segment.is_dead(owner))
+        Ok(())
     }
 
     fn move_start(&mut self, lane: u32, position: u64, number: u64) {

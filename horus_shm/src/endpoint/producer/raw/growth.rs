@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::RawProducer;
 use super::claim::Claim;
+use super::moving::Session;
 use crate::endpoint::producer::SendError;
 use crate::endpoint::reader_slot;
 use crate::file::error::OpenError;
@@ -18,7 +19,7 @@ use crate::os::region::Access;
 use crate::protocol::identity::TypeIdentity;
 use crate::protocol::lane;
 use crate::protocol::memory::RawLane;
-use crate::protocol::sync::Word;
+use crate::protocol::sync::{Word, edge};
 use crate::protocol::takeover::take_over;
 
 /// Maximum number of earlier extents that a publisher finds in its lane, from predecessors with
@@ -56,8 +57,14 @@ pub(super) struct ClaimedLane {
 
 impl ClaimedLane {
     /// Takes over a lane that the caller has claimed. The publisher goes on in the newest
-    /// extent if that is what it would make itself; otherwise it makes the next one.
-    pub(super) fn new(segment: &Segment, claim: Claim, offer: &Offer) -> Result<Self, OpenError> {
+    /// extent if that is what it would make itself; otherwise it makes the next one. Begins
+    /// `session` there.
+    pub(super) fn new(
+        segment: &Segment,
+        claim: Claim,
+        offer: &Offer,
+        session: Session,
+    ) -> Result<Self, OpenError> {
         let lane = claim.lane;
         let block = segment.lane_block(lane, Access::Write)?;
         // Relaxed, both: the claim of the lane ordered them.
@@ -69,8 +76,12 @@ impl ClaimedLane {
             .flatten();
         let position = match &found {
             Some(extent) => take_over(&raw_lane(segment, extent)?, segment.me()),
-            None => lane::count(block).1,
+            None => lane::count(block).1.max(session.number),
         };
+        // WHY not before: until then, the messages that readers find are of the predecessor.
+        // ORDERING(epoch): pairs with the load in `RawConsumer::find_start`: a reader that sees the
+        // session sees where it began.
+        Word::store(&block.session, session.id, edge::EPOCH_PUBLISH);
         let is_taken_over = found.is_some();
         if let Some(extent) = found {
             if segment.request().permits(&extent.offer, offer) {

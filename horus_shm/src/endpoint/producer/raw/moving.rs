@@ -7,6 +7,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use super::RawProducer;
 use crate::endpoint::consumer::RawConsumer;
 use crate::endpoint::producer::SendError;
 use crate::file::error::OpenError;
+use crate::file::offer::{Offer, Request};
 use crate::file::segment::{Blocks as _, Segment};
 use crate::file::topic_files::TopicFiles;
 use crate::file::topic_type::Reliability;
@@ -22,6 +24,7 @@ use crate::os::cancel::NoCancelGuard;
 use crate::os::fault;
 use crate::os::region::Access;
 use crate::protocol::identity::TypeIdentity;
+use crate::protocol::layout::LaneBlock;
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
@@ -37,18 +40,43 @@ const LOOK_PERIOD: Duration = Duration::from_millis(10);
 /// The part of a publisher that it keeps when it moves.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Session {
-    /// The random number in [`LaneBlock::session`](crate::protocol::layout::LaneBlock::session).
+    /// The random number in [`LaneBlock::session`].
     pub(super) id: u64,
     /// The number of messages that it has sent before those that it sends in the new file.
-    number: u64,
+    pub(super) number: u64,
+    /// Length of the longest message that fit its slots, in bytes.
+    slot_bytes: u64,
 }
 
 impl Session {
+    /// Returns the session of a publisher that has claimed the lane of `block`: `former` if it can
+    /// go on there, otherwise a new one. WHY only in a lane that was never used: its positions only
+    /// grow, and those of another publisher are before them.
+    pub(super) fn in_lane(block: &LaneBlock<AtomicU64>, former: Option<Self>) -> Self {
+        // Relaxed, both: the claim of the lane ordered them.
+        let is_unused = block.generation.get() == 0 && block.head.get() == 0;
+        former.filter(|_| is_unused).unwrap_or_else(Self::fresh)
+    }
+
     /// Returns a new session.
     fn fresh() -> Self {
         let bytes = os::random_bytes().unwrap_or_default();
         let id = bytes.first_chunk().copied().map_or(0, u64::from_ne_bytes);
-        Self { id, number: 0 }
+        Self {
+            id,
+            number: 0,
+            slot_bytes: 0,
+        }
+    }
+
+    /// Returns the offer of a publisher that goes on with this session, and would offer `offer`
+    /// without it: callers rely on the length of its slots. WHY not to grow later: if the second
+    /// extent of a lane cannot be made, the lane is used.
+    pub(super) fn continued(self, request: &Request, offer: Offer) -> Offer {
+        if self.slot_bytes <= offer.shape.request().payload_bytes {
+            return offer;
+        }
+        request.grown(&offer, self.slot_bytes).unwrap_or(offer)
     }
 }
 
@@ -57,29 +85,6 @@ impl Session {
 pub(super) struct NotMoved {
     at: Instant,
     errno: i32,
-}
-
-/// Begins a session in lane `lane`, which the caller has claimed: `former` if it can go on there,
-/// otherwise a new one. WHY only in a lane that was never used: its positions only grow, and those
-/// of another publisher are before them.
-pub(super) fn begin_session(
-    segment: &Segment,
-    lane: u32,
-    former: Option<Session>,
-) -> Result<u64, OpenError> {
-    let block = segment.lane_block(lane, Access::Write)?;
-    // Relaxed, all of it: the claim of the lane ordered the loads, and the count of changes
-    // publishes the stores.
-    let is_unused = block.generation.get() == 0 && block.head.get() == 0;
-    let session = match former {
-        Some(session) if is_unused => {
-            block.head.set(session.number);
-            session
-        }
-        _ => Session::fresh(),
-    };
-    block.session.set(session.id);
-    Ok(session.id)
 }
 
 impl RawProducer {
@@ -143,9 +148,10 @@ impl RawProducer {
         let session = Session {
             id: self.session,
             number: self.position().saturating_sub(messages.len() as u64),
+            slot_bytes: self.slot_bytes,
         };
         let mut moved = Self::open(segment, self.on_stalled, Some(session))?;
-        let repeated = moved.repeat(self.slot_bytes, &messages);
+        let repeated = moved.repeat(&messages);
         repeated.map_err(|error| {
             // WHY: the next attempt is made in another lane, and readers must find only that.
             if let Ok(block) = moved.segment.lane_block(moved.lane, Access::Write) {
@@ -161,12 +167,10 @@ impl RawProducer {
         Ok(moved)
     }
 
-    /// Sends messages of a former file once more. First reserves slots for `slot_bytes` bytes,
-    /// because callers rely on that length.
-    fn repeat(&mut self, slot_bytes: u64, messages: &[Vec<u8>]) -> Result<(), SendError<()>> {
+    /// Sends messages of a former file once more.
+    fn repeat(&mut self, messages: &[Vec<u8>]) -> Result<(), SendError<()>> {
         // WHY: a message that is repeated must not make it move once more.
         self.is_repeating = true;
-        self.reserve(slot_bytes)?;
         for message in messages {
             self.send_bytes(message)?;
         }
