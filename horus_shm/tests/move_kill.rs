@@ -273,6 +273,32 @@ fn a_publisher_stopped_at_any_system_call_of_a_move_holds_nobody_up() {
     }
 }
 
+/// A thread that waits for messages sleeps, although nobody tells it of what the victim began.
+#[test]
+fn a_publisher_killed_before_it_tells_readers_of_its_lane_makes_no_watch_due() {
+    for reading in [Reading::KeepLast, Reading::Gated] {
+        let mut changes = 0;
+        loop {
+            let mut scene = Scene::new(reading);
+            let mut victim = scene.victim();
+            let mut joined = RawConsumer::new(open(&scene.namespace), reading).unwrap();
+            let is_before = scene.approach(&mut victim, changes);
+            victim.kill();
+            for reader in [&mut scene.reader, &mut joined] {
+                assert_eq!(receive(reader), []);
+                let mut watch = reader.watch();
+                watch.follow();
+                assert!(!watch.has_message(), "{reading:?}, {changes} changes");
+            }
+            if !is_before {
+                break;
+            }
+            changes += 1;
+        }
+        assert!(changes >= 2, "{changes} changes");
+    }
+}
+
 /// Subscribers that move late read the lane of a publisher that moved, sent and left, whatever part
 /// of it its next owner has taken over.
 #[test]

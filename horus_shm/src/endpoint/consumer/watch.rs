@@ -14,7 +14,7 @@ use crate::os::futex::monotonic;
 use crate::os::region::Access;
 use crate::os::region::Region;
 use crate::protocol::gate::JOINING;
-use crate::protocol::layout::{LaneBlock, POSITION_MAX, ReaderBlock, WaitBlock};
+use crate::protocol::layout::{POSITION_MAX, ReaderBlock, WaitBlock};
 use crate::protocol::memory::Readers;
 use crate::protocol::shape::reader_bytes;
 use crate::protocol::sync::{Word, edge};
@@ -37,9 +37,9 @@ pub(crate) struct Progress {
     /// Index of the consumer's block in `readers`.
     reader: u32,
     lanes: u32,
-    /// For each lane whose newest extent the consumer may not read, the generation of that extent;
-    /// 0 for others.
-    unmatched: Box<[AtomicU64]>,
+    /// For each lane from which the consumer found that it gets nothing, the count of changes at
+    /// that time, plus 1; 0 for others.
+    empty: Box<[AtomicU64]>,
     /// Not 0 once the consumer is dropped, or has left the file.
     closed: AtomicU64,
     /// Not 0 once a task waited for the consumer.
@@ -115,7 +115,7 @@ impl Progress {
             readers,
             reader,
             lanes,
-            unmatched: (0..lanes).map(|_| AtomicU64::new(0)).collect(),
+            empty: (0..lanes).map(|_| AtomicU64::new(0)).collect(),
             closed,
             alarmed,
             health,
@@ -153,20 +153,19 @@ impl Progress {
         *unmapped.unwrap_or_else(PoisonError::into_inner) = error;
     }
 
-    /// Notes that the consumer has read all that it may of a lane, whose newest extent has this
-    /// generation and does not match; or, with 0, that it matches.
-    pub(super) fn set_unmatched(&self, lane: u32, generation: u64) {
-        if let Some(unmatched) = self.unmatched.get(lane as usize) {
-            // Relaxed: a watch that does not see it yet is due once more.
-            unmatched.set(generation);
+    /// Notes that the consumer gets nothing from a lane before the count of changes is another one
+    /// than `changes`; or, with `None`, that it may get messages.
+    pub(super) fn set_empty(&self, lane: u32, changes: Option<u64>) {
+        if let Some(empty) = self.empty.get(lane as usize) {
+            // Relaxed: a watch that does not see it yet is due once more, and one that sees it for
+            // too long also sees an older count of changes.
+            empty.set(changes.map_or(0, |changes| changes.wrapping_add(1)));
         }
     }
 
-    /// Returns true if the consumer may not read the messages of a lane.
-    fn is_unmatched(&self, lane: u32, block: &LaneBlock<AtomicU64>) -> bool {
-        // Relaxed, both: as above. Another extent has another generation.
-        let unmatched = self.unmatched[lane as usize].get();
-        unmatched != 0 && unmatched == block.generation.get()
+    /// Returns true if the consumer gets nothing from a lane, given the present count of changes.
+    fn is_empty(&self, lane: u32, changes: u64) -> bool {
+        self.empty[lane as usize].get() == changes.wrapping_add(1)
     }
 
     /// Stores the reason why the consumer matches no live publisher, or `None` if it does.
@@ -328,15 +327,16 @@ impl Watch {
         } else {
             self.progress.lanes
         };
-        (0..lanes).filter_map(|lane| {
+        let control = self.segment.control(Access::Read);
+        let changes = control.map_or(0, |control| control.changes.get());
+        // WHY not those that are empty: no call to receive would end what such a lane is due for.
+        let read = (0..lanes).filter(move |&lane| !self.progress.is_empty(lane, changes));
+        read.filter_map(|lane| {
             let cursor = self.progress.cursor(lane).get() & !JOINING;
             let position = cursor.checked_sub(1)?;
-            let Ok(block) = self.segment.lane_block(lane, Access::Read) else {
-                return Some((0, position));
-            };
-            // WHY: no call to receive would end what such a lane is due for.
-            let is_read = !self.progress.is_unmatched(lane, block);
-            is_read.then(|| (block.head.get(), position))
+            let block = self.segment.lane_block(lane, Access::Read);
+            let head = block.map_or(0, |block| block.head.get());
+            Some((head, position))
         })
     }
 

@@ -294,14 +294,14 @@ impl RawConsumer {
         let mut complete = true;
         self.has_later = false;
         for lane in 0..self.starts.len() as u32 {
-            match self.discover_lane(lane) {
-                Ok(()) => {}
-                Err(cause) => {
-                    complete = false;
-                    if let Some(error) = self.not_mapped(lane, &cause) {
-                        failed.lanes += 1;
-                        failed.error.get_or_insert(error);
-                    }
+            let discovered = self.discover_lane(lane);
+            let is_empty = discovered.is_ok() && !self.may_receive_from(lane);
+            self.progress.set_empty(lane, is_empty.then_some(changes));
+            if let Err(cause) = discovered {
+                complete = false;
+                if let Some(error) = self.not_mapped(lane, &cause) {
+                    failed.lanes += 1;
+                    failed.error.get_or_insert(error);
                 }
             }
         }
@@ -313,6 +313,13 @@ impl RawConsumer {
         if complete && !self.has_later {
             self.known = changes;
         }
+    }
+
+    /// Returns true if calls to receive may return messages of a lane before the next change, or if
+    /// the lane is ignored and may be included again.
+    fn may_receive_from(&self, lane: u32) -> bool {
+        let is_followed = self.lanes.iter().any(|followed| followed.lane == lane);
+        self.ignored & 1 << lane != 0 || is_followed && self.unmatched_in(lane).is_none()
     }
 
     /// Begins to read a lane, or goes on in its next extent.

@@ -62,8 +62,6 @@ impl RawConsumer {
             .map_or(0, |former| former.reported);
         self.unmatched
             .retain(|unmatched| unmatched.id.lane != id.lane);
-        let unmatched = mismatch.map_or(0, |_| id.generation);
-        self.progress.set_unmatched(id.lane, unmatched);
         if let Some(cause) = mismatch {
             self.unmatched.push(Unmatched {
                 id,
