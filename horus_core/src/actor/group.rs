@@ -282,10 +282,18 @@ impl ActorGroup {
 
     /// Starts a timer, whose first message is due at `at_ns`.
     pub(crate) fn start_alarm(&self, at_ns: u64, alarm: Alarm) {
-        self.timers.add(at_ns, TimerEntry::Alarm(alarm, at_ns));
+        self.keep_alarm(at_ns, alarm);
         // WHY: a worker would notice it before it sleeps; other threads have to wake one.
         if !local::is_worker() {
             self.queues.wake_all();
+        }
+    }
+
+    fn keep_alarm(&self, at_ns: u64, alarm: Alarm) {
+        self.timers.add(at_ns, TimerEntry::Alarm(alarm, at_ns));
+        // WHY after: if the group ends later, it finds the timer.
+        if self.is_over.get() != 0 {
+            self.end_timers();
         }
     }
 
@@ -303,7 +311,7 @@ impl ActorGroup {
 
     fn ring(&self, mut alarm: Alarm, due_ns: u64, now_ns: u64) {
         match catch_panic(|| alarm.ring(due_ns, now_ns)) {
-            Ok(Some(next_ns)) => self.timers.add(next_ns, TimerEntry::Alarm(alarm, next_ns)),
+            Ok(Some(next_ns)) => self.keep_alarm(next_ns, alarm),
             Ok(None) => self.drop_alarm(alarm),
             Err(panic) => {
                 self.record_failure(true, &panic);
@@ -406,7 +414,9 @@ impl ActorGroup {
         self.timers.add(until_ns, TimerEntry::Pause(task));
         // WHY after: an emergency stop, or the end of the group, that begins later finds the actor
         // among the timers.
-        if self.safety.is_engaged() || self.is_over.get() != 0 {
+        if self.is_over.get() != 0 {
+            self.end_timers();
+        } else if self.safety.is_engaged() {
             self.end_pauses();
         }
     }
@@ -421,9 +431,7 @@ impl ActorGroup {
         for timed in self.timers.take_all() {
             match timed {
                 TimerEntry::Pause(task) => self.inject(task),
-                TimerEntry::Alarm(alarm, at_ns) => {
-                    self.timers.add(at_ns, TimerEntry::Alarm(alarm, at_ns))
-                }
+                TimerEntry::Alarm(alarm, at_ns) => self.keep_alarm(at_ns, alarm),
             }
         }
     }

@@ -70,6 +70,17 @@ impl ActorGroup {
         lock(&self.workers).append(&mut workers);
     }
 
+    /// Ends the pauses, and drops the timers, of actors whose handlers have returned after the end.
+    #[cold]
+    pub(super) fn end_timers(&self) {
+        for timed in self.timers.take_all() {
+            match timed {
+                TimerEntry::Pause(task) => self.inject(task),
+                TimerEntry::Alarm(alarm, _) => self.drop_alarm(alarm),
+            }
+        }
+    }
+
     /// Ends an actor whose sender has woken it before the threads ended, and has sent it to them
     /// afterwards.
     #[cold]
@@ -113,8 +124,11 @@ fn collect(workers: &mut [Worker<Task>], tasks: &mut HashMap<usize, Task>) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::actor::group_settings::GroupSettings;
+    use crate::actor::timer::Alarm;
     use crate::actor::{Actor, Actors, Context};
     use crate::scheduler::api::node::NodeResult;
 
@@ -126,6 +140,25 @@ mod tests {
         fn handle(&mut self, _: u32, _: &mut Context<'_, Self>) -> NodeResult {
             Ok(())
         }
+    }
+
+    /// A handler that has not returned before the end starts a timer: nobody will run it.
+    #[test]
+    fn a_timer_that_starts_after_the_end_is_dropped() {
+        let group = ActorGroup::new("fleet", 1, GroupSettings::default());
+        let held = Arc::new(());
+        let alarm = |period_ns| {
+            let held = Arc::clone(&held);
+            let send = move |_| Arc::strong_count(&held) > 0;
+            Alarm::new((1, period_ns), Box::new(send))
+        };
+        group.start_alarm(7, alarm(0));
+        group.end();
+        assert_eq!(Arc::strong_count(&held), 1, "dropped by the end");
+        group.start_alarm(7, alarm(0));
+        assert_eq!(Arc::strong_count(&held), 1, "dropped at once");
+        group.ring(alarm(5), 7, 7);
+        assert_eq!(Arc::strong_count(&held), 1, "dropped after its message");
     }
 
     /// A sender that was interrupted between the wake of an actor and its push, for so long that
