@@ -295,6 +295,27 @@ fn a_watcher_finds_the_next_entry_of_a_stalled_worker() {
     log.check(1);
 }
 
+/// The entry that a worker runs next is its own, until the worker was seen in one activation for 50
+/// µs.
+#[test]
+fn the_next_entry_of_a_worker_is_taken_after_it_has_stalled() {
+    let log = Log::new(1);
+    let (_queues, mut workers) = RunQueues::<Handle>::new(2);
+    let [busy, thief] = &mut workers[..] else {
+        panic!("two workers");
+    };
+    busy.begin_activation();
+    busy.push_next(log.job(0));
+    for now_ns in [100_000, 140_000] {
+        assert!(thief.steal_stalled(now_ns).is_none(), "{now_ns} ns");
+    }
+    busy.begin_activation();
+    for now_ns in [160_000, 200_000] {
+        assert!(thief.steal_stalled(now_ns).is_none(), "{now_ns} ns");
+    }
+    assert!(thief.steal_stalled(210_000).is_some());
+}
+
 /// Entries that are left in rings, `lifo_slot`s, injectors and chains are dropped with the queues.
 #[test]
 fn entries_that_never_run_are_dropped() {
