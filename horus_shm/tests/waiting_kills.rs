@@ -30,7 +30,7 @@ use tracer::{Victim, be_traced, mark};
 
 const EDGES: [WakeEdge; 2] = [WakeEdge::Membarrier, WakeEdge::Fence];
 /// The wakes in a row that wake no thread, after which dead sleepers are removed.
-const FRUITLESS_MAX: u64 = 8;
+const FRUITLESS_WAKES_MAX: u64 = 8;
 /// Messages through a process whose kernel refuses a call: less than a lap.
 const MESSAGES: u64 = 200;
 
@@ -96,7 +96,7 @@ fn the_bit_of_a_killed_sleeper_costs_a_few_wakes_and_no_more() {
             writer.send([0, sends, 0]).unwrap();
         }
         assert!(
-            sends <= FRUITLESS_MAX,
+            sends <= FRUITLESS_WAKES_MAX,
             "{edge:?}: {sends} sends called the kernel"
         );
         let before = wakes(&segment);
@@ -147,7 +147,7 @@ fn the_bit_of_a_publisher_killed_waiting_for_room_goes_too() {
         );
         assert_eq!(reader.recv(), Some([0, 0, 0]));
         assert_eq!(reader.recv(), Some([0, 1, 0]));
-        for _ in 0..FRUITLESS_MAX {
+        for _ in 0..FRUITLESS_WAKES_MAX {
             assert_eq!(reader.recv(), None);
         }
         assert_eq!(room_waiters(&segment), 0, "{edge:?}");

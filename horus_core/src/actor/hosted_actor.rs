@@ -364,7 +364,11 @@ impl<A: Actor> HostedActor<A> {
     /// Returns what follows after an event: an actor that ends waits for its children, and messages
     /// that were taken back come first.
     #[cold]
-    fn settle(&mut self, mut flow: Flow, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Flow {
+    fn finish_event(
+        &mut self,
+        mut flow: Flow,
+        turn: &mut Turn<'_, A::Message, ActorGroup>,
+    ) -> Flow {
         loop {
             let Some(extras) = &mut self.extras else {
                 return flow;
@@ -453,7 +457,7 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
             self.handle_event(event, turn)
         };
         if self.extras.is_some() {
-            self.settle(flow, turn)
+            self.finish_event(flow, turn)
         } else {
             flow
         }
@@ -466,7 +470,7 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
         }
         let flow = self.flush(turn);
         if self.extras.is_some() {
-            self.settle(flow, turn)
+            self.finish_event(flow, turn)
         } else {
             flow
         }
@@ -480,12 +484,12 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
             Flow::Continue => flow,
             other => other,
         };
-        self.settle(flow, turn)
+        self.finish_event(flow, turn)
     }
 
     #[cold]
     fn outlives_addresses(&mut self, turn: &mut Turn<'_, A::Message, ActorGroup>) -> bool {
-        if self.settle(Flow::Stop, turn) == Flow::Stop {
+        if self.finish_event(Flow::Stop, turn) == Flow::Stop {
             return false;
         }
         let own = Address::of(turn.address());

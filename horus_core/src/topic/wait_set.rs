@@ -68,7 +68,7 @@ mod sealed {
 
         /// Returns a watch for publishers whose memory cannot be mapped.
         fn lane_watch(&self) -> LaneWatch {
-            self.watch().lanes_mapped()
+            self.watch().lane_watch()
         }
     }
 

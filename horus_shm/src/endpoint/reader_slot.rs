@@ -16,9 +16,9 @@ use crate::protocol::sync::{self, Word, edge};
 use crate::wait::{Event, Sleeper, WakeOrder};
 
 /// If all entries are taken, a claimant yields the CPU this number of times, and then sleeps for a
-/// millisecond [`SLEEPS`] times.
-const YIELDS: u32 = 32;
-const SLEEPS: u32 = 8;
+/// millisecond [`CLAIM_SLEEPS`] times.
+const CLAIM_YIELDS: u32 = 32;
+const CLAIM_SLEEPS: u32 = 8;
 
 /// Returns a function for [`owner::claim_patiently`] that pauses, and returns false when it has
 /// paused for some 10 ms in all. That is enough for a process that frees an entry and lost the CPU
@@ -29,10 +29,10 @@ pub(crate) fn pauses(is_file: bool) -> impl FnMut() -> bool {
         pauses += 1;
         match pauses {
             _ if !is_file => {}
-            1..=YIELDS => std::thread::yield_now(),
+            1..=CLAIM_YIELDS => std::thread::yield_now(),
             _ => std::thread::sleep(Duration::from_millis(1)),
         }
-        is_file && pauses <= YIELDS + SLEEPS
+        is_file && pauses <= CLAIM_YIELDS + CLAIM_SLEEPS
     }
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct ReaderSlot {
 
 /// A reader slot that was just claimed.
 #[derive(Debug)]
-pub(crate) struct Claimed {
+pub(crate) struct ClaimedSlot {
     pub(crate) slot: ReaderSlot,
     /// True if the slot is that of a gated reader that died, and its cursors still hold the writers
     /// back.
@@ -77,7 +77,7 @@ impl ReaderSlot {
     /// # Errors
     ///
     /// [`OpenError::TooManySubscribers`] or [`OpenError::Io`].
-    pub(crate) fn claim(segment: &Arc<Segment>, resumes: bool) -> Result<Claimed, OpenError> {
+    pub(crate) fn claim(segment: &Arc<Segment>, resumes: bool) -> Result<ClaimedSlot, OpenError> {
         let limits = segment.shape().reader_limit();
         let limit = segment
             .request()
@@ -128,7 +128,7 @@ impl ReaderSlot {
                 .chain(&block.latency)
                 .for_each(|word| word.set(0));
         }
-        Ok(Claimed { slot, resumed })
+        Ok(ClaimedSlot { slot, resumed })
     }
 
     /// Announces that this reader has its start in every lane. To be called last of all when it
@@ -163,7 +163,7 @@ impl ReaderSlot {
     pub(crate) fn announce_pins(&self) {
         if let Ok(wait) = self.segment.wait_block(Access::Write) {
             // Relaxed: the fence behind the first pin orders it.
-            wait.pinners.fetch_or_relaxed(1 << self.index);
+            wait.pinners.set_bits_relaxed(1 << self.index);
         }
     }
 
@@ -314,14 +314,14 @@ fn clear(segment: &Segment, index: u32) {
         block.pins.iter().for_each(unpin);
     }
     if let Ok(wait) = segment.wait_block(Access::Write) {
-        wait.waiters.fetch_and_not_relaxed(1 << index);
-        wait.pinners.fetch_and_not_relaxed(1 << index);
+        wait.waiters.clear_bits_relaxed(1 << index);
+        wait.pinners.clear_bits_relaxed(1 << index);
     }
 }
 
 /// Number of wakes in a row that woke no thread, after which the waker checks that the sleepers
 /// live.
-pub(crate) const FRUITLESS_MAX: u32 = 8;
+pub(crate) const FRUITLESS_WAKES_MAX: u32 = 8;
 
 /// Withdraws what a dead reader had announced in slot `index`, and frees the slot. Returns false if
 /// the reader lives, or another process was faster. If the slot is free, announcements in it are
@@ -390,10 +390,10 @@ pub(crate) fn reap_publishers(segment: &Segment) {
         if owner != 0 && !segment.is_dead(owner) {
             continue;
         }
-        wait.room_waiters.fetch_and_not_relaxed(1 << lane);
+        wait.room_waiters.clear_bits_relaxed(1 << lane);
         if block.owner.get() != owner {
             // WHY: the next owner may have announced itself meanwhile.
-            wait.room_waiters.fetch_or_relaxed(1 << lane);
+            wait.room_waiters.set_bits_relaxed(1 << lane);
         }
     }
 }

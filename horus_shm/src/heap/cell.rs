@@ -482,7 +482,7 @@ pub fn spawn<B: Behaviour<G>, G: Group>(
     behaviour: B,
     mail: Mail,
 ) -> Address<B::Message, G> {
-    Address::of(make(group, behaviour, mail, Holders::one()))
+    Address::of(make(group, behaviour, mail, Holders::with_one_address()))
 }
 
 /// Makes an actor as [`spawn`] does. Returns also a handle, without the cost of a further hold.
@@ -491,7 +491,7 @@ pub fn spawn_with_handle<B: Behaviour<G>, G: Group>(
     behaviour: B,
     mail: Mail,
 ) -> (Address<B::Message, G>, ControlHandle<G>) {
-    let cell = make(group, behaviour, mail, Holders::one_and_a_hold());
+    let cell = make(group, behaviour, mail, Holders::with_one_address_and_hold());
     (Address::of(cell), ControlHandle::of(cell))
 }
 

@@ -117,7 +117,7 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
         let (lane, _) = owner::claim_first(owners, CLAIMED, |_| false)?;
         self.slots[lane as usize].get_or_init(|| Slots::new(self.capacity, |_| 0));
         // ORDERING(ready): pairs with the load in `ready`.
-        self.ready.0.fetch_or_at(1 << lane, edge::READY_PUBLISH);
+        self.ready.0.set_bits_at(1 << lane, edge::READY_PUBLISH);
         Some(ValueWriter::new(Arc::clone(self), lane))
     }
 

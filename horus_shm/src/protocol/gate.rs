@@ -16,7 +16,7 @@ pub const JOINING: u64 = 1 << 63;
 pub fn announce<W: Word>(gated: &W, reader: u32) {
     // Relaxed: the fence in `join` orders it before the load of the head. That it is a
     // read-modify-write keeps the release of a reader that withdrew before.
-    gated.fetch_or_relaxed(1 << reader);
+    gated.set_bits_relaxed(1 << reader);
 }
 
 /// Makes the cursor of `reader`, which is gated, hold back the writer of a lane. Returns the
@@ -58,7 +58,7 @@ pub fn resume<M: LaneMemory>(memory: &M, reader: u32) -> Option<u64> {
 pub fn withdraw<W: Word>(gated: &W, reader: u32) {
     // ORDERING(gated): pairs with the load in `LaneWriter::find_room`: the last reads of a slot
     // happen before it is written again.
-    gated.fetch_and_not_at(1 << reader, edge::GATED_WITHDRAW);
+    gated.clear_bits_at(1 << reader, edge::GATED_WITHDRAW);
 }
 
 /// Leaves a lane: `cursor` is that of the leaving reader.

@@ -42,13 +42,13 @@ impl Holders<AtomicU64> {
     /// Returns the counts of a new cell: one address, and the holds of all addresses and of the
     /// actor's life.
     #[must_use]
-    pub const fn one() -> Self {
+    pub const fn with_one_address() -> Self {
         Self::new(AtomicU64::new(Self::FIRST))
     }
 
-    /// Returns the counts of [`Self::one`] and one more hold, that of a handle.
+    /// Returns the counts of [`Self::with_one_address`] and one more hold, that of a handle.
     #[must_use]
-    pub const fn one_and_a_hold() -> Self {
+    pub const fn with_one_address_and_hold() -> Self {
         Self::new(AtomicU64::new(Self::FIRST + HOLD))
     }
 }
@@ -69,12 +69,12 @@ impl<W: Word> Holders<W> {
         // Relaxed: the caller's address keeps the actor alive.
         self.0.fetch_add_one();
         // WHY a second load: the trait's addition returns nothing; a count this high only grows.
-        self.check();
+        self.abort_if_too_many();
     }
 
     /// Ends the process if a count exceeds [`COUNT_MAX`].
     #[inline(always)]
-    fn check(&self) {
+    fn abort_if_too_many(&self) {
         let seen = self.0.get();
         if seen & ADDRESSES > COUNT_MAX || (seen & HOLDS) / HOLD > COUNT_MAX {
             too_many();
@@ -121,7 +121,7 @@ impl<W: Word> Holders<W> {
                 return false;
             }
             if self.0.compare_exchange_relaxed(seen, with_address(seen)) {
-                self.check();
+                self.abort_if_too_many();
                 return true;
             }
         }
@@ -135,7 +135,7 @@ impl<W: Word> Holders<W> {
             let seen = self.0.get();
             let next = with_address(seen & !ENDED);
             if self.0.compare_exchange_relaxed(seen, next) {
-                return self.check();
+                return self.abort_if_too_many();
             }
         }
     }
@@ -170,14 +170,14 @@ impl<W: Word> Holders<W> {
     /// Ends the actor, even if it has addresses. Only the runner calls it.
     pub fn end(&self) {
         // Relaxed: nothing is read because of it.
-        self.0.fetch_or_relaxed(ENDED);
+        self.0.set_bits_relaxed(ENDED);
     }
 
     /// Marks the block of the last address as free. For a runner that will call
     /// [`Self::has_address`] before it puts the actor to sleep.
     pub fn clear_pending(&self) {
         // ORDERING(pending): pairs with the exchange in `set_pending`.
-        self.0.fetch_and_not_at(PENDING, edge::PENDING_CLEAR);
+        self.0.clear_bits_at(PENDING, edge::PENDING_CLEAR);
     }
 
     /// Marks the block of the last address as free. If the last address left meanwhile, returns
@@ -206,7 +206,7 @@ impl<W: Word> Holders<W> {
             // Relaxed: the caller's hold keeps the memory.
             let seen = self.0.get();
             if self.0.compare_exchange_relaxed(seen, seen + HOLD) {
-                return self.check();
+                return self.abort_if_too_many();
             }
         }
     }

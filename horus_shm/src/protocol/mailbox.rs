@@ -310,7 +310,7 @@ pub fn subtract<M: MailboxMemory>(memory: M, handled: u16) -> bool {
     let is_wanted = before & ROOM_WANTED != 0;
     if is_wanted {
         // Relaxed: the fences of the eventcount order this and the wake.
-        memory.word().fetch_and_not_relaxed(ROOM_WANTED);
+        memory.word().clear_bits_relaxed(ROOM_WANTED);
     }
     is_wanted
 }

@@ -373,13 +373,13 @@ pub trait Word {
     /// Stores `value` with the edge's ordering.
     fn store(&self, value: u64, edge: Edge);
     /// Sets `bits` with the edge's ordering.
-    fn fetch_or_at(&self, bits: u64, edge: Edge);
+    fn set_bits_at(&self, bits: u64, edge: Edge);
     /// Clears `bits` with the edge's ordering.
-    fn fetch_and_not_at(&self, bits: u64, edge: Edge);
+    fn clear_bits_at(&self, bits: u64, edge: Edge);
     /// Sets `bits`, relaxed.
-    fn fetch_or_relaxed(&self, bits: u64);
+    fn set_bits_relaxed(&self, bits: u64);
     /// Clears `bits`, relaxed.
-    fn fetch_and_not_relaxed(&self, bits: u64);
+    fn clear_bits_relaxed(&self, bits: u64);
     /// Adds one, relaxed and atomically.
     fn fetch_add_one(&self);
     /// Adds one atomically, with the edge's ordering.
@@ -466,20 +466,20 @@ impl Word for AtomicU64 {
     }
 
     #[inline]
-    fn fetch_or_at(&self, bits: u64, edge: Edge) {
+    fn set_bits_at(&self, bits: u64, edge: Edge) {
         AtomicU64::fetch_or(self, bits, exchange(edge));
     }
 
     #[inline]
-    fn fetch_and_not_at(&self, bits: u64, edge: Edge) {
+    fn clear_bits_at(&self, bits: u64, edge: Edge) {
         AtomicU64::fetch_and(self, !bits, exchange(edge));
     }
 
-    fn fetch_or_relaxed(&self, bits: u64) {
+    fn set_bits_relaxed(&self, bits: u64) {
         self.fetch_or(bits, EXCHANGE);
     }
 
-    fn fetch_and_not_relaxed(&self, bits: u64) {
+    fn clear_bits_relaxed(&self, bits: u64) {
         self.fetch_and(!bits, EXCHANGE);
     }
 

@@ -154,9 +154,9 @@ impl Eventcount for Event<'_> {
             (Sleeper::Bit(bit), Some(sharers)) => {
                 let mut sharers = sharers.lock().unwrap_or_else(PoisonError::into_inner);
                 *sharers += 1;
-                self.waiters.fetch_or_relaxed(1 << bit);
+                self.waiters.set_bits_relaxed(1 << bit);
             }
-            (Sleeper::Bit(bit), None) => self.waiters.fetch_or_relaxed(1 << bit),
+            (Sleeper::Bit(bit), None) => self.waiters.set_bits_relaxed(1 << bit),
             (Sleeper::Counted, _) => self.waiters.fetch_add_one(),
         }
     }
@@ -169,10 +169,10 @@ impl Eventcount for Event<'_> {
                 let mut sharers = sharers.lock().unwrap_or_else(PoisonError::into_inner);
                 *sharers -= 1;
                 if *sharers == 0 {
-                    self.waiters.fetch_and_not_relaxed(1 << bit);
+                    self.waiters.clear_bits_relaxed(1 << bit);
                 }
             }
-            (Sleeper::Bit(bit), None) => self.waiters.fetch_and_not_relaxed(1 << bit),
+            (Sleeper::Bit(bit), None) => self.waiters.clear_bits_relaxed(1 << bit),
             (Sleeper::Counted, _) => self.waiters.fetch_sub_one(),
         }
     }

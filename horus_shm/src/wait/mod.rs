@@ -148,7 +148,7 @@ pub trait Eventcount {
     /// Announces this sleeper in `waiters`.
     fn announce(&self) {
         match self.sleeper() {
-            Sleeper::Bit(bit) => self.waiters().fetch_or_relaxed(1 << bit),
+            Sleeper::Bit(bit) => self.waiters().set_bits_relaxed(1 << bit),
             Sleeper::Counted => self.waiters().fetch_add_one(),
         }
     }
@@ -156,7 +156,7 @@ pub trait Eventcount {
     /// Reverses [`Self::announce`].
     fn withdraw(&self) {
         match self.sleeper() {
-            Sleeper::Bit(bit) => self.waiters().fetch_and_not_relaxed(1 << bit),
+            Sleeper::Bit(bit) => self.waiters().clear_bits_relaxed(1 << bit),
             Sleeper::Counted => self.waiters().fetch_sub_one(),
         }
     }

@@ -84,7 +84,7 @@ pub(crate) struct Borrower {
 impl Borrower {
     /// Makes a reader of the messages that are sent from now on.
     pub(crate) fn join(lane: &LoomLane, me: u32) -> Self {
-        lane.pinners().fetch_or_relaxed(1 << me);
+        lane.pinners().set_bits_relaxed(1 << me);
         let (promised, position) = count(lane.block());
         let reader = LaneReader::new(lane.clone(), position, UNGATED);
         let reader = reader.numbering(Some(promised));

@@ -124,7 +124,7 @@ impl Word for LoomWord {
     }
 
     #[track_caller]
-    fn fetch_or_at(&self, bits: u64, edge: Edge) {
+    fn set_bits_at(&self, bits: u64, edge: Edge) {
         let ordering = mutation::ordering(edge);
         if may_store() {
             self.atomic().fetch_or(bits, ordering);
@@ -132,20 +132,20 @@ impl Word for LoomWord {
     }
 
     #[track_caller]
-    fn fetch_and_not_at(&self, bits: u64, edge: Edge) {
+    fn clear_bits_at(&self, bits: u64, edge: Edge) {
         let ordering = mutation::ordering(edge);
         if may_store() {
             self.atomic().fetch_and(!bits, ordering);
         }
     }
 
-    fn fetch_or_relaxed(&self, bits: u64) {
+    fn set_bits_relaxed(&self, bits: u64) {
         if may_store() {
             self.atomic().fetch_or(bits, Ordering::Relaxed);
         }
     }
 
-    fn fetch_and_not_relaxed(&self, bits: u64) {
+    fn clear_bits_relaxed(&self, bits: u64) {
         if may_store() {
             self.atomic().fetch_and(!bits, Ordering::Relaxed);
         }

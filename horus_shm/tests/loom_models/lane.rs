@@ -164,7 +164,7 @@ pub(crate) fn a_lane_that_is_ready_was_reserved() {
             thread::spawn(move || {
                 // SAFETY: the cell is alive, and loom fails the model if another thread is in it.
                 reserved[lane].with_mut(|reserved| unsafe { reserved.write(true) });
-                ready.fetch_or_at(1 << lane, edge::READY_PUBLISH);
+                ready.set_bits_at(1 << lane, edge::READY_PUBLISH);
             })
         });
         let seen = ready.load(edge::READY_SEE);

@@ -222,7 +222,7 @@ impl<M: Tagged> Survivors<M> {
         self.wait_block()
             .unwrap()
             .waiters
-            .fetch_or_relaxed(self.asleep);
+            .set_bits_relaxed(self.asleep);
     }
 
     fn wait_block(&self) -> Option<&WaitBlock<AtomicU64>> {

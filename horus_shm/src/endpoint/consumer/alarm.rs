@@ -19,7 +19,7 @@ use crate::protocol::sync::Word;
 use crate::wait::{LocalEventcount, SLEEP_MAX, WaitPolicy};
 
 /// The time that the thread stays when no task waits.
-const IDLE: Duration = Duration::from_secs(1);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
 static ALARMS: ForkLocal<Alarms> = ForkLocal::new();
 
@@ -31,15 +31,15 @@ struct Alarms {
     version: AtomicU64,
     changed: LocalEventcount,
     /// Notified when the thread drops the watches on which it slept.
-    let_go: Condvar,
+    watches_dropped: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    set: Vec<Set>,
+    pending: Vec<PendingAlarm>,
     last_id: u64,
     /// True if the thread runs.
-    is_served: bool,
+    has_thread: bool,
     /// The consumers whose watches the thread sleeps on.
     lent: Vec<*const Progress>,
 }
@@ -49,7 +49,7 @@ unsafe impl Send for State {}
 
 /// An alarm that is set.
 #[derive(Debug)]
-struct Set {
+struct PendingAlarm {
     id: u64,
     watch: Watch,
     waker: Waker,
@@ -63,7 +63,7 @@ struct Set {
 pub struct Alarm {
     watch: Watch,
     epoch: u64,
-    /// Identifies the alarm in [`State::set`]; 0 before it was set for the first time.
+    /// Identifies the alarm in [`State::pending`]; 0 before it was set for the first time.
     id: u64,
 }
 
@@ -71,7 +71,7 @@ impl Alarm {
     /// Creates an alarm for the consumer of `watch`, not set.
     #[must_use]
     pub fn new(watch: Watch) -> Self {
-        watch.progress().set_alarmed();
+        watch.progress().note_alarm();
         Self {
             watch,
             epoch: fork_epoch(),
@@ -88,25 +88,25 @@ impl Alarm {
             return waker.wake_by_ref();
         }
         self.watch.follow();
-        self.watch.progress().set_alarmed();
+        self.watch.progress().note_alarm();
         let alarms = ALARMS.get();
         // WHY outside of the lock: cloning or dropping a waker runs unknown code.
         let copy = waker.clone();
         let mut state = alarms.lock();
-        if let Some(set) = state.set.iter_mut().find(|set| set.id == self.id) {
-            let former = std::mem::replace(&mut set.waker, copy);
+        if let Some(alarm) = state.pending.iter_mut().find(|alarm| alarm.id == self.id) {
+            let former = std::mem::replace(&mut alarm.waker, copy);
             drop(state);
             drop(former);
             return;
         }
         state.last_id += 1;
         self.id = state.last_id;
-        if !state.is_served && !alarms.start() {
+        if !state.has_thread && !alarms.start() {
             drop(state);
             return copy.wake();
         }
-        state.is_served = true;
-        state.set.push(Set {
+        state.has_thread = true;
+        state.pending.push(PendingAlarm {
             id: self.id,
             watch: self.watch.clone(),
             waker: copy,
@@ -123,14 +123,14 @@ impl Alarm {
         }
         let alarms = ALARMS.get();
         let mut state = alarms.lock();
-        let at = state.set.iter().position(|set| set.id == self.id);
-        let Some(set) = at.map(|at| state.set.swap_remove(at)) else {
+        let at = state.pending.iter().position(|alarm| alarm.id == self.id);
+        let Some(alarm) = at.map(|at| state.pending.swap_remove(at)) else {
             return;
         };
         // WHY without a wake: the thread finds out within a slice, which is soon enough.
         alarms.version.fetch_add_one();
         drop(state);
-        drop(set);
+        drop(alarm);
     }
 }
 
@@ -144,12 +144,12 @@ impl Drop for Alarm {
 ///
 /// WHY: a process may end right after it dropped its last handle, and the topic's file would stay
 /// if the thread still had a reference to it.
-pub(super) fn forget(progress: &Arc<Progress>) {
+pub(super) fn remove_alarms(progress: &Arc<Progress>) {
     let alarms = ALARMS.get();
     let name = Arc::as_ptr(progress);
     let mut state = alarms.lock();
-    let of_it = |set: &mut Set| Arc::as_ptr(set.watch.progress()) == name;
-    let gone: Vec<Set> = state.set.extract_if(.., of_it).collect();
+    let of_it = |alarm: &mut PendingAlarm| Arc::as_ptr(alarm.watch.progress()) == name;
+    let gone: Vec<PendingAlarm> = state.pending.extract_if(.., of_it).collect();
     if state.lent.contains(&name) {
         alarms.version.fetch_add_one();
         drop(state);
@@ -157,7 +157,7 @@ pub(super) fn forget(progress: &Arc<Progress>) {
         state = alarms.lock();
         while state.lent.contains(&name) {
             state = alarms
-                .let_go
+                .watches_dropped
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
         }
@@ -193,7 +193,7 @@ impl Alarms {
         let mut is_idle = false;
         loop {
             match self.next(&mut watches, is_idle) {
-                Work::Wake(wakers) => wakers.into_iter().for_each(call),
+                Work::Wake(wakers) => wakers.into_iter().for_each(wake_catching_panic),
                 Work::Sleep(version) => {
                     is_idle = self.sleep(version, &watches).is_none();
                     watches.clear();
@@ -206,17 +206,21 @@ impl Alarms {
     fn next(&self, watches: &mut Vec<Watch>, is_idle: bool) -> Work {
         let mut state = self.lock();
         state.lent.clear();
-        self.let_go.notify_all();
-        let due = |set: &mut Set| is_due(&set.watch);
-        let wakers: Vec<_> = state.set.extract_if(.., due).map(|set| set.waker).collect();
+        self.watches_dropped.notify_all();
+        let due = |alarm: &mut PendingAlarm| is_due(&alarm.watch);
+        let wakers: Vec<_> = state
+            .pending
+            .extract_if(.., due)
+            .map(|alarm| alarm.waker)
+            .collect();
         if !wakers.is_empty() {
             return Work::Wake(wakers);
         }
-        if state.set.is_empty() && is_idle {
-            state.is_served = false;
+        if state.pending.is_empty() && is_idle {
+            state.has_thread = false;
             return Work::End;
         }
-        watches.extend(state.set.iter().map(|set| set.watch.clone()));
+        watches.extend(state.pending.iter().map(|alarm| alarm.watch.clone()));
         state
             .lent
             .extend(watches.iter().map(|watch| Arc::as_ptr(watch.progress())));
@@ -225,10 +229,10 @@ impl Alarms {
     }
 
     /// Sleeps until the version is not `version` any more, or one of `watches` is due. Returns
-    /// `None` if there are no watches and the version did not change for [`IDLE`].
+    /// `None` if there are no watches and the version did not change for [`IDLE_TIMEOUT`].
     fn sleep(&self, version: u64, watches: &[Watch]) -> Option<()> {
         let wait_policy = if watches.is_empty() {
-            WaitPolicy::of(IDLE)
+            WaitPolicy::of(IDLE_TIMEOUT)
         } else {
             WaitPolicy::endless()
         };
@@ -244,6 +248,6 @@ fn is_due(watch: &Watch) -> bool {
 }
 
 /// Wakes a task. WHY caught: a waker that panics must not affect the wakes of other tasks.
-fn call(waker: Waker) {
+fn wake_catching_panic(waker: Waker) {
     let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
 }

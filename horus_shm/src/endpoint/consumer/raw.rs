@@ -15,7 +15,7 @@ mod waits;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::watch::{self, Health, Progress};
+use super::watch::{self, ConsumerState, Progress};
 use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::counters::UnmatchedPublisher;
 use crate::file::error::{OpenError, RecvError};
@@ -182,7 +182,7 @@ impl RawConsumer {
         segment: Arc<Segment>,
         reading: Reading,
         origin: Origin,
-        health: Arc<Health>,
+        health: Arc<ConsumerState>,
     ) -> Result<Self, OpenError> {
         let seen_epoch = segment.expect_usable()?;
         let changes: *const _ = &segment.control(Access::Read)?.changes;
@@ -278,7 +278,7 @@ impl RawConsumer {
                     let number = followed.reader.position();
                     match polled {
                         Polled::Message => {
-                            self.take_at(lane, number, Arrival { number, bytes });
+                            self.count_received_at(lane, number, Arrival { number, bytes });
                             return self.confirmed();
                         }
                         Polled::Busy => nothing = Polled::Busy,
@@ -364,11 +364,11 @@ impl RawConsumer {
             each();
         });
         if run > 0 {
-            // WHY: all are counted already, so that none is missing if `each` panics; `take` counts
-            // one.
+            // WHY: all are counted already, so that none is missing if `each` panics;
+            // `count_received_at` counts one.
             self.received -= 1;
             let number = self.lanes[lane].reader.position();
-            self.take_at(lane, number, Arrival { number, bytes });
+            self.count_received_at(lane, number, Arrival { number, bytes });
         }
         run
     }
@@ -389,7 +389,7 @@ impl RawConsumer {
     /// its like.
     #[inline(always)]
     fn is_unusable(&mut self) -> bool {
-        fault::epoch() != self.seen_epoch && !self.settle()
+        fault::epoch() != self.seen_epoch && !self.check_health_and_move()
     }
 
     /// Does the same as [`Self::is_unusable`] after this thread accessed shared memory; if true,
@@ -413,7 +413,7 @@ impl RawConsumer {
     /// Checks as [`Self::check_health`] does, before a call, and moves to another file if the
     /// present one has lost its name. Also returns false while this consumer reads former files.
     #[cold]
-    fn settle(&mut self) -> bool {
+    fn check_health_and_move(&mut self) -> bool {
         let is_usable = self.check_health();
         if is_usable {
             let _uncancelled = NoCancelGuard::new();
@@ -449,14 +449,14 @@ impl RawConsumer {
 
     /// Counts the message that was just read from a lane as received.
     #[inline(always)]
-    fn take(&mut self, lane: usize, arrival: Arrival) {
-        self.take_at(lane, self.lanes[lane].reader.position(), arrival);
+    fn count_received(&mut self, lane: usize, arrival: Arrival) {
+        self.count_received_at(lane, self.lanes[lane].reader.position(), arrival);
     }
 
-    /// Counts as [`Self::take`] does, for a reader that is now at `position`. WHY that is passed:
-    /// each access to the list of lanes costs loads, and `recv` has too many already.
+    /// Counts as [`Self::count_received`] does, for a reader that is now at `position`. WHY that is
+    /// passed: each access to the list of lanes costs loads, and `recv` has too many already.
     #[inline(always)]
-    fn take_at(&mut self, lane: usize, position: u64, arrival: Arrival) {
+    fn count_received_at(&mut self, lane: usize, position: u64, arrival: Arrival) {
         self.received += 1;
         self.last = arrival;
         self.last_lane = lane;

@@ -24,9 +24,9 @@ use crate::wait::{
 };
 
 /// Longest sleep between two polls while another thread also looks at the watches.
-const GUARDED_MAX: Duration = Duration::from_secs(3600);
+const GUARDED_SLEEP_MAX: Duration = Duration::from_secs(3600);
 
-/// The reasons to which [`Health::mismatch`] refers by an index.
+/// The reasons to which [`ConsumerState::mismatch`] refers by an index.
 const MISMATCHES: [Mismatch; 2] = [Mismatch::Type, Mismatch::Reliability];
 
 /// The block and the cursors of a consumer, also for threads that wait on its behalf.
@@ -43,8 +43,8 @@ pub(crate) struct Progress {
     /// Not 0 once the consumer is dropped, or has left the file.
     closed: AtomicU64,
     /// Not 0 once a task waited for the consumer.
-    alarmed: AtomicU64,
-    health: Arc<Health>,
+    has_alarms: AtomicU64,
+    health: Arc<ConsumerState>,
     /// The watch in the file to which the consumer moved.
     next: OnceLock<Watch>,
     /// The time before which the consumer does not try again to move, in ns of CLOCK_MONOTONIC.
@@ -55,7 +55,7 @@ pub(crate) struct Progress {
 
 /// The state of a consumer that is the same in all files between which it moves.
 #[derive(Debug, Default)]
-pub(crate) struct Health {
+pub(crate) struct ConsumerState {
     /// Not 0 once the consumer is dropped.
     closed: AtomicU64,
     /// A lane whose messages the consumer misses because it cannot be mapped.
@@ -79,7 +79,7 @@ enum Memory {
 
 impl Progress {
     /// Creates the progress of a reader of `lanes` lanes that is not announced.
-    pub(super) fn unannounced(lanes: u32, health: Arc<Health>) -> Self {
+    pub(super) fn unannounced(lanes: u32, health: Arc<ConsumerState>) -> Self {
         let wait_bytes = size_of::<WaitBlock<AtomicU64>>();
         let bytes = reader_bytes(lanes);
         let region = Region::heap(wait_bytes + bytes);
@@ -96,7 +96,7 @@ impl Progress {
     pub(super) fn announced(
         segment: &Arc<Segment>,
         reader: u32,
-        health: Arc<Health>,
+        health: Arc<ConsumerState>,
     ) -> Result<Self, OpenError> {
         let readers = segment.readers(Access::Write)?;
         let lanes = segment.shape().lane_limit();
@@ -108,16 +108,16 @@ impl Progress {
         (readers, reader): (Readers, u32),
         lanes: u32,
         memory: Memory,
-        health: Arc<Health>,
+        health: Arc<ConsumerState>,
     ) -> Self {
-        let (closed, alarmed, next, retry_ns) = Default::default();
+        let (closed, has_alarms, next, retry_ns) = Default::default();
         Self {
             readers,
             reader,
             lanes,
             empty: (0..lanes).map(|_| AtomicU64::new(0)).collect(),
             closed,
-            alarmed,
+            has_alarms,
             health,
             next,
             retry_ns,
@@ -177,7 +177,7 @@ impl Progress {
     }
 
     /// Returns the state of the consumer in all of its files.
-    pub(super) const fn health(&self) -> &Arc<Health> {
+    pub(super) const fn health(&self) -> &Arc<ConsumerState> {
         &self.health
     }
 
@@ -188,12 +188,12 @@ impl Progress {
     }
 
     /// Returns true once the consumer has moved to another file.
-    pub(super) fn has_next(&self) -> bool {
+    pub(super) fn has_moved(&self) -> bool {
         self.next.get().is_some()
     }
 
     /// Stores the watch in the file to which the consumer moved.
-    pub(super) fn set_next(&self, watch: Watch) {
+    pub(super) fn set_moved_to(&self, watch: Watch) {
         let _ = self.next.set(watch);
         // Relaxed: for people, and only the consumer stores it.
         self.health.moves.set(self.health.moves.get() + 1);
@@ -211,8 +211,8 @@ impl Progress {
     }
 
     /// Makes the drop of the consumer also remove its alarms.
-    pub(super) fn set_alarmed(&self) {
-        self.alarmed.set(1);
+    pub(super) fn note_alarm(&self) {
+        self.has_alarms.set(1);
     }
 }
 
@@ -221,7 +221,7 @@ impl Progress {
 pub(super) fn close(progress: &Arc<Progress>, place: Option<&ReaderSlot>) {
     // Relaxed: the fence below orders it before the load of the sleepers.
     progress.closed.set(1);
-    if !progress.has_next() {
+    if !progress.has_moved() {
         progress.health.closed.set(1);
     }
     if let Some(event) = place.and_then(ReaderSlot::event) {
@@ -232,8 +232,8 @@ pub(super) fn close(progress: &Arc<Progress>, place: Option<&ReaderSlot>) {
             wake(&event);
         }
     }
-    if progress.alarmed.get() != 0 {
-        alarm::forget(progress);
+    if progress.has_alarms.get() != 0 {
+        alarm::remove_alarms(progress);
     }
 }
 
@@ -365,7 +365,12 @@ impl Watch {
         wait_policy: WaitPolicy,
         look: impl FnMut() -> Option<R>,
     ) -> Option<R> {
-        Self::wait_any_or_event((Some(own.event()), GUARDED_MAX), watches, wait_policy, look)
+        Self::wait_any_or_event(
+            (Some(own.event()), GUARDED_SLEEP_MAX),
+            watches,
+            wait_policy,
+            look,
+        )
     }
 
     /// Sleeps once, until `own` is notified, or one of `watches` gets a message or loses its
@@ -380,7 +385,7 @@ impl Watch {
         look: impl FnOnce() -> Option<R>,
     ) -> Option<R> {
         Self::with_events(
-            (Some(own.event()), GUARDED_MAX),
+            (Some(own.event()), GUARDED_SLEEP_MAX),
             watches,
             |events, slice| sleep_once(events, slice, look),
         )
@@ -445,7 +450,7 @@ impl Watch {
 
     /// Returns a watch on the same consumer that reports lanes that cannot be mapped.
     #[must_use]
-    pub fn lanes_mapped(&self) -> LaneWatch {
+    pub fn lane_watch(&self) -> LaneWatch {
         LaneWatch {
             health: Arc::downgrade(&self.progress.health),
         }
@@ -469,7 +474,7 @@ impl Watch {
 /// `Send` and `Sync`. Keeps neither the consumer nor its topic open.
 #[derive(Debug, Clone)]
 pub struct LaneWatch {
-    health: Weak<Health>,
+    health: Weak<ConsumerState>,
 }
 
 impl LaneWatch {

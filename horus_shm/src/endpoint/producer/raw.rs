@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use super::SendError;
-use crate::endpoint::reader_slot::{self, FRUITLESS_MAX};
+use crate::endpoint::reader_slot::{self, FRUITLESS_WAKES_MAX};
 use crate::file::card::Card;
 use crate::file::counters::Participant;
 use crate::file::error::{OpenError, UnusableReason};
@@ -121,7 +121,7 @@ impl RawProducer {
         segment
             .wait_block(Access::Write)?
             .room_waiters
-            .fetch_and_not_relaxed(1 << lane);
+            .clear_bits_relaxed(1 << lane);
         let session = Session::in_lane(block, former);
         // Relaxed, both: the claim of the lane ordered the load; the next owner stores another one.
         let predecessor = block.session.get();
@@ -215,7 +215,7 @@ impl RawProducer {
     #[inline(always)]
     pub unsafe fn send(&mut self, src: *const u8, bytes: usize) -> Result<(), SendError<()>> {
         if fault::epoch() != self.seen_epoch {
-            self.settle()?;
+            self.check_health_and_move()?;
         }
         let mut tries = 0;
         loop {
@@ -337,7 +337,7 @@ impl RawProducer {
         }
         // WHY: a sleeper that died leaves its bit, and each send would cost a system call.
         self.fruitless += 1;
-        if self.fruitless < FRUITLESS_MAX {
+        if self.fruitless < FRUITLESS_WAKES_MAX {
             return;
         }
         self.fruitless = 0;
@@ -399,7 +399,7 @@ impl Drop for RawProducer {
         // SAFETY: as in `readers`.
         unsafe { &*self.wait }
             .room_waiters
-            .fetch_and_not_relaxed(1 << self.lane);
+            .clear_bits_relaxed(1 << self.lane);
         // WHY: the next owner of the lane, in any process, may remove the files of these extents.
         self.forget_extents();
         if let Ok(block) = self.segment.lane_block(self.lane, Access::Write) {

@@ -262,7 +262,7 @@ unsafe fn outlives<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>
         // SAFETY: only the runner uses the state, and no other reference to it exists.
         unsafe { &mut *state }.outlives_addresses(turn)
     }));
-    turn.settle();
+    turn.count_in_hand();
     let has_address = turn.take_given() || turn.header().holders.has_address();
     outlives.is_ok_and(|outlives| outlives && has_address)
 }
@@ -297,13 +297,13 @@ unsafe fn recover<B: Behaviour<G>, G: Group>(
     turn: &mut Turn<'_, B::Message, G>,
     panic: Panic,
 ) -> Flow {
-    turn.settle();
+    turn.count_in_hand();
     let state = state::<B, G>(turn.cell);
     let flow = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: only the runner uses the state, and no other reference to it exists.
         unsafe { &mut *state }.failed(panic, turn)
     }));
-    turn.settle();
+    turn.count_in_hand();
     flow.unwrap_or_else(|panic| {
         core::mem::forget(panic);
         Flow::Stop
@@ -337,7 +337,7 @@ unsafe fn whole_batch<B: Behaviour<G>, G: Group>(
     }
     // SAFETY: only the runner uses the state, and no other reference to it exists.
     let flow = unsafe { &mut *state::<B, G>(turn.cell) }.end_batch(turn);
-    turn.settle();
+    turn.count_in_hand();
     match flow.stop() {
         Some(other) if !matches!(stop, Stop::Ended) => other,
         _ => stop,
@@ -385,7 +385,7 @@ unsafe fn batch<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -
                 None => continue,
             }
         };
-        turn.settle();
+        turn.count_in_hand();
         if let Some(stop) = flow.stop() {
             return stop;
         }

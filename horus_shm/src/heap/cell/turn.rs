@@ -90,7 +90,7 @@ impl<'a, M, G: Group> Turn<'a, M, G> {
 
     /// Counts a message that [`Self::keep`] had kept as the one that is being handled.
     pub fn put_back(&mut self) {
-        self.settle();
+        self.count_in_hand();
         self.subtract_in_steps();
         self.in_hand = true;
     }
@@ -116,7 +116,7 @@ impl<'a, M, G: Group> Turn<'a, M, G> {
 
     /// Counts the message in hand as handled, if it is counted in the depth.
     #[inline(always)]
-    pub(super) fn settle(&mut self) {
+    pub(super) fn count_in_hand(&mut self) {
         self.handled += u16::from(core::mem::take(&mut self.in_hand));
     }
 

@@ -481,7 +481,7 @@ pub fn take_pin<W: Word>(held: &W, limit: u32) -> Option<u32> {
     // in use then.
     (used.count_ones() < limit).then(|| {
         let pin = used.trailing_ones();
-        held.fetch_or_relaxed(1 << pin);
+        held.set_bits_relaxed(1 << pin);
         pin
     })
 }
@@ -491,5 +491,5 @@ pub fn take_pin<W: Word>(held: &W, limit: u32) -> Option<u32> {
 pub fn let_go<W: Word>(held: &W, word: &W, pin: u32) {
     unpin(word);
     // ORDERING(reuse): pairs with the load in `take_pin`.
-    held.fetch_and_not_at(1 << pin, edge::PIN_FREE);
+    held.clear_bits_at(1 << pin, edge::PIN_FREE);
 }

@@ -17,7 +17,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
 
     /// Passes over the rest of this extent, as a call for the newest message does. The extent ends
     /// at `end`, before the message with the number `number`.
-    pub fn skip_rest(&mut self, end: u64, number: u64) {
+    pub fn skip_to_end(&mut self, end: u64, number: u64) {
         if self.numbered {
             let (start, head) = (self.pos, end);
             self.account_to(number, Jump { start, head });

@@ -162,7 +162,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         // ORDERING(gated): pairs with the clear in `gate::withdraw`.
         let gated = self.memory.gated().load(edge::GATED_SEE);
         let mut least = self.pos;
-        for (reader, given_up) in self.those_of(gated) {
+        for (reader, given_up) in self.gated_readers(gated) {
             // ORDERING(cursor): pairs with the store in `LaneReader::advance`.
             let cursor = self.memory.cursor(reader).load(edge::CURSOR_SEE) & !JOINING;
             if cursor != 0 && cursor != given_up && self.memory.is_read_by(reader) {
@@ -179,7 +179,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
 
     /// Returns the readers whose bits are set in `gated`, each with the cursor at which it was
     /// given up. WHY only those below the limit: another process may set any bit.
-    fn those_of(&self, gated: u64) -> impl Iterator<Item = (u32, u64)> + use<'_, M> {
+    fn gated_readers(&self, gated: u64) -> impl Iterator<Item = (u32, u64)> + use<'_, M> {
         let readers = (0..).zip(self.given_up.iter().copied());
         readers.filter(move |(reader, _)| gated >> reader & 1 != 0)
     }
@@ -188,7 +188,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     pub fn slowest_reader(&self) -> Option<(u32, u64)> {
         // Relaxed, both: it only selects the reader to probe; `find_room` decides.
         let gated = self.memory.gated().get();
-        let cursors = self.those_of(gated).filter_map(|(reader, given_up)| {
+        let cursors = self.gated_readers(gated).filter_map(|(reader, given_up)| {
             let cursor = self.memory.cursor(reader).get() & !JOINING;
             let counts = cursor != 0 && cursor != given_up && self.memory.is_read_by(reader);
             counts.then_some((reader, cursor))
@@ -199,7 +199,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     /// Returns the gated reader that is furthest behind, and the position that it reads next; also
     /// if this writer itself waits for no reader. Readers that were given up do not count, nor do
     /// those for which `counts` returns false.
-    pub fn least_reader(&self, counts: impl Fn(u32) -> bool) -> Option<(u32, u64)> {
+    pub fn slowest_reader_where(&self, counts: impl Fn(u32) -> bool) -> Option<(u32, u64)> {
         // Relaxed, both: an older cursor keeps an extent for longer. A reader whose bit is not seen
         // yet begins behind the extents before the newest one.
         let gated = self.memory.gated().get();

@@ -33,7 +33,7 @@ impl RawConsumer {
             let lane = self.lane_to_look_at(look);
             match attempt(self, lane) {
                 Ok((arrival, found)) => {
-                    self.take(lane, arrival);
+                    self.count_received(lane, arrival);
                     return Ok(found);
                 }
                 Err(Polled::Busy) => nothing = Polled::Busy,
@@ -234,7 +234,7 @@ impl RawConsumer {
     pub(super) fn borrow_from(&mut self, lane: usize) -> Result<Option<RawSample>, BorrowError> {
         let (place, pin) = self.free_pin()?;
         if let Ok(held) = self.hold(lane, (&place, pin), false) {
-            self.take(lane, held.arrival);
+            self.count_received(lane, held.arrival);
             if !self.became_unusable() {
                 return Ok(Some(self.sample(held, (place, pin))));
             }

@@ -82,7 +82,7 @@ impl RawConsumer {
             std::hint::spin_loop();
             return None;
         };
-        self.take(lane, arrival);
+        self.count_received(lane, arrival);
         best.filter(|_| self.confirmed() == Polled::Message)
     }
 

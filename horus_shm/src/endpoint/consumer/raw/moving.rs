@@ -132,7 +132,7 @@ impl RawConsumer {
     /// Returns true if the file has lost its name, and this reader has not moved yet.
     fn has_to_move(&self) -> bool {
         let stays = self.past.as_ref().is_some_and(|past| past.stays);
-        self.segment.has_lost_name() && !self.progress.has_next() && !stays
+        self.segment.has_lost_name() && !self.progress.has_moved() && !stays
     }
 
     /// Returns true while this reader reads files that have lost their name.
@@ -197,7 +197,7 @@ impl RawConsumer {
         former.past = Some(Box::new(past.for_former()));
         past.last_lane = former.last_lane().or(past.last_lane);
         past.changes += 1;
-        former.progress.set_next(self.watch());
+        former.progress.set_moved_to(self.watch());
         former.note_own_epoch();
         past.former.push(former);
         self.past = Some(past);
@@ -400,7 +400,7 @@ impl RawConsumer {
         let own = |this: &mut Self, lane| {
             // SAFETY: as above.
             let arrival = unsafe { this.copy_of(lane, dst, bytes, false) }.ok()?;
-            this.take(lane, arrival);
+            this.count_received(lane, arrival);
             Some(this.confirmed())
         };
         let found = self.turn_draining(old, own);
@@ -419,7 +419,7 @@ impl RawConsumer {
         }
         let own = |this: &mut Self, lane| {
             let arrival = this.pass_next(lane).ok()?;
-            this.take(lane, arrival);
+            this.count_received(lane, arrival);
             (this.confirmed() == Polled::Message).then(|| this.length(this.longest))
         };
         self.turn_draining(Self::recv_length, own)

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicU64;
 
 use super::RawConsumer;
 use crate::endpoint::consumer::watch::Watch;
-use crate::endpoint::reader_slot::{self, FRUITLESS_MAX};
+use crate::endpoint::reader_slot::{self, FRUITLESS_WAKES_MAX};
 use crate::file::error::OpenError;
 use crate::file::segment::{Blocks as _, Segment};
 use crate::os::region::Access;
@@ -67,7 +67,7 @@ impl RawConsumer {
         // WHY: as in `RawProducer::wake`: the bit of a dead publisher would cost a system call a
         // message.
         room.fruitless += 1;
-        if room.fruitless >= FRUITLESS_MAX {
+        if room.fruitless >= FRUITLESS_WAKES_MAX {
             room.fruitless = 0;
             reader_slot::reap_publishers(&self.segment);
         }

@@ -273,7 +273,7 @@ impl RawProducer {
         };
         // WHY a limit: the bits are input.
         for _ in 0..self.segment.shape().reader_limit() {
-            match self.writer.least_reader(reads) {
+            match self.writer.slowest_reader_where(reads) {
                 // WHY: the gate of a dead reader stays until a writer is in its way.
                 Some((reader, unread)) if oldest.is_unread(unread) => {
                     if !reader_slot::reap_gated(&self.segment, reader) {

@@ -195,7 +195,7 @@ impl RawProducer {
     /// Takes the next slot, to be filled. A second call before the send gives the same slot.
     fn take_slot(&mut self) -> Result<*mut u8, LoanError> {
         if fault::epoch() != self.seen_epoch {
-            self.settle()?;
+            self.check_health_and_move()?;
         }
         if !self.in_place {
             return Err(LoanError::NotPinnable {

@@ -95,10 +95,10 @@ impl RawProducer {
     ///
     /// As [`Self::send`].
     #[cold]
-    pub(super) fn settle(&mut self) -> Result<(), SendError<()>> {
+    pub(super) fn check_health_and_move(&mut self) -> Result<(), SendError<()>> {
         self.check_health()?;
         let _uncancelled = NoCancelGuard::new();
-        self.look_for_awaited();
+        self.poll_moved_readers();
         if !self.segment.has_lost_name() || self.is_repeating {
             return Ok(());
         }
@@ -107,7 +107,7 @@ impl RawProducer {
         {
             return Err(self.name_lost(failed.errno));
         }
-        match self.moved(true) {
+        match self.open_in_new_file(true) {
             Ok(moved) => {
                 let mut former = std::mem::replace(self, moved);
                 former.has_moved = true;
@@ -142,7 +142,7 @@ impl RawProducer {
     }
 
     /// Opens this publisher in the file that has the name now; creates that if `creates`.
-    fn moved(&self, creates: bool) -> Result<Self, OpenError> {
+    fn open_in_new_file(&self, creates: bool) -> Result<Self, OpenError> {
         let segment = self.segment.reopen(creates)?;
         let messages = self.messages_to_repeat()?;
         let session = Session {
@@ -219,7 +219,7 @@ impl RawProducer {
 
     /// Checks, once in each [`LOOK_PERIOD`] at most, whether the readers of former files have
     /// moved.
-    fn look_for_awaited(&mut self) {
+    fn poll_moved_readers(&mut self) {
         if self.awaited.is_empty() || self.looked.is_some_and(|at| at.elapsed() < LOOK_PERIOD) {
             return;
         }
@@ -269,7 +269,7 @@ impl RawProducer {
         if is_last && self.segment.check_health().is_ok() {
             let _uncancelled = NoCancelGuard::new();
             // WHY the error is ignored: nobody could act on it.
-            if let Ok(mut moved) = self.moved(self.extent.offer.latched() > 0) {
+            if let Ok(mut moved) = self.open_in_new_file(self.extent.offer.latched() > 0) {
                 moved.has_moved = true;
             }
         }
