@@ -3,8 +3,8 @@
 //!
 //! The arguments are `publish` or `subscribe`; `old`, `new` or `other`; and `plain` or `reliable`.
 //! A publisher sends each number that it reads from its input, and prints `sent`. Whenever it reads
-//! a line, a subscriber prints a line for each message that it has received, `incompatible` if no
-//! publisher matches it, and then `end`.
+//! a line, a subscriber prints a line for each message that it has received, `incompatible` and the
+//! error if no publisher matches it, and then `end`.
 
 use std::io::BufRead as _;
 
@@ -71,8 +71,11 @@ fn subscribe<T: Message>(text: impl Fn(T) -> String) -> Result<()> {
         while let Some(message) = subscriber.recv() {
             println!("{} {}", text(message), subscriber.received_bytes());
         }
-        if let Err(RecvError::Incompatible { .. }) = subscriber.check() {
-            println!("incompatible");
+        if let Err(error @ RecvError::Incompatible { .. }) = subscriber.check() {
+            match subscriber.schema_difference() {
+                Some(difference) => println!("incompatible: {error} ({difference})"),
+                None => println!("incompatible: {error}"),
+            }
         }
         println!("end");
     }

@@ -79,7 +79,9 @@ static void subscribe() {
         while (subscriber.recv(status, error)) {
             print(status, subscriber.info().received_bytes);
         }
-        if (error == horus::Errc::type || error == horus::Errc::qos) say("incompatible");
+        if (error == horus::Errc::type || error == horus::Errc::qos) {
+            say(std::string("incompatible: ") + horus::last_error_message());
+        }
         say("end");
     }
 }
