@@ -146,7 +146,7 @@ impl Tormentor {
         // More members than the test can need.
         let mut crew = Crew::new(kind, 20_000);
         let mut victim = crew.hire(job, 0, false);
-        victim.child.let_go();
+        victim.child.free_pin();
         Self {
             crew,
             job,
@@ -165,7 +165,7 @@ impl Tormentor {
         if self.dice.u64(..3) == 0 {
             self.victim.child.kill();
             self.victim = self.crew.hire(self.job, 0, false);
-            self.victim.child.let_go();
+            self.victim.child.free_pin();
             let id = self.victim.id;
             self.crew
                 .wait("its end", |crew| crew.entry(id).owner.get() != 0);

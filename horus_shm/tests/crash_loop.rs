@@ -176,7 +176,7 @@ fn crew(kind: Kind, deaths: u64) -> Crew<Message> {
 /// Starts the next child, and waits until it has opened its endpoint.
 fn next(crew: &mut Crew<Message>, job: Job, mut meanwhile: impl FnMut()) -> (Member, u64) {
     let mut child = crew.hire(job, 0, false);
-    child.child.let_go();
+    child.child.free_pin();
     let owner = soon(|| {
         meanwhile();
         crew.expect_no_fault();

@@ -89,10 +89,10 @@ models! {
 /// Some model fails if any one of the orderings is weakened.
 #[test]
 fn every_weakened_edge_turns_a_model_red() {
-    let edges = edge::ALL
+    let edges = edge::LANE_EDGES
         .into_iter()
-        .chain(edge::DISCOVERY)
-        .chain(edge::CHANNELS);
+        .chain(edge::DISCOVERY_EDGES)
+        .chain(edge::CHANNEL_EDGES);
     all_are_killed(
         "weakened to relaxed",
         &MODELS,

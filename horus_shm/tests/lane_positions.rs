@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fastrand::Rng;
 use horus_shm::internals::gate;
 use horus_shm::internals::identity::TypeIdentity;
-use horus_shm::internals::lane::{LaneReader, LaneWriter, Polled};
+use horus_shm::internals::lane::{LaneReader, LaneWriter, PollOutcome};
 use horus_shm::internals::layout::{LaneBlock, POSITION_MAX, WaitBlock, published};
 use horus_shm::internals::memory::{LaneMemory, RawLane, RawLaneParts, Readers};
 use horus_shm::internals::shape::reader_bytes;
@@ -29,7 +29,7 @@ const STEPS: u64 = 200;
 /// More than any script sends.
 const SENT_MAX: u64 = STEPS * 2 * SLOTS;
 /// The largest head that a takeover accepts.
-const BELIEVED_MAX: u64 = POSITION_MAX / 2;
+const PLAUSIBLE_POSITION_MAX: u64 = POSITION_MAX / 2;
 const ME: u64 = 7;
 
 #[repr(C, align(64))]
@@ -92,7 +92,7 @@ fn send(writer: &mut LaneWriter<RawLane>, message: u64) -> bool {
     unsafe { writer.write((&raw const message).cast(), 8) }.is_ok()
 }
 
-fn recv(reader: &mut LaneReader<RawLane>, latest: bool) -> (Polled, Option<u64>) {
+fn recv(reader: &mut LaneReader<RawLane>, latest: bool) -> (PollOutcome, Option<u64>) {
     let mut message = 0_u64;
     let dst = (&raw mut message).cast();
     let polled = if latest {
@@ -102,11 +102,11 @@ fn recv(reader: &mut LaneReader<RawLane>, latest: bool) -> (Polled, Option<u64>)
         // SAFETY: eight bytes of a `u64`.
         unsafe { reader.read(dst, 8) }
     };
-    (polled, (polled == Polled::Message).then_some(message))
+    (polled, (polled == PollOutcome::Message).then_some(message))
 }
 
 /// The result of one step, with positions counted from the start of the script.
-type Event = (Polled, Option<u64>, [u64; 6]);
+type Event = (PollOutcome, Option<u64>, [u64; 6]);
 
 /// Sends, receives, hands the lane on, and lets readers come and go, by random numbers of `seed`,
 /// in a lane that begins at `start`.
@@ -118,8 +118,8 @@ fn script(start: u64, seed: u64, kind: Script) -> Vec<Event> {
     let mut writer = LaneWriter::new(lane, start, gated);
     let reader = |reader| {
         let first = if gated {
-            gate::announce(lane.gated(), reader);
-            gate::join(&lane, reader, u64::MAX)
+            gate::announce_gated_reader(lane.gated(), reader);
+            gate::join_lane(&lane, reader, u64::MAX)
         } else {
             lane.block().head.load(Ordering::Relaxed)
         };
@@ -129,7 +129,7 @@ fn script(start: u64, seed: u64, kind: Script) -> Vec<Event> {
     let mut number = 0;
     let mut events = Vec::new();
     for _ in 0..STEPS {
-        let mut polled = Polled::Empty;
+        let mut polled = PollOutcome::Empty;
         let mut message = None;
         let index = rng.u64(..2) as usize;
         match rng.u64(..100) {
@@ -142,7 +142,7 @@ fn script(start: u64, seed: u64, kind: Script) -> Vec<Event> {
             50..88 => (polled, message) = recv(&mut readers[index], false),
             88..94 => (polled, message) = recv(&mut readers[index], true),
             94..97 => readers[index] = reader(index as u32),
-            _ if start < BELIEVED_MAX - SENT_MAX => {
+            _ if start < PLAUSIBLE_POSITION_MAX - SENT_MAX => {
                 writer = LaneWriter::new(lane, take_over(&lane, ME), gated);
             }
             _ => {}
@@ -155,8 +155,8 @@ fn script(start: u64, seed: u64, kind: Script) -> Vec<Event> {
             sent,
             reader.lost(),
             reader.skipped(),
-            reader.busy(),
-            reader.waiting(),
+            reader.busy_calls(),
+            reader.waiting_messages(),
         ];
         events.push((polled, message, counts));
     }
@@ -199,16 +199,20 @@ fn behaves_the_same(near: u64, starts: &[u64]) {
 fn a_lane_behaves_the_same_where_numbers_turn_over() {
     let bits = [16, 31, 32, 33, 48, 52, 53, 59];
     behaves_the_same(1 << 10, &bits.map(|bits| (1 << bits) - 10));
-    behaves_the_same(1 << 10, &[BELIEVED_MAX - SENT_MAX - 10]);
+    behaves_the_same(1 << 10, &[PLAUSIBLE_POSITION_MAX - SENT_MAX - 10]);
 }
 
 /// The scripts have no takeovers here, which accept only half of the largest position.
 #[test]
 fn a_session_behaves_the_same_up_to_the_largest_position() {
-    let near = BELIEVED_MAX - SENT_MAX;
+    let near = PLAUSIBLE_POSITION_MAX - SENT_MAX;
     behaves_the_same(
         near,
-        &[BELIEVED_MAX - 10, BELIEVED_MAX, POSITION_MAX - SENT_MAX],
+        &[
+            PLAUSIBLE_POSITION_MAX - 10,
+            PLAUSIBLE_POSITION_MAX,
+            POSITION_MAX - SENT_MAX,
+        ],
     );
 }
 
@@ -222,7 +226,10 @@ fn a_reader_that_keeps_up_gets_every_message_past_the_largest_position() {
     let mut reader = LaneReader::new(lane, start, 0);
     for number in 0..1000 {
         assert!(send(&mut writer, number));
-        assert_eq!(recv(&mut reader, false), (Polled::Message, Some(number)));
+        assert_eq!(
+            recv(&mut reader, false),
+            (PollOutcome::Message, Some(number))
+        );
     }
     assert_eq!((reader.lost(), reader.skipped()), (0, 0));
 }
@@ -248,7 +255,7 @@ fn a_lapped_reader_past_the_largest_position_keeps_an_exact_ledger() {
     }
     assert_eq!(last, Some(sent - 1));
     assert_eq!(received + reader.lost(), sent);
-    assert!(received > 0 && reader.busy() > 0);
+    assert!(received > 0 && reader.busy_calls() > 0);
 }
 
 /// A takeover treats a position past half of the largest one as damage: the lane begins anew, after
@@ -258,10 +265,14 @@ fn a_lapped_reader_past_the_largest_position_keeps_an_exact_ledger() {
 fn a_takeover_past_the_accepted_positions_begins_anew_and_counts_a_resync() {
     // The head, and where a lane continues whose last lap ended there.
     let believed = [
-        (BELIEVED_MAX, BELIEVED_MAX, 0),
-        (BELIEVED_MAX + 1, BELIEVED_MAX, 1),
-        (BELIEVED_MAX + SLOTS - 1, BELIEVED_MAX, 1),
-        (BELIEVED_MAX + SLOTS, 0, 1),
+        (PLAUSIBLE_POSITION_MAX, PLAUSIBLE_POSITION_MAX, 0),
+        (PLAUSIBLE_POSITION_MAX + 1, PLAUSIBLE_POSITION_MAX, 1),
+        (
+            PLAUSIBLE_POSITION_MAX + SLOTS - 1,
+            PLAUSIBLE_POSITION_MAX,
+            1,
+        ),
+        (PLAUSIBLE_POSITION_MAX + SLOTS, 0, 1),
         (POSITION_MAX, 0, 1),
         (POSITION_MAX + 1, 0, 1),
     ];
@@ -278,12 +289,12 @@ fn a_takeover_past_the_accepted_positions_begins_anew_and_counts_a_resync() {
             assert!(send(&mut writer, number));
             assert_eq!(
                 recv(&mut reader, false),
-                (Polled::Message, Some(number)),
+                (PollOutcome::Message, Some(number)),
                 "{head:#x}"
             );
             let passed = found + number >= head;
             assert_eq!(
-                recv(&mut ahead, false).0 == Polled::Message,
+                recv(&mut ahead, false).0 == PollOutcome::Message,
                 passed,
                 "{head:#x}"
             );

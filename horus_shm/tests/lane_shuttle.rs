@@ -18,9 +18,9 @@ mod spawn;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use horus_shm::internals::lane::{NoRoom, Polled};
+use horus_shm::internals::lane::{NoRoom, PollOutcome};
 use horus_shm::internals::memory::LaneMemory;
-use horus_shm::internals::presence::{self, Attendance};
+use horus_shm::internals::presence::{self, PresenceFile};
 use horus_shm::internals::sync::Word;
 use shuttle::rand::Rng;
 use shuttle::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -30,7 +30,7 @@ use checker::{Perished, explore};
 use common::result;
 use loom_memory::attendance::{Found, OpenFile, Process};
 use loom_memory::ends::{Consumer, Producer};
-use loom_memory::{Copying, LoomLane, killed_after, spare_all};
+use loom_memory::{CopyOptions, LoomLane, killed_after, spare_all};
 
 /// The checker's types, of which the memory of the models is made.
 mod checker {
@@ -148,7 +148,7 @@ struct Topic {
 }
 
 impl Topic {
-    fn new(copying: Copying) -> Self {
+    fn new(copying: CopyOptions) -> Self {
         Self {
             lanes: (0..FILES)
                 .map(|_| LoomLane::new(SLOTS, 1, copying, 0))
@@ -167,7 +167,7 @@ impl Topic {
     fn bury(&self, owner: u64, file: Option<OpenFile>) {
         let index = OWNERS.iter().position(|one| *one == owner).unwrap();
         self.dead[index].store(true, Ordering::Relaxed);
-        file.inspect(Attendance::release);
+        file.inspect(PresenceFile::release);
     }
 
     /// Frees the place of the slowest gated reader if that is dead, as a full producer does.
@@ -232,7 +232,7 @@ impl Topic {
         let lane = &self.lanes[file.index()];
         if let Some(mut consumer) = self.consumer(&file, me, gated) {
             while self.done.load(Ordering::Relaxed) < 2 {
-                if consumer.poll() != Polled::Message {
+                if consumer.poll() != PollOutcome::Message {
                     thread::yield_now();
                 }
             }
@@ -287,7 +287,7 @@ enum Victim {
     Subscriber,
 }
 
-fn topic_survives(copying: Copying, gated: bool, victim: Victim) {
+fn topic_survives(copying: CopyOptions, gated: bool, victim: Victim) {
     let schedules = checker::schedules();
     explore(schedules, move || {
         spare_all();
@@ -322,7 +322,7 @@ macro_rules! survives {
     ($($name:ident: $copying:ident, $gated:expr, $victim:ident;)*) => {$(
         #[test]
         fn $name() {
-            topic_survives(Copying::$copying, $gated, Victim::$victim);
+            topic_survives(CopyOptions::$copying, $gated, Victim::$victim);
         }
     )*};
 }

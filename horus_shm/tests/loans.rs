@@ -434,7 +434,7 @@ fn messages_of_any_length_arrive_with_that_length() {
         unsafe { producer.send(message.as_ptr(), bytes) }.unwrap();
         // SAFETY: the buffer has room for the longest message.
         let polled = unsafe { consumer.recv(buffer.as_mut_ptr(), buffer.len()) };
-        assert_eq!(polled, horus_shm::internals::lane::Polled::Message);
+        assert_eq!(polled, horus_shm::internals::lane::PollOutcome::Message);
         assert_eq!(&buffer[..consumer.message_bytes()], &message[..]);
         let mut loan = producer.loan().unwrap();
         loan.bytes_mut()[..bytes].copy_from_slice(&message);

@@ -48,7 +48,7 @@ models! {
 /// Some model fails if any one of the orderings is weakened.
 #[test]
 fn every_weakened_edge_turns_a_model_red() {
-    let edges = edge::MAILBOXES.into_iter();
+    let edges = edge::MAILBOX_EDGES.into_iter();
     all_are_killed(
         "weakened to relaxed",
         &MODELS,

@@ -75,7 +75,7 @@ impl Scene {
     }
 
     /// Makes it impossible to make lane files with this generation in the topic's present file.
-    fn block_lanes(&self, generation: u64) -> Blocked {
+    fn block_lanes(&self, generation: u64) -> SlotBlocked {
         let topics = self.namespace.topics_path();
         let topic = File::open(topics.join(TOPIC)).unwrap();
         let mut topic_id = [0; 16];
@@ -84,21 +84,21 @@ impl Scene {
         let topic_id = u128::from_be_bytes(topic_id);
         let inode = topic.metadata().unwrap().ino();
         let name = |lane| format!(".{topic_id:032x}.{inode}.{lane}.{generation}");
-        Blocked::new((0..LANES).map(|lane| topics.join(name(lane))).collect())
+        SlotBlocked::new((0..LANES).map(|lane| topics.join(name(lane))).collect())
     }
 }
 
 /// Directories that have the names of lane files, until this is dropped.
-struct Blocked(Vec<PathBuf>);
+struct SlotBlocked(Vec<PathBuf>);
 
-impl Blocked {
+impl SlotBlocked {
     fn new(paths: Vec<PathBuf>) -> Self {
         paths.iter().for_each(|path| fs::create_dir(path).unwrap());
         Self(paths)
     }
 }
 
-impl Drop for Blocked {
+impl Drop for SlotBlocked {
     fn drop(&mut self) {
         self.0.iter().for_each(|path| fs::remove_dir(path).unwrap());
     }

@@ -141,7 +141,7 @@ fn replace<M: Tagged>(
     dead.iter()
         .for_each(|member| member.child.signal(libc::SIGKILL));
     crew.members = alive;
-    heirs.iter_mut().for_each(|heir| heir.child.let_go());
+    heirs.iter_mut().for_each(|heir| heir.child.free_pin());
     crew.members.append(&mut heirs);
     // A message that a survivor sent before the kill proves nothing.
     let next = |id| stamp(id, crew.entry(id).confirmed.get());

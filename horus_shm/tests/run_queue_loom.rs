@@ -41,7 +41,7 @@ fn every_weakened_edge_turns_a_model_red() {
     all_are_killed(
         "weakened to relaxed",
         &MODELS,
-        edge::WORKERS
+        edge::WORKER_EDGES
             .into_iter()
             .map(|edge| Mutant::Edge(edge.label)),
     );

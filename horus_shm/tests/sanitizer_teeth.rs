@@ -147,8 +147,8 @@ mod thread {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use horus_shm::internals::copy::{self, Intent};
-    use horus_shm::internals::lane::{LaneReader, LaneWriter, Polled};
+    use horus_shm::internals::copy::{self, PrefetchIntent};
+    use horus_shm::internals::lane::{LaneReader, LaneWriter, PollOutcome};
     use horus_shm::internals::layout::LaneBlock;
     use horus_shm::internals::memory::LaneMemory;
     use horus_shm::internals::sync::Edge;
@@ -244,7 +244,7 @@ mod thread {
             std::sync::atomic::fence(edge.ordering);
         }
 
-        fn prefetch(&self, _index: u64, _intent: Intent) {}
+        fn prefetch(&self, _index: u64, _intent: PrefetchIntent) {}
     }
 
     /// Streams through the lane from thread to thread. Each slot is written again after it was
@@ -272,7 +272,7 @@ mod thread {
                 // SAFETY: there is room for 32 bytes.
                 let polled = unsafe { reader.read(message.as_mut_ptr().cast(), 32) };
                 assert!(
-                    polled != Polled::Message || message == [message[0]; 4],
+                    polled != PollOutcome::Message || message == [message[0]; 4],
                     "torn"
                 );
                 read.store(reader.position(), Ordering::Relaxed);

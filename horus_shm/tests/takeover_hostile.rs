@@ -16,7 +16,8 @@ use std::sync::atomic::Ordering;
 use fastrand::Rng;
 use horus_shm::internals::gate;
 use horus_shm::internals::lane::{
-    InPlace, LaneReader, LaneWriter, count, count_all, number_at, unpin,
+    LaneReader, LaneWriter, PinnableLane, clear_pin, count_all_messages, count_messages,
+    message_number_at,
 };
 use horus_shm::internals::layout::{POSITION_MAX, SKIP, Skips, published, writing};
 use horus_shm::internals::memory::LaneMemory;
@@ -177,8 +178,8 @@ fn expect_in_step(lane: &Lane, gated: bool) -> Result<(), String> {
     let pos = take_over(lane, ME);
     let mut writer = LaneWriter::new(lane.clone(), pos, gated);
     let start = if gated {
-        gate::announce(lane.gated(), 0);
-        gate::join(lane, 0, u64::MAX)
+        gate::announce_gated_reader(lane.gated(), 0);
+        gate::join_lane(lane, 0, u64::MAX)
     } else {
         pos
     };
@@ -279,7 +280,11 @@ fn a_reader_of_any_lane_does_bounded_work_without_a_panic() {
                 if looks > 2 * capacity + 16 {
                     return Err("more looks than slots".into());
                 }
-                let _ = (reader.has_message(), reader.waiting(), reader.position());
+                let _ = (
+                    reader.has_message(),
+                    reader.waiting_messages(),
+                    reader.position(),
+                );
                 scribble(&mut rng, lane, &near);
             }
             Ok(())
@@ -305,7 +310,7 @@ fn a_writer_of_any_lane_does_bounded_work_without_a_panic() {
                 if !send(&mut writer, message)
                     && let Some((reader, cursor)) = writer.slowest_reader()
                 {
-                    writer.give_up(reader, cursor);
+                    writer.stop_waiting_for(reader, cursor);
                 }
                 scribble(&mut rng, lane, &near);
             }
@@ -364,25 +369,25 @@ fn loans_and_borrows_on_any_lane_do_bounded_work_without_a_panic() {
         faults.check(head, &stamps, |lane| {
             scribble_on_pins(&mut rng, lane, &near);
             let pos = take_over(lane, ME);
-            let mut writer = LaneWriter::new(lane.clone(), pos, gated).numbering();
-            let (number, position) = count(&lane.0.block);
+            let mut writer = LaneWriter::new(lane.clone(), pos, gated).with_numbering();
+            let (number, position) = count_messages(&lane.0.block);
             let promised = (rng.u64(..2) == 0).then_some(number);
             let reader = LaneReader::new(lane.clone(), position, 0);
-            let mut reader = reader.numbering(promised);
+            let mut reader = reader.with_numbering(promised);
             for message in 0..32 {
                 let before = lane.0.looks.load(Ordering::Relaxed);
                 if !lend(&mut writer, message)
                     && let Some((reader, cursor)) = writer.slowest_reader()
                 {
-                    writer.give_up(reader, cursor);
+                    writer.stop_waiting_for(reader, cursor);
                 }
                 scribble_on_pins(&mut rng, lane, &near);
                 let _ = borrow(&mut reader, &mut rng);
                 let _ = (
                     reader.lost(),
-                    reader.numbers(),
-                    writer.number(),
-                    count(&lane.0.block),
+                    reader.accounted_numbers(),
+                    writer.next_message_number(),
+                    count_messages(&lane.0.block),
                 );
                 if lane.0.looks.load(Ordering::Relaxed) - before > 12 * capacity + 64 {
                     return Err("more looks than slots".into());
@@ -411,8 +416,8 @@ fn after_a_takeover_of_any_pinnable_lane_loans_arrive_and_are_counted() {
         if pos >= WILD {
             return Ok(());
         }
-        let mut writer = LaneWriter::new(lane.clone(), pos, false).numbering();
-        let mut reader = LaneReader::new(lane.clone(), pos, 0).numbering(None);
+        let mut writer = LaneWriter::new(lane.clone(), pos, false).with_numbering();
+        let mut reader = LaneReader::new(lane.clone(), pos, 0).with_numbering(None);
         let mut last = None;
         let mut in_step = 0;
         let messages = 40 * lane.capacity();
@@ -421,18 +426,18 @@ fn after_a_takeover_of_any_pinnable_lane_loans_arrive_and_are_counted() {
                 return Err("full".into());
             }
             for _ in 0..2 {
-                if let Ok(got) = reader.hold(0, 0) {
-                    unpin(lane.pin(0, 0));
+                if let Ok(got) = reader.pin_next(0, 0) {
+                    clear_pin(lane.pin_word(0, 0));
                     let is_next = last == Some(got.number.wrapping_sub(1));
                     in_step = if is_next { in_step + 1 } else { 0 };
                     last = Some(got.number);
                 }
             }
         }
-        if last != Some(writer.number()) || in_step < lane.capacity() {
+        if last != Some(writer.next_message_number()) || in_step < lane.capacity() {
             return Err(format!(
                 "in step for {in_step}, {last:?} of {}",
-                writer.number()
+                writer.next_message_number()
             ));
         }
         Ok(())
@@ -442,9 +447,9 @@ fn after_a_takeover_of_any_pinnable_lane_loans_arrive_and_are_counted() {
 /// Makes a lane with two messages, a skip at position 2 and a third message, and its writer.
 fn lane_with_a_skip() -> (Lane, LaneWriter<Lane>) {
     let lane = Lane::new(0, &[0; 8]);
-    let mut writer = LaneWriter::new(lane.clone(), 0, false).numbering();
+    let mut writer = LaneWriter::new(lane.clone(), 0, false).with_numbering();
     assert!(lend(&mut writer, 0) && lend(&mut writer, 1));
-    writer.skip();
+    writer.skip_position();
     assert!(lend(&mut writer, 2));
     (lane, writer)
 }
@@ -454,19 +459,19 @@ fn lane_with_a_skip() -> (Lane, LaneWriter<Lane>) {
 fn messages_past_the_head_of_a_dead_publisher_are_numbered_without_skips() {
     let (lane, _) = lane_with_a_skip();
     let block = &lane.0.block;
-    assert_eq!(count_all(&lane), (3, 4));
+    assert_eq!(count_all_messages(&lane), (3, 4));
     block.head.store(3, Ordering::Relaxed);
-    assert_eq!(count_all(&lane), (3, 4), "the message is found");
+    assert_eq!(count_all_messages(&lane), (3, 4), "the message is found");
     lane.0.stamps[3].store(0, Ordering::Relaxed);
     block.head.store(2, Ordering::Relaxed);
     assert_eq!(
-        count_all(&lane),
+        count_all_messages(&lane),
         (2, 3),
         "the skip is found, and was counted"
     );
     block.skips.store(0, Ordering::Relaxed);
     assert_eq!(
-        count_all(&lane),
+        count_all_messages(&lane),
         (2, 3),
         "the skip is found, and was not counted yet"
     );
@@ -475,7 +480,7 @@ fn messages_past_the_head_of_a_dead_publisher_are_numbered_without_skips() {
 #[test]
 fn a_position_before_a_skip_has_no_known_number() {
     let (lane, _) = lane_with_a_skip();
-    let numbers = [1, 2, 3, 4].map(|position| number_at(&lane.0.block, position));
+    let numbers = [1, 2, 3, 4].map(|position| message_number_at(&lane.0.block, position));
     assert_eq!(numbers, [None, None, Some(2), Some(3)]);
 }
 
@@ -497,7 +502,12 @@ fn each_takeover_is_an_epoch_and_counts_the_skip_of_its_predecessor_once() {
         // As if it had died before it stored the head.
         block.head.store(2, Ordering::Relaxed);
     }
-    assert_eq!(LaneWriter::new(lane, 3, false).numbering().number(), 2);
+    assert_eq!(
+        LaneWriter::new(lane, 3, false)
+            .with_numbering()
+            .next_message_number(),
+        2
+    );
 }
 
 #[test]
@@ -521,8 +531,8 @@ fn a_stamp_that_belongs_to_another_slot_is_not_believed() {
 #[test]
 fn a_damaged_number_is_no_loss() {
     let lane = Lane::new(0, &[0; 8]);
-    let mut writer = LaneWriter::new(lane.clone(), 0, false).numbering();
-    let mut reader = LaneReader::new(lane.clone(), 0, 0).numbering(None);
+    let mut writer = LaneWriter::new(lane.clone(), 0, false).with_numbering();
+    let mut reader = LaneReader::new(lane.clone(), 0, 0).with_numbering(None);
     for (message, damage) in [
         (0, None),
         (1, Some(u64::MAX - 1)),
@@ -532,8 +542,8 @@ fn a_damaged_number_is_no_loss() {
         if let Some(number) = damage {
             lane.0.numbers[message as usize].store(number, Ordering::Relaxed);
         }
-        assert!(reader.hold(0, 0).is_ok());
-        unpin(lane.pin(0, 0));
+        assert!(reader.pin_next(0, 0).is_ok());
+        clear_pin(lane.pin_word(0, 0));
         assert_eq!((reader.lost(), reader.skipped()), (0, 0), "{damage:?}");
     }
 }
@@ -542,10 +552,10 @@ fn a_damaged_number_is_no_loss() {
 #[test]
 fn a_damaged_cursor_is_not_resumed() {
     let lane = Lane::new(0, &[0; 8]);
-    let mut writer = LaneWriter::new(lane.clone(), 0, true).numbering();
+    let mut writer = LaneWriter::new(lane.clone(), 0, true).with_numbering();
     assert!(lend(&mut writer, 0) && lend(&mut writer, 1));
     for (position, resumed) in [(1, Some(1)), (2, Some(2)), (3, None), (POSITION_MAX, None)] {
         lane.cursor(0).store(position + 1, Ordering::Relaxed);
-        assert_eq!(gate::resume(&lane, 0), resumed, "{position}");
+        assert_eq!(gate::resume_position(&lane, 0), resumed, "{position}");
     }
 }

@@ -10,7 +10,7 @@ mod spawn;
 
 use std::sync::Arc;
 
-use horus_shm::internals::lane::Polled;
+use horus_shm::internals::lane::PollOutcome;
 use horus_shm::{
     Namespace, OpenError, RawConsumer, RawProducer, Reading, RecvError, Reliability, Request,
     Segment, TopicName, TypeInfo,
@@ -131,7 +131,7 @@ fn recv(consumer: &mut RawConsumer) -> Option<u8> {
     let mut message = [0; MESSAGE_BYTES];
     // SAFETY: the buffer has room for a message.
     let polled = unsafe { consumer.recv(message.as_mut_ptr(), message.len()) };
-    (polled == Polled::Message).then_some(message[0])
+    (polled == PollOutcome::Message).then_some(message[0])
 }
 
 fn receive_within(limit: &Limit) {

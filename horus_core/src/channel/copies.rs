@@ -7,7 +7,7 @@
 
 use horus_shm::internals::wait::WaitPolicy;
 
-use super::ends::{ChannelKind, Receiver, Sender, look_again};
+use super::ends::{ChannelKind, Receiver, Sender, recheck_before_disconnect};
 use super::error::{RecvError, SendError, TryRecvError, TrySendError};
 
 impl<T: Copy, K: ChannelKind<T>> Sender<T, K> {
@@ -70,7 +70,7 @@ impl<T: Copy, K: ChannelKind<T>> Receiver<T, K> {
             self.seat.room.notify();
             return Ok(());
         }
-        *message = look_again::<T, K>(&mut self.reader, &self.seat)?;
+        *message = recheck_before_disconnect::<T, K>(&mut self.reader, &self.seat)?;
         Ok(())
     }
 

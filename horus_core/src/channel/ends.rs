@@ -193,7 +193,7 @@ fn try_recv<T, K: ChannelKind<T>>(
     shared: &ChannelShared,
 ) -> Result<T, TryRecvError> {
     let Some(take) = K::find(reader) else {
-        return look_again::<T, K>(reader, shared);
+        return recheck_before_disconnect::<T, K>(reader, shared);
     };
     let _room = RoomNotifier(shared);
     Ok(take())
@@ -210,11 +210,11 @@ impl Drop for RoomNotifier<'_> {
 }
 
 #[cold]
-pub(super) fn look_again<T, K: ChannelKind<T>>(
+pub(super) fn recheck_before_disconnect<T, K: ChannelKind<T>>(
     reader: &mut K::Reader,
     shared: &ChannelShared,
 ) -> Result<T, TryRecvError> {
-    match shared.ends.look_again(|| K::pop(reader)) {
+    match shared.ends.recheck_before_disconnect(|| K::pop(reader)) {
         Ok(Some(message)) => {
             shared.room.notify();
             Ok(message)

@@ -23,7 +23,7 @@ impl ChannelShared {
         let message = LocalEventcount::new();
         let room = LocalEventcount::new();
         let shared = Arc::new(Self {
-            ends: EndpointCounts::one_each(),
+            ends: EndpointCounts::with_one_sender_and_receiver(),
             message,
             room,
         });

@@ -339,7 +339,7 @@ b.store(1, Ordering::Release);
             ("a.load(Ordering::Relaxed);", &[]),
             ("a.cmp(b) == Ordering::Less", &[]),
             ("a.load(edge::SLOT_SEE);", &[1]),
-            ("for edge in edge::ALL {}", &[]),
+            ("for edge in edge::LANE_EDGES {}", &[]),
             ("// ORDERING(slot): a\nb.load(edge::SLOT_SEE);", &[]),
             ("// ORDERING(head): a\nb.load(edge::SLOT_SEE);", &[2]),
             ("// Acquire: a\nb.load(Ordering::Acquire);", &[2]),

@@ -16,7 +16,7 @@ pub use raw::{Key, RawConsumer, ReadStats, Reading};
 pub use watch::{LaneWatch, Watch};
 
 use crate::file::error::{OpenError, RecvError};
-use crate::protocol::lane::Polled;
+use crate::protocol::lane::PollOutcome;
 use crate::wait::WaitPolicy;
 
 /// The typed consumer of a ring of `T`. `Send`, not `Sync`: one thread at a time.
@@ -70,8 +70,8 @@ impl<T: Pod> Consumer<T> {
         // SAFETY: `message` has the size of a `T`, which `new` compared with the ring's payload.
         match unsafe { self.raw.recv(message.as_mut_ptr().cast(), size_of::<T>()) } {
             // SAFETY: all bytes were written, and any bytes are a `T`.
-            Polled::Message => Some(unsafe { message.assume_init() }),
-            Polled::Empty | Polled::Busy => None,
+            PollOutcome::Message => Some(unsafe { message.assume_init() }),
+            PollOutcome::Empty | PollOutcome::Busy => None,
         }
     }
 
@@ -83,7 +83,7 @@ impl<T: Pod> Consumer<T> {
         let dst = std::ptr::from_mut(message).cast();
         // SAFETY: `message` has the size of a `T`, which `new` compared with the ring's payload;
         // any bytes that a torn copy leaves are a `T`.
-        unsafe { self.raw.recv(dst, size_of::<T>()) == Polled::Message }
+        unsafe { self.raw.recv(dst, size_of::<T>()) == PollOutcome::Message }
     }
 
     /// Receives the messages that are there, up to about a lane's capacity, and passes each one to
@@ -113,8 +113,8 @@ impl<T: Pod> Consumer<T> {
         // SAFETY: `message` has the size of a `T`, which `new` compared with the ring's payload.
         match unsafe { self.raw.recv_until(wait_policy, dst, size_of::<T>()) } {
             // SAFETY: all bytes were written, and any bytes are a `T`.
-            Polled::Message => Some(unsafe { message.assume_init() }),
-            Polled::Empty | Polled::Busy => None,
+            PollOutcome::Message => Some(unsafe { message.assume_init() }),
+            PollOutcome::Empty | PollOutcome::Busy => None,
         }
     }
 

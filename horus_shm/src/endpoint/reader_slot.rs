@@ -9,7 +9,7 @@ use crate::file::segment::{Blocks as _, Segment};
 use crate::os::region::Access;
 use crate::protocol::gate;
 use crate::protocol::identity::TypeIdentity;
-use crate::protocol::lane::unpin;
+use crate::protocol::lane::clear_pin;
 use crate::protocol::layout::PINS_PER_READER;
 use crate::protocol::owner;
 use crate::protocol::sync::{self, Word, edge};
@@ -20,7 +20,7 @@ use crate::wait::{Event, Sleeper, WakeOrder};
 const CLAIM_YIELDS: u32 = 32;
 const CLAIM_SLEEPS: u32 = 8;
 
-/// Returns a function for [`owner::claim_patiently`] that pauses, and returns false when it has
+/// Returns a function for [`owner::claim_with_retries`] that pauses, and returns false when it has
 /// paused for some 10 ms in all. That is enough for a process that frees an entry and lost the CPU
 /// meanwhile. On the heap there is no pause, because no owner can be dead.
 pub(crate) fn pauses(is_file: bool) -> impl FnMut() -> bool {
@@ -87,7 +87,7 @@ impl ReaderSlot {
             .map(|reader| segment.reader_block(reader, Access::Write))
             .collect::<Result<_, _>>()?;
         let owners = blocks.iter().map(|block| &block.owner);
-        let claimed = owner::claim_patiently(
+        let claimed = owner::claim_with_retries(
             owners,
             segment.me(),
             |owner| segment.is_dead(owner),
@@ -287,7 +287,7 @@ impl Drop for ReaderSlot {
         }
         if let Ok(block) = self.segment.reader_block(self.index, Access::Write) {
             let me = self.segment.me();
-            owner::free(&block.owner, me, me, || {
+            owner::free_entry(&block.owner, me, me, || {
                 clear_all(&self.segment, self.index);
             });
         }
@@ -298,10 +298,10 @@ impl Drop for ReaderSlot {
 /// may call it.
 fn clear_all(segment: &Segment, index: u32) {
     if let Ok(wait) = segment.wait_block(Access::Write) {
-        gate::withdraw(&wait.gated, index);
+        gate::withdraw_gated_reader(&wait.gated, index);
     }
     if let Ok(cursors) = segment.cursors(index, Access::Write) {
-        cursors.iter().for_each(gate::leave);
+        cursors.iter().for_each(gate::leave_lane);
     }
     clear(segment, index);
 }
@@ -311,7 +311,7 @@ fn clear_all(segment: &Segment, index: u32) {
 fn clear(segment: &Segment, index: u32) {
     if let Ok(block) = segment.reader_block(index, Access::Write) {
         block.pin_limit.set(0);
-        block.pins.iter().for_each(unpin);
+        block.pins.iter().for_each(clear_pin);
     }
     if let Ok(wait) = segment.wait_block(Access::Write) {
         wait.waiters.clear_bits_relaxed(1 << index);
@@ -340,9 +340,9 @@ pub(crate) fn reap(segment: &Segment, index: u32) -> bool {
     let is_gated = wait.gated.get() & 1 << index != 0;
     let me = segment.me();
     if owner != 0 && is_gated {
-        owner::clear_dead(word, owner, me, || clear(segment, index))
+        owner::clear_dead_entry(word, owner, me, || clear(segment, index))
     } else {
-        owner::free(word, owner, me, || clear_all(segment, index))
+        owner::free_entry(word, owner, me, || clear_all(segment, index))
     }
 }
 
@@ -352,7 +352,7 @@ pub(crate) fn reap_gated(segment: &Segment, index: u32) -> bool {
     // WHY this is enough: a probe by system call came before, and the dead reader's last loads
     // before its lock was released; the exchange excludes a second reaper.
     dead_owner(segment, index).is_some_and(|(word, owner)| {
-        owner::free(word, owner, segment.me(), || clear_all(segment, index))
+        owner::free_entry(word, owner, segment.me(), || clear_all(segment, index))
     })
 }
 

@@ -11,7 +11,7 @@ use crate::endpoint::consumer::{Consumer, Copies, Key};
 use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::extent::Extent;
 use crate::file::label::TopicLabel;
-use crate::protocol::lane::let_go;
+use crate::protocol::lane::free_pin;
 
 /// The reason why a message cannot be borrowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -136,7 +136,7 @@ impl Drop for RawSample {
         if !self.place.segment().is_forked()
             && let Some(word) = self.place.pin(self.pin)
         {
-            let_go(self.place.held(), word, self.pin);
+            free_pin(self.place.held(), word, self.pin);
         }
     }
 }

@@ -13,9 +13,9 @@ use crate::file::segment::{Blocks as _, Reached, TopicMemory};
 use crate::file::topic_type::{Reliability, TypeInfo};
 use crate::os::region::Access;
 use crate::process::liveness::{Owner, ProcessInfo};
-use crate::protocol::gate::JOINING;
+use crate::protocol::gate::JOINING_BIT;
 use crate::protocol::identity::TypeIdentity;
-use crate::protocol::lane::{Unread, count};
+use crate::protocol::lane::{UnreadCounts, count_messages};
 use crate::protocol::layout::ReaderBlock;
 use crate::protocol::sync::Word;
 use crate::protocol::telemetry::Latencies;
@@ -260,7 +260,7 @@ impl TopicMemory {
         let block = self.lane_block(lane, Access::Read).ok()?;
         // Relaxed, here and below: counters for people.
         let claims = block.epoch.get();
-        let (sent, position) = count(block);
+        let (sent, position) = count_messages(block);
         (claims > 0).then(|| LaneCounters {
             lane,
             publisher: cache.participant(self, block.owner.get()),
@@ -305,11 +305,11 @@ impl TopicMemory {
 
     /// Returns the numbers of messages in all lanes that a reader with these cursors has not
     /// passed.
-    fn unread_by(&self, cursors: &[AtomicU64], card: Card) -> Unread {
-        let mut unread = Unread::default();
+    fn unread_by(&self, cursors: &[AtomicU64], card: Card) -> UnreadCounts {
+        let mut unread = UnreadCounts::default();
         for (lane, cursor) in cursors.iter().enumerate() {
             // Relaxed: a counter for people. While the reader joins a lane, it is owed nothing.
-            let cursor = Some(cursor.get()).filter(|cursor| cursor & JOINING == 0);
+            let cursor = Some(cursor.get()).filter(|cursor| cursor & JOINING_BIT == 0);
             if let Some(next) = cursor.and_then(|cursor| cursor.checked_sub(1)) {
                 let reader = Reached {
                     position: next,
@@ -317,7 +317,7 @@ impl TopicMemory {
                     card,
                     followed: None,
                 };
-                unread = unread.and(self.unread(lane as u32, reader));
+                unread = unread.plus(self.unread(lane as u32, reader));
             }
         }
         unread
@@ -339,7 +339,7 @@ fn received(block: &ReaderBlock<AtomicU64>, cursors: &[AtomicU64]) -> u64 {
     let passed = block.passed.get();
     let positions = cursors
         .iter()
-        .filter_map(|cursor| (cursor.get() & !JOINING).checked_sub(1));
+        .filter_map(|cursor| (cursor.get() & !JOINING_BIT).checked_sub(1));
     // WHY not below 0: the reader may be between its stores of the two.
     let received = positions.fold(0, u64::wrapping_add).wrapping_sub(passed);
     if received > i64::MAX as u64 {
@@ -373,6 +373,6 @@ fn counters_of_reader(
         } else {
             TypeIdentity::NONE
         },
-        latencies: Latencies::of(block),
+        latencies: Latencies::of_reader(block),
     }
 }

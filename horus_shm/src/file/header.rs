@@ -6,9 +6,9 @@ use bytemuck::Zeroable;
 use crate::file::offer::Offer;
 use crate::file::topic_type::{FieldPrefix, Growth, Reliability, TypeInfo};
 use crate::protocol::layout::{
-    BELIEVED_MAX, CAPACITY_MIN, ENDIANNESS, HEADER_BYTES, Header, LANE_MAGIC, LAYOUT_VERSION,
-    MAGIC, PARTICIPANTS_MAX, SCHEMA_BYTES_MAX, SCHEMA_OFFSET, STRIDE_MAX, TOPIC_NAME_BYTES_MAX,
-    TYPE_NAME_BYTES_MAX,
+    CAPACITY_MIN, ENDIANNESS, HEADER_BYTES, Header, LANE_MAGIC, LAYOUT_VERSION, MAGIC,
+    PARTICIPANTS_MAX, PLAUSIBLE_POSITION_MAX, SCHEMA_BYTES_MAX, SCHEMA_OFFSET, STRIDE_MAX,
+    TOPIC_NAME_BYTES_MAX, TYPE_NAME_BYTES_MAX,
 };
 use crate::protocol::shape::{LaneShape, ShapeRequest, TopicShape};
 use crate::wait::WakeEdge;
@@ -236,11 +236,11 @@ pub fn decode_lane(
         number: header.base_number,
         session: header.session,
     };
-    if base.position > BELIEVED_MAX || base.number > base.position {
+    if base.position > PLAUSIBLE_POSITION_MAX || base.number > base.position {
         return Err(damaged(
             "base position",
             base.position,
-            format!("{} to {BELIEVED_MAX}", base.number),
+            format!("{} to {PLAUSIBLE_POSITION_MAX}", base.number),
         ));
     }
     let lane = LaneHeader {

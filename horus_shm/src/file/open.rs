@@ -20,7 +20,7 @@ use crate::os::{self, FreeSpace, OpenMode, Stat, lock};
 use crate::process::fork::ForkLocal;
 use crate::process::liveness::Holder;
 use crate::protocol::layout::{HEADER_BYTES, LAYOUT_VERSION};
-use crate::protocol::presence::{self, Attach, Attendance};
+use crate::protocol::presence::{self, AttachOutcome, PresenceFile};
 use crate::protocol::shape::TopicShape;
 
 /// Maximum number of attempts to open a name that other processes keep creating and removing.
@@ -341,8 +341,10 @@ impl TopicPath<'_> {
     ) -> Result<OpenAttempt, OpenError> {
         Ok(
             match presence::attach(&file).map_err(self.io("attending"))? {
-                Attach::Attached => OpenAttempt::Found(enter_segment(table, type_info, file, stat)),
-                Attach::Gone => {
+                AttachOutcome::Attached => {
+                    OpenAttempt::Found(enter_segment(table, type_info, file, stat))
+                }
+                AttachOutcome::Gone => {
                     // WHY: the process that retired the file may have died before it removed the
                     // name, which would then stay taken for ever. Retiring again removes the name
                     // if that was not done.
@@ -351,7 +353,7 @@ impl TopicPath<'_> {
                     }
                     OpenAttempt::Gone
                 }
-                Attach::Retiring => OpenAttempt::Retiring,
+                AttachOutcome::Retiring => OpenAttempt::Retiring,
             },
         )
     }
@@ -513,7 +515,7 @@ impl TopicPath<'_> {
         let file = self.file(fd, FileId::from_stat(&stat)).with_id(topic_id);
         // WHY present before the file has a name: otherwise a sweep could find it without
         // processes.
-        if !file.share().map_err(self.io("attending"))? {
+        if !file.lock_shared().map_err(self.io("attending"))? {
             return Ok(None);
         }
         let mut table = lock_table();

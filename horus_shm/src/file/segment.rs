@@ -24,7 +24,7 @@ use crate::process::liveness::Owner;
 use crate::protocol::identity::TypeIdentity;
 use crate::protocol::layout::{CAPACITY_MIN, LaneBlock, PARTICIPANTS_MAX};
 use crate::protocol::memory::{RawLane, RawLaneParts, Readers};
-use crate::protocol::presence::{self, Attendance};
+use crate::protocol::presence::{self, PresenceFile};
 use crate::protocol::shape::{SLOT_ALIGN, TopicShape};
 use crate::protocol::sync::Word as _;
 

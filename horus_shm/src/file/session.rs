@@ -37,7 +37,7 @@ pub struct EndpointId {
 impl Session {
     fn of(owner: &AtomicU64, joined: &AtomicU64) -> Self {
         // ORDERING(owner): a thread that sees the successor sees that its predecessor left. Pairs
-        // with the release in `owner::release`, also through the claim that followed it.
+        // with the release in `owner::release_entry`, also through the claim that followed it.
         let owner = Word::load(owner, edge::OWNER_SEE);
         // ORDERING(epoch): pairs with the stores in `ReaderSlot::announce_join` and `take_over`.
         let joined = Word::load(joined, edge::EPOCH_SEE);

@@ -17,7 +17,7 @@ use crate::file::open::{OpenAttempt, TopicPath, lock_table_unless_attended};
 use crate::file::segment::FileId;
 use crate::os::{self, OpenMode};
 use crate::protocol::layout::HEADER_BYTES;
-use crate::protocol::presence::{self, Attendance};
+use crate::protocol::presence::{self, PresenceFile};
 
 /// The result of a sweep of a namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -35,7 +35,9 @@ use thiserror::Error;
 
 use super::blocks::{allocate, deallocate};
 use crate::process::fork::{ForkLocal, fork_epoch};
-use crate::protocol::answer::{self as protocol, AnswerMemory, OPEN, ReplyOutcome, ReplyState};
+use crate::protocol::answer::{
+    self as protocol, AnswerMemory, NO_REPLY_YET, ReplyOutcome, ReplyState,
+};
 use crate::protocol::sync::{self, Edge};
 use crate::wait::{Backoff, LocalEventcount, WaitPolicy};
 
@@ -99,7 +101,7 @@ impl<T> Handle<T> {
     fn new() -> Self {
         let place: NonNull<Place<T>> = allocate(Layout::new::<Place<T>>()).cast();
         let value = Place {
-            state: AtomicU64::new(OPEN),
+            state: AtomicU64::new(NO_REPLY_YET),
             waker: UnsafeCell::new(None),
             value: UnsafeCell::new(MaybeUninit::uninit()),
         };
@@ -216,7 +218,7 @@ impl<T> Reply<T> {
     /// Returns true if the asker has left, so that a reply is of no use.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        protocol::is_left(&self.0)
+        protocol::has_asker_left(&self.0)
     }
 }
 
@@ -236,7 +238,7 @@ unsafe fn give<T>(place: Handle<T>, has_value: bool) {
     // SAFETY: the closure is called while the waker is the replier's.
     let take = || unsafe { (*place.waker()).take() };
     // SAFETY: the contract.
-    match unsafe { protocol::give(&place, has_value, take) } {
+    match unsafe { protocol::publish_reply(&place, has_value, take) } {
         ReplyOutcome::Published => {}
         ReplyOutcome::Wake(Some(waker)) => waker.wake(),
         // WHY allowed: it only needs the address of the place.
@@ -255,7 +257,7 @@ impl<T> Answer<T> {
         let Some(place) = self.place() else {
             return Some(Err(NoAnswer));
         };
-        match protocol::look(&place) {
+        match protocol::look_for_reply(&place) {
             ReplyState::Full => Some(self.take(place, true)),
             ReplyState::Empty => Some(self.take(place, false)),
             ReplyState::Pending | ReplyState::Busy => None,
@@ -349,7 +351,7 @@ impl<T> Answer<T> {
         };
         // SAFETY: while no waker is registered, its place is the asker's.
         drop(unsafe { place.waker().replace(waker) });
-        self.is_registered = protocol::register(&place);
+        self.is_registered = protocol::register_waker(&place);
         self.is_registered
     }
 
@@ -358,7 +360,7 @@ impl<T> Answer<T> {
         if self.is_registered
             && let Some(place) = self.place()
         {
-            self.is_registered = !protocol::retract(&place);
+            self.is_registered = !protocol::retract_waker(&place);
         }
         !self.is_registered
     }
@@ -398,7 +400,7 @@ impl<T> Drop for Answer<T> {
             drop(unsafe { (*place.waker()).take() });
         }
         // SAFETY: this is the asker, which is not used after this.
-        match unsafe { protocol::leave(&place) } {
+        match unsafe { protocol::leave_as_asker(&place) } {
             // SAFETY: a published reply and its memory are the asker's.
             ReplyState::Full => drop(unsafe { place.free(true) }),
             // SAFETY: as above.

@@ -18,7 +18,7 @@ use std::alloc::{self, Layout};
 
 use self::magazines::{MAGAZINE_BLOCKS, Magazine};
 use crate::process::fork::install_handlers;
-use crate::protocol::copy::{self, CACHE_LINE_BYTES, Intent};
+use crate::protocol::copy::{self, CACHE_LINE_BYTES, PrefetchIntent};
 use crate::protocol::mailbox::{self, Tag};
 
 /// Number of block sizes.
@@ -31,7 +31,7 @@ const SMALLEST_BYTES: usize = 16;
 const LARGEST_BYTES: usize = SMALLEST_BYTES << (CLASSES - 1);
 
 /// The largest address of a block that a mailbox can name.
-pub(super) const ADDRESS_MAX: u64 = mailbox::ADDRESS_MAX;
+pub(super) const BLOCK_ADDRESS_MAX: u64 = mailbox::BLOCK_ADDRESS_MAX;
 
 /// Distance, in blocks to be taken, at which a free block is prefetched.
 const BLOCKS_AHEAD: usize = 6;
@@ -213,7 +213,7 @@ impl Drop for Local {
 /// Prefetches a free block that is taken soon.
 #[inline(always)]
 fn prefetch(block: *mut u8) {
-    copy::prefetch(block, 1, Intent::Write);
+    copy::prefetch(block, 1, PrefetchIntent::Write);
 }
 
 /// A block of a mailbox as memory: the link, and the content.

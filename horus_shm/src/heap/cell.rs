@@ -406,7 +406,7 @@ impl<G: Group> MailboxMemory for Place<G> {
     unsafe fn give_back(&self, block: u64) {
         if block == self.last_block() {
             // SAFETY: the caller is the runner, who keeps the cell.
-            return unsafe { self.header() }.holders.clear_pending();
+            return unsafe { self.header() }.holders.mark_last_block_free();
         }
         // SAFETY: a block that was taken from the mailbox.
         unsafe { give_back(block) };
@@ -432,7 +432,7 @@ impl<G: Group> CellMemory for Place<G> {
         last.expose_provenance() as u64
     }
 
-    fn last_tag(&self) -> Tag {
+    fn last_block_tag(&self) -> Tag {
         Tag::new(kind::LAST, false)
     }
 }
@@ -503,7 +503,7 @@ fn make<B: Behaviour<G>, G: Group>(
 ) -> Place<G> {
     let cell = Cell {
         header: Header {
-            word: AtomicU64::new(mailbox::NEW),
+            word: AtomicU64::new(mailbox::NEW_MAILBOX),
             slot: AtomicU64::new(0),
             holders,
             table: &Cell::<B, G>::TABLE,
@@ -521,7 +521,7 @@ fn make<B: Behaviour<G>, G: Group>(
     let memory = allocate(Layout::new::<Cell<B, G>>());
     // WHY: the block of the last address lies in the cell.
     assert!(
-        blocks::address_of(memory) <= blocks::ADDRESS_MAX,
+        blocks::address_of(memory) <= blocks::BLOCK_ADDRESS_MAX,
         "memory above 2^48 cannot hold actors"
     );
     let place = memory.cast::<Cell<B, G>>();

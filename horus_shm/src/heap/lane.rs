@@ -7,7 +7,7 @@ use core::mem::{needs_drop, size_of};
 use core::sync::atomic::AtomicU64;
 
 use super::slot::{Packing, Row, Slot};
-use crate::protocol::copy::Intent;
+use crate::protocol::copy::PrefetchIntent;
 use crate::protocol::layout::LaneBlock;
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{self, Edge, Word};
@@ -235,7 +235,7 @@ impl<T, H: ReadPolicy<T>> LaneMemory for ValueLane<T, H> {
     /// WHY false: the hardware detects that slots are read in order, and prefetches them itself.
     /// The other work for each message would keep software from prefetching as far ahead: 64 B 65
     /// -> 81 million a second, 8 and 16 B a tenth more, 256 B and 1 KiB the same.
-    const DRAINS_AHEAD: bool = false;
+    const PREFETCHES_WHILE_DRAINING: bool = false;
 
     #[inline(always)]
     fn capacity(&self) -> u64 {
@@ -248,7 +248,7 @@ impl<T, H: ReadPolicy<T>> LaneMemory for ValueLane<T, H> {
     }
 
     #[inline(always)]
-    fn room(&self) -> u64 {
+    fn lead_max(&self) -> u64 {
         self.room
     }
 
@@ -329,7 +329,7 @@ impl<T, H: ReadPolicy<T>> LaneMemory for ValueLane<T, H> {
     }
 
     #[inline(always)]
-    fn prefetch(&self, index: u64, intent: Intent) {
+    fn prefetch(&self, index: u64, intent: PrefetchIntent) {
         self.slot(index).prefetch(intent);
     }
 }

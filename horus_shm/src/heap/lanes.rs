@@ -100,7 +100,7 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
             handling: core::marker::PhantomData,
         };
         if !H::KEEPS_VALUE {
-            gate::announce(&lanes.gated, ONLY_READER);
+            gate::announce_gated_reader(&lanes.gated, ONLY_READER);
             for lane in 0..lane_limit as u32 {
                 // Relaxed: no other thread knows the value yet.
                 lanes.cursor(lane, ONLY_READER).set(FIRST_CURSOR);
@@ -114,7 +114,7 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
     #[must_use]
     pub fn writer(self: &Arc<Self>) -> Option<ValueWriter<T, H>> {
         let owners = self.blocks.iter().map(|block| &block.owner);
-        let (lane, _) = owner::claim_first(owners, CLAIMED, |_| false)?;
+        let (lane, _) = owner::claim_first_free(owners, CLAIMED, |_| false)?;
         self.slots[lane as usize].get_or_init(|| Slots::new(self.capacity, |_| 0));
         // ORDERING(ready): pairs with the load in `ready`.
         self.ready.0.set_bits_at(1 << lane, edge::READY_PUBLISH);
@@ -142,11 +142,11 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
     }
 
     fn claim_reader(&self) -> Option<u32> {
-        let (reader, _) = owner::claim_first(self.readers.iter(), CLAIMED, |_| false)?;
+        let (reader, _) = owner::claim_first_free(self.readers.iter(), CLAIMED, |_| false)?;
         if H::KEEPS_VALUE {
-            gate::announce(&self.gated, reader);
+            gate::announce_gated_reader(&self.gated, reader);
             for lane in 0..self.blocks.len() as u32 {
-                gate::join(&self.lane(lane, Row::EMPTY), reader, u64::MAX);
+                gate::join_lane(&self.lane(lane, Row::EMPTY), reader, u64::MAX);
             }
         }
         Some(reader)
@@ -227,18 +227,18 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
 
     /// Frees a lane for another writer.
     pub(super) fn release_lane(&self, lane: u32) {
-        owner::release(&self.blocks[lane as usize].owner);
+        owner::release_entry(&self.blocks[lane as usize].owner);
     }
 
     /// Frees the place of a reader for another one. That of the reader that moves values out stays
     /// taken, because its cursor tells which values have to be dropped.
     pub(super) fn release_reader(&self, reader: u32) {
         if H::KEEPS_VALUE {
-            gate::withdraw(&self.gated, reader);
+            gate::withdraw_gated_reader(&self.gated, reader);
             for lane in 0..self.blocks.len() as u32 {
-                gate::leave(self.cursor(lane, reader));
+                gate::leave_lane(self.cursor(lane, reader));
             }
-            owner::release(&self.readers[reader as usize]);
+            owner::release_entry(&self.readers[reader as usize]);
         }
     }
 }

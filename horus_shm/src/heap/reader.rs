@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::lane::{ReadPolicy, ValueLane};
 use super::lanes::Lanes;
-use crate::protocol::lane::{LaneReader, Polled};
+use crate::protocol::lane::{LaneReader, PollOutcome};
 
 /// Number of times that a reader publishes its cursor while it drains a full lane. WHY not once:
 /// the writer should be able to write meanwhile.
@@ -108,15 +108,15 @@ fn find<T, H: ReadPolicy<T>>(
     reader: &mut LaneReader<ValueLane<T, H>>,
 ) -> Option<impl FnOnce() -> T> {
     // WHY no other case: a gated reader is never lapped.
-    if reader.find() != Polled::Message {
+    if reader.find_message() != PollOutcome::Message {
         reader.prefetch_slot(1);
         return None;
     }
     Some(move || {
         // SAFETY: the reader found a value in this slot, and holds its writer back until it passes
         // the value, below.
-        let value = unsafe { reader.memory().load(reader.found()) };
-        reader.step();
+        let value = unsafe { reader.memory().load(reader.found_index()) };
+        reader.pass_found();
         value
     })
 }
@@ -126,13 +126,13 @@ fn pop_into<T: Copy, H: ReadPolicy<T>>(
     reader: &mut LaneReader<ValueLane<T, H>>,
     value: &mut T,
 ) -> bool {
-    if reader.find() != Polled::Message {
+    if reader.find_message() != PollOutcome::Message {
         reader.prefetch_slot(1);
         return false;
     }
     // SAFETY: as in `find`.
-    *value = unsafe { reader.memory().load(reader.found()) };
-    reader.step();
+    *value = unsafe { reader.memory().load(reader.found_index()) };
+    reader.pass_found();
     true
 }
 

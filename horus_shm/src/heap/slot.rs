@@ -8,7 +8,7 @@ use core::ptr::{self, NonNull};
 use core::sync::atomic::AtomicU64;
 use std::alloc::{self, Layout};
 
-use crate::protocol::copy::{self, CACHE_LINE_BYTES, Intent};
+use crate::protocol::copy::{self, CACHE_LINE_BYTES, PrefetchIntent};
 use crate::protocol::sync;
 
 /// Maximum number of lines of one slot that are prefetched.
@@ -78,7 +78,7 @@ impl<T> Slot<T> {
             // SAFETY: a part of the value, behind the part in the stamp's line.
             unsafe { ptr::copy_nonoverlapping(from, to, CACHE_LINE_BYTES) };
             // ORDERING(copy_order): for the compiler only; line by line, the stamp's line last.
-            sync::keep_order();
+            sync::keep_compiler_order();
             at += CACHE_LINE_BYTES;
         }
         let from = src.wrapping_add(at);
@@ -86,14 +86,14 @@ impl<T> Slot<T> {
         // SAFETY: the end of the value; empty if the value fits into the stamp's line.
         unsafe { ptr::copy_nonoverlapping(from, to, size_of::<T>() - at) };
         // ORDERING(copy_order): as above.
-        sync::keep_order();
+        sync::keep_compiler_order();
         // SAFETY: the beginning of the value.
         unsafe { ptr::copy_nonoverlapping(src, dst, near) };
     }
 
     /// Prefetches the slot's lines, up to a limit. Only a hint.
     #[inline(always)]
-    pub(super) fn prefetch(&self, intent: Intent) {
+    pub(super) fn prefetch(&self, intent: PrefetchIntent) {
         let lines = Self::LINES.min(PREFETCH_LINES_MAX);
         copy::prefetch(ptr::from_ref(self).cast(), lines, intent);
     }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use super::reader::DRAIN_STEPS;
 use super::slot::{Slot, Slots, Unpacked};
-use crate::protocol::copy::{Intent, is_worth_awaiting};
+use crate::protocol::copy::{PrefetchIntent, is_prefetch_worthwhile};
 use crate::protocol::sync::Word;
-use crate::protocol::ticket::{self, Run, TicketMemory};
+use crate::protocol::ticket::{self, ReceiveRun, TicketMemory};
 
 /// A word that shares its cache lines with nothing else.
 #[repr(align(128))]
@@ -30,10 +30,10 @@ impl<T> Ring<T> {
     /// Prefetches the slot of the next value to receive.
     #[inline(always)]
     fn prefetch(&self) {
-        if is_worth_awaiting(Slot::<T>::LINES as u64, 1) {
+        if is_prefetch_worthwhile(Slot::<T>::LINES as u64, 1) {
             // Relaxed: only the receiver stores it, which calls this.
             let index = self.head.0.get() & (self.slots() - 1);
-            self.slots.at(index).prefetch(Intent::Read);
+            self.slots.at(index).prefetch(PrefetchIntent::Read);
         }
     }
 }
@@ -73,7 +73,7 @@ impl<T> TicketMemory for Ring<T> {
 
     #[inline(always)]
     fn prefetch(&self, index: u64) {
-        self.slots.at(index).prefetch(Intent::Write);
+        self.slots.at(index).prefetch(PrefetchIntent::Write);
     }
 
     #[inline(always)]
@@ -137,7 +137,7 @@ impl<T> TicketWriter<T> {
         let value = ManuallyDrop::new(value);
         // SAFETY: the ring was made by `tickets` and is used only by the methods here; the
         // ownership of the value is given up.
-        let is_sent = unsafe { ticket::push(&*self.0, &raw const *value) };
+        let is_sent = unsafe { ticket::push_value(&*self.0, &raw const *value) };
         if is_sent {
             Ok(())
         } else {
@@ -152,13 +152,13 @@ impl<T> TicketWriter<T> {
         T: Copy,
     {
         // SAFETY: as in `push`, with a value that may be copied.
-        unsafe { ticket::push(&*self.0, value) }
+        unsafe { ticket::push_value(&*self.0, value) }
     }
 
     /// Returns the number of values that have not been received.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        ticket::waiting(&*self.0) as usize
+        ticket::waiting_values(&*self.0) as usize
     }
 
     /// Returns the maximum number of values.
@@ -181,7 +181,7 @@ impl<T> TicketReader<T> {
     #[inline(always)]
     pub fn find(&mut self) -> Option<impl FnOnce() -> T> {
         let ring = &*self.0;
-        let Some(pos) = ticket::find(ring) else {
+        let Some(pos) = ticket::find_value(ring) else {
             ring.prefetch();
             return None;
         };
@@ -207,7 +207,7 @@ impl<T> TicketReader<T> {
             // SAFETY: as in `find`.
             let value = unsafe { ring.take(index) };
             // SAFETY: the value was found, and moved out.
-            unsafe { run.pass() };
+            unsafe { run.pass_value() };
             each(value);
         })
     }
@@ -222,7 +222,7 @@ impl<T> TicketReader<T> {
             // SAFETY: as in `find`.
             let value = unsafe { ring.take(index) };
             // SAFETY: the value was found, and moved out.
-            unsafe { run.pass() };
+            unsafe { run.pass_value() };
             drop(value);
         })
     }
@@ -230,12 +230,15 @@ impl<T> TicketReader<T> {
     /// Calls `receive` for each available value, up to `capacity` of them; `receive` has to take
     /// the value out of its slot.
     #[inline(always)]
-    fn run(&mut self, mut receive: impl FnMut(&Ring<T>, u64, &mut Run<'_, Ring<T>>)) -> usize {
+    fn run(
+        &mut self,
+        mut receive: impl FnMut(&Ring<T>, u64, &mut ReceiveRun<'_, Ring<T>>),
+    ) -> usize {
         let ring = &*self.0;
         // SAFETY: as in `push`; this is the only reader, borrowed exclusively.
-        let mut run = unsafe { Run::begin(ring, (ring.capacity / DRAIN_STEPS).max(1)) };
+        let mut run = unsafe { ReceiveRun::begin(ring, (ring.capacity / DRAIN_STEPS).max(1)) };
         let mut one = |_| {
-            let index = run.find()?;
+            let index = run.find_value()?;
             receive(ring, index, &mut run);
             Some(())
         };
@@ -250,7 +253,7 @@ impl<T> TicketReader<T> {
     /// Returns the number of values that have not been received.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        ticket::waiting(&*self.0) as usize
+        ticket::waiting_values(&*self.0) as usize
     }
 
     /// Returns the maximum number of values.

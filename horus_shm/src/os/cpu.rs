@@ -69,7 +69,7 @@ pub fn machine() -> &'static Machine {
     static MACHINE: OnceLock<Machine> = OnceLock::new();
     MACHINE.get_or_init(|| {
         let machine = Machine::examine();
-        machine.tuning.choose();
+        machine.tuning.set_current();
         machine
     })
 }
@@ -104,7 +104,7 @@ pub fn retune(text: &str) -> Result<(), String> {
     for part in text.split(',') {
         apply(part, machine.features, &mut tuning)?;
     }
-    tuning.choose();
+    tuning.set_current();
     Ok(())
 }
 

@@ -1,27 +1,29 @@
 //! The answer: memory for one value, which a *replier* passes to an *asker*.
 //!
 //! ```text
-//!           asker registers a waker            replier takes the waker
-//!   OPEN  ----------------------->  AWAITED  -------------------------->  BUSY
-//!     |   <-----------------------     (retracts it)                        |
-//!     |                                                                     |
-//!     +-- replier gives or declines -->  FULL | EMPTY  <--------------------+
+//!              asker registers a waker                 replier takes the waker
+//!  NO_REPLY_YET ----------------------> WAKER_REGISTERED -----------------> WAKER_TAKEN
+//!     |         <----------------------   (retracts it)                         |
+//!     |                                                                         |
+//!     +-- replier gives or declines --> VALUE_READY | NO_VALUE <----------------+
 //!
-//!   LEFT: the asker left before FULL or EMPTY; the replier drops the value and frees the place.
+//!  ASKER_LEFT: the asker left before VALUE_READY or NO_VALUE. The replier drops the value, and
+//!  frees the memory.
 //! ```
 //!
-//! The replier writes the value before it publishes `FULL`; the asker reads it after. In `OPEN`
-//! only the asker accesses the waker, in `BUSY` only the replier. Neither side waits for the other.
+//! The replier writes the value before it publishes `VALUE_READY`; the asker reads it after. In
+//! `NO_REPLY_YET` only the asker accesses the waker, in `WAKER_TAKEN` only the replier. Neither
+//! side waits for the other.
 
 use crate::protocol::sync::{Edge, Word, edge};
 
 /// The state word of a new answer, without a reply and without a registered waker.
-pub const OPEN: u64 = 0;
-const AWAITED: u64 = 1;
-const BUSY: u64 = 2;
-const FULL: u64 = 3;
-const EMPTY: u64 = 4;
-const LEFT: u64 = 5;
+pub const NO_REPLY_YET: u64 = 0;
+const WAKER_REGISTERED: u64 = 1;
+const WAKER_TAKEN: u64 = 2;
+const VALUE_READY: u64 = 3;
+const NO_VALUE: u64 = 4;
+const ASKER_LEFT: u64 = 5;
 
 /// The memory of one answer.
 pub trait AnswerMemory {
@@ -35,7 +37,7 @@ pub trait AnswerMemory {
     fn fence(&self, edge: Edge);
 }
 
-/// The result of [`give`].
+/// The result of [`publish_reply`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum ReplyOutcome<W> {
     /// The reply is published, and the asker will find it. The memory belongs to the asker.
@@ -54,34 +56,34 @@ pub enum ReplyOutcome<W> {
 ///
 /// # Safety
 ///
-/// The state began with [`OPEN`], and only the functions of this module have changed it. The caller
-/// is the only replier and calls this once; afterwards it uses the memory only as
+/// The state began with [`NO_REPLY_YET`], and only the functions of this module have changed it.
+/// The caller is the only replier and calls this once; afterwards it uses the memory only as
 /// [`ReplyOutcome::Left`] says.
-pub unsafe fn give<M: AnswerMemory, W>(
+pub unsafe fn publish_reply<M: AnswerMemory, W>(
     memory: &M,
     has_value: bool,
     take_waker: impl FnOnce() -> W,
 ) -> ReplyOutcome<W> {
-    let reply = if has_value { FULL } else { EMPTY };
+    let reply = if has_value { VALUE_READY } else { NO_VALUE };
     let state = memory.state();
     loop {
         // Relaxed: the exchanges decide.
         match state.get() {
-            OPEN => {
+            NO_REPLY_YET => {
                 // ORDERING(answer): pairs with the loads of the asker.
-                if state.compare_exchange_at(OPEN, reply, edge::ANSWER_GIVE) {
+                if state.compare_exchange_at(NO_REPLY_YET, reply, edge::ANSWER_GIVE) {
                     return ReplyOutcome::Published;
                 }
             }
-            AWAITED => {
-                // ORDERING(waker): pairs with the exchange in `register`.
-                if state.compare_exchange_at(AWAITED, BUSY, edge::WAKER_TAKE) {
+            WAKER_REGISTERED => {
+                // ORDERING(waker): pairs with the exchange in `register_waker`.
+                if state.compare_exchange_at(WAKER_REGISTERED, WAKER_TAKEN, edge::WAKER_TAKE) {
                     let waker = take_waker();
                     // ORDERING(answer): as above; the waker is out before the asker frees.
-                    if state.swap_at(reply, edge::ANSWER_GIVE) == BUSY {
+                    if state.swap_at(reply, edge::ANSWER_GIVE) == WAKER_TAKEN {
                         return ReplyOutcome::Wake(waker);
                     }
-                    // ORDERING(cancel): pairs with the exchange in `leave`.
+                    // ORDERING(cancel): pairs with the exchange in `leave_as_asker`.
                     memory.fence(edge::CANCEL_SEE);
                     return ReplyOutcome::Left(Some(waker));
                 }
@@ -96,9 +98,9 @@ pub unsafe fn give<M: AnswerMemory, W>(
 }
 
 /// Returns true if the asker has left, so that a reply is of no use.
-pub fn is_left<M: AnswerMemory>(memory: &M) -> bool {
+pub fn has_asker_left<M: AnswerMemory>(memory: &M) -> bool {
     // Relaxed: no memory is read because of it.
-    memory.state().get() == LEFT
+    memory.state().get() == ASKER_LEFT
 }
 
 /// The state of an answer as the asker found it.
@@ -117,12 +119,12 @@ pub enum ReplyState {
 
 /// Looks for a reply. Only the asker calls it.
 #[inline]
-pub fn look<M: AnswerMemory>(memory: &M) -> ReplyState {
-    // ORDERING(answer): pairs with the exchanges in `give`.
+pub fn look_for_reply<M: AnswerMemory>(memory: &M) -> ReplyState {
+    // ORDERING(answer): pairs with the exchanges in `publish_reply`.
     match memory.state().load(edge::ANSWER_SEE) {
-        FULL => ReplyState::Full,
-        EMPTY => ReplyState::Empty,
-        BUSY => ReplyState::Busy,
+        VALUE_READY => ReplyState::Full,
+        NO_VALUE => ReplyState::Empty,
+        WAKER_TAKEN => ReplyState::Busy,
         _ => ReplyState::Pending,
     }
 }
@@ -130,19 +132,21 @@ pub fn look<M: AnswerMemory>(memory: &M) -> ReplyState {
 /// Publishes the waker that the caller has written; returns false if there is a reply. Only the
 /// asker calls it, while no waker is registered.
 #[must_use]
-pub fn register<M: AnswerMemory>(memory: &M) -> bool {
-    // ORDERING(waker): pairs with the exchange in `give`.
+pub fn register_waker<M: AnswerMemory>(memory: &M) -> bool {
+    // ORDERING(waker): pairs with the exchange in `publish_reply`.
     memory
         .state()
-        .compare_exchange_at(OPEN, AWAITED, edge::WAKER_PUT)
+        .compare_exchange_at(NO_REPLY_YET, WAKER_REGISTERED, edge::WAKER_PUT)
 }
 
 /// Takes a registered waker back; returns false if none is registered, or if the replier is taking
 /// it. Only the asker calls it.
 #[must_use]
-pub fn retract<M: AnswerMemory>(memory: &M) -> bool {
+pub fn retract_waker<M: AnswerMemory>(memory: &M) -> bool {
     // Relaxed: the asker wrote the waker itself.
-    memory.state().compare_exchange_relaxed(AWAITED, OPEN)
+    memory
+        .state()
+        .compare_exchange_relaxed(WAKER_REGISTERED, NO_REPLY_YET)
 }
 
 /// Makes the asker, which has no registered waker, leave the answer. Returns [`ReplyState::Full`]
@@ -152,15 +156,15 @@ pub fn retract<M: AnswerMemory>(memory: &M) -> bool {
 /// # Safety
 ///
 /// The caller is the asker, and does not use the memory afterwards, except as said above.
-pub unsafe fn leave<M: AnswerMemory>(memory: &M) -> ReplyState {
-    // ORDERING(cancel): pairs with the fences in `give`.
-    let before = memory.state().swap_at(LEFT, edge::CANCEL_LEAVE);
-    if before != FULL && before != EMPTY {
+pub unsafe fn leave_as_asker<M: AnswerMemory>(memory: &M) -> ReplyState {
+    // ORDERING(cancel): pairs with the fences in `publish_reply`.
+    let before = memory.state().swap_at(ASKER_LEFT, edge::CANCEL_LEAVE);
+    if before != VALUE_READY && before != NO_VALUE {
         return ReplyState::Pending;
     }
-    // ORDERING(answer): pairs with the exchanges in `give`.
+    // ORDERING(answer): pairs with the exchanges in `publish_reply`.
     memory.fence(edge::ANSWER_SEE);
-    if before == FULL {
+    if before == VALUE_READY {
         ReplyState::Full
     } else {
         ReplyState::Empty

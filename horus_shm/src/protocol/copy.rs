@@ -1,27 +1,27 @@
 //! Copies into and out of shared slots that may race with a peer in another process.
 //!
 //! If a peer may access the shared side meanwhile, a copy is a data race unless it is made of
-//! atomic accesses. Up to [`WORDS_MAX_BYTES`] a copy is a few relaxed 64-bit atomic accesses, which
-//! the compiler keeps in registers. A longer one runs as assembly, which the language sees as an
-//! opaque sequence of relaxed accesses; [`Tuning`](super::tuning::Tuning) says by which routine.
+//! atomic accesses. Up to [`WORD_COPY_BYTES_MAX`] a copy is a few relaxed 64-bit atomic accesses,
+//! which the compiler keeps in registers. A longer one runs as assembly, which the language sees as
+//! an opaque sequence of relaxed accesses; [`Tuning`](super::tuning::Tuning) says by which routine.
 //! With `--cfg horus_word_copies` (miri, sanitizers) and on other CPUs every copy is made of words.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Copies up to this size are plain atomic words, unrolled.
-pub const WORDS_MAX_BYTES: usize = 64;
+pub const WORD_COPY_BYTES_MAX: usize = 64;
 
 /// Size of a motor command, in bytes. Where lengths are known only at run time, a message of this
 /// size has a path of its own, in which the length is a constant: a send and a receive take 8 ns
 /// less.
 pub(crate) const COMMAND_BYTES: usize = 16;
 
-const WORD: usize = size_of::<u64>();
+const WORD_BYTES: usize = size_of::<u64>();
 
 pub(crate) const CACHE_LINE_BYTES: usize = 64;
 
 /// Maximum number of cache lines that a copy out of a slot prefetches at once.
-const ONCE_LINES_MAX: usize = 32;
+const PREFETCHED_LINES_MAX: usize = 32;
 
 /// Copies `bytes` bytes of private memory at `src` into the shared slot at `dst`.
 ///
@@ -32,10 +32,10 @@ const ONCE_LINES_MAX: usize = 32;
 ///   meanwhile does so through this module.
 #[inline(always)]
 pub unsafe fn store(dst: *mut u8, src: *const u8, bytes: usize) {
-    if bytes > WORDS_MAX_BYTES {
+    if bytes > WORD_COPY_BYTES_MAX {
         // SAFETY: `src` and `dst` are valid for `bytes` bytes by the contract; `bytes` is more than
         // 64.
-        unsafe { long::copy(dst, src, bytes, Side::Destination) }
+        unsafe { long::copy(dst, src, bytes, SharedSide::Destination) }
     } else {
         // SAFETY: `src` and `dst` are valid for `bytes` bytes by the contract.
         unsafe { store_words(dst, src, bytes) }
@@ -53,17 +53,17 @@ pub unsafe fn store(dst: *mut u8, src: *const u8, bytes: usize) {
 ///   meanwhile does so through this module.
 #[inline(always)]
 pub unsafe fn load(dst: *mut u8, src: *const u8, bytes: usize) {
-    if bytes > WORDS_MAX_BYTES {
+    if bytes > WORD_COPY_BYTES_MAX {
         let lines = bytes.div_ceil(CACHE_LINE_BYTES);
         // WHY: recently written lines come from another core, as many at a time as are prefetched,
         // and the next cache level need not keep them. 1480 B one way between two cores: 525 -> 475
-        // ns. With more than `ONCE_LINES_MAX` lines it is slower.
-        if lines <= ONCE_LINES_MAX {
-            prefetch(src, lines, Intent::ReadOnce);
+        // ns. With more than `PREFETCHED_LINES_MAX` lines it is slower.
+        if lines <= PREFETCHED_LINES_MAX {
+            prefetch(src, lines, PrefetchIntent::ReadOnce);
         }
         // SAFETY: `dst` and `src` are valid for `bytes` bytes by the contract; `bytes` is more than
         // 64.
-        unsafe { long::copy(dst, src, bytes, Side::Source) }
+        unsafe { long::copy(dst, src, bytes, SharedSide::Source) }
     } else {
         // SAFETY: `dst` and `src` are valid for `bytes` bytes by the contract.
         unsafe { load_words(dst, src, bytes) }
@@ -72,7 +72,7 @@ pub unsafe fn load(dst: *mut u8, src: *const u8, bytes: usize) {
 
 /// The purpose of a prefetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Intent {
+pub enum PrefetchIntent {
     /// To read; other caches keep the line.
     Read,
     /// To read once: it is not read again before a peer writes it.
@@ -85,7 +85,7 @@ pub enum Intent {
 
 /// Prefetches `lines` cache lines from `first` on. Only a hint: it never faults.
 #[inline(always)]
-pub fn prefetch(first: *const u8, lines: usize, intent: Intent) {
+pub fn prefetch(first: *const u8, lines: usize, intent: PrefetchIntent) {
     prefetch_line(first, intent);
     for line in 1..lines {
         prefetch_line(first.wrapping_add(line * CACHE_LINE_BYTES), intent);
@@ -105,7 +105,7 @@ pub fn ticks() -> u64 {
 
 /// Maximum number of lines prefetched while waiting for a message: as many as a core can have in
 /// flight.
-const AWAITED_LINES_MAX: u64 = 12;
+const AWAITED_PREFETCH_LINES_MAX: u64 = 12;
 
 /// Returns true if a reader that waits for a message of `lines` cache lines, in any of `lanes`
 /// lanes, should prefetch all these lines meanwhile.
@@ -115,29 +115,29 @@ const AWAITED_LINES_MAX: u64 = 12;
 /// 160 ns, 256 B 270 -> 180, 384 B 300 -> 205, 768 B 340 -> 300; 1 KiB and more take as long, or
 /// longer. A slot of one line has no other line than the stamp's.
 #[inline(always)]
-pub(crate) const fn is_worth_awaiting(lines: u64, lanes: usize) -> bool {
-    lines > 1 && lines * lanes as u64 <= AWAITED_LINES_MAX
+pub(crate) const fn is_prefetch_worthwhile(lines: u64, lanes: usize) -> bool {
+    lines > 1 && lines * lanes as u64 <= AWAITED_PREFETCH_LINES_MAX
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
-fn prefetch_line(line: *const u8, intent: Intent) {
+fn prefetch_line(line: *const u8, intent: PrefetchIntent) {
     use core::arch::asm;
     match intent {
         // SAFETY: PREFETCHT0 changes no register and no memory and ignores bad addresses.
-        Intent::Read => unsafe {
+        PrefetchIntent::Read => unsafe {
             asm!("prefetcht0 [{}]", in(reg) line, options(nostack, preserves_flags));
         },
         // SAFETY: as above.
-        Intent::ReadOnce => unsafe {
+        PrefetchIntent::ReadOnce => unsafe {
             asm!("prefetchnta [{}]", in(reg) line, options(nostack, preserves_flags));
         },
         // SAFETY: CLDEMOTE changes no register and no memory, and is a no-op on CPUs without it.
-        Intent::HandOver => unsafe {
+        PrefetchIntent::HandOver => unsafe {
             asm!("cldemote [{}]", in(reg) line, options(nostack, preserves_flags));
         },
         // SAFETY: as above; a 64-bit x86 either has PREFETCHW or takes its encoding for a no-op.
-        Intent::Write => unsafe {
+        PrefetchIntent::Write => unsafe {
             asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags));
         },
     }
@@ -145,11 +145,11 @@ fn prefetch_line(line: *const u8, intent: Intent) {
 
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 #[inline(always)]
-const fn prefetch_line(_line: *const u8, _intent: Intent) {}
+const fn prefetch_line(_line: *const u8, _intent: PrefetchIntent) {}
 
 /// The shared side of a copy.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum SharedSide {
     Source,
     Destination,
 }
@@ -162,10 +162,10 @@ unsafe fn store_words(dst: *mut u8, src: *const u8, bytes: usize) {
     let mut at = 0;
     // WHY in two parts: a whole word is moved by one instruction even where the length is known
     // only at run time; with 16 B that is 10 ns less than two calls of `memcpy`.
-    while bytes - at >= WORD {
+    while bytes - at >= WORD_BYTES {
         // SAFETY: the whole word at `at` is in bounds.
-        unsafe { store_word(dst, src, at, WORD) };
-        at += WORD;
+        unsafe { store_word(dst, src, at, WORD_BYTES) };
+        at += WORD_BYTES;
     }
     if at < bytes {
         // SAFETY: the remaining bytes are in bounds.
@@ -180,7 +180,7 @@ unsafe fn store_words(dst: *mut u8, src: *const u8, bytes: usize) {
 /// As [`store`] of `at + length` bytes; `length` is 1 to 8.
 #[inline(always)]
 unsafe fn store_word(dst: *mut u8, src: *const u8, at: usize, length: usize) {
-    let mut word = [0; WORD];
+    let mut word = [0; WORD_BYTES];
     // SAFETY: in bounds of the source.
     let from = unsafe { src.add(at) };
     // SAFETY: in bounds of the source by the contract; `word` holds 8 bytes.
@@ -201,10 +201,10 @@ unsafe fn store_word(dst: *mut u8, src: *const u8, at: usize, length: usize) {
 unsafe fn load_words(dst: *mut u8, src: *const u8, bytes: usize) {
     let mut at = 0;
     // WHY in two parts: as in `store_words`.
-    while bytes - at >= WORD {
+    while bytes - at >= WORD_BYTES {
         // SAFETY: the whole word at `at` is in bounds.
-        unsafe { load_word(dst, src, at, WORD) };
-        at += WORD;
+        unsafe { load_word(dst, src, at, WORD_BYTES) };
+        at += WORD_BYTES;
     }
     if at < bytes {
         // SAFETY: what is left is in bounds.
@@ -234,14 +234,14 @@ unsafe fn load_word(dst: *mut u8, src: *const u8, at: usize, length: usize) {
 
 #[cfg(any(not(target_arch = "x86_64"), miri, horus_word_copies))]
 mod long {
-    use super::{Side, load_words, store_words};
+    use super::{SharedSide, load_words, store_words};
 
     /// # Safety
     ///
     /// As [`crate::store`] or [`crate::load`], depending on the side that is shared.
     #[inline]
-    pub(super) unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize, shared: Side) {
-        if shared == Side::Source {
+    pub(super) unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize, shared: SharedSide) {
+        if shared == SharedSide::Source {
             // SAFETY: `src` and `dst` are valid for `bytes` bytes by the contract of `load`.
             unsafe { load_words(dst, src, bytes) }
         } else {
@@ -255,7 +255,7 @@ mod long {
 mod long {
     use core::arch::asm;
 
-    use super::Side;
+    use super::SharedSide;
     use crate::protocol::tuning::{Tuning, Vectors};
 
     /// Copies more than 64 bytes in vectors; the last vectors overlap bytes that are already
@@ -265,9 +265,9 @@ mod long {
     ///
     /// As [`crate::store`] or [`crate::load`], depending on the side that is shared; `bytes > 64`.
     #[inline(always)]
-    pub(super) unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize, shared: Side) {
+    pub(super) unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize, shared: SharedSide) {
         let tuning = Tuning::current();
-        if shared == Side::Destination && bytes >= tuning.string_copy_bytes_min as usize {
+        if shared == SharedSide::Destination && bytes >= tuning.string_copy_bytes_min as usize {
             // SAFETY: `dst` and `src` are valid for `bytes` by the contract.
             return unsafe { copy_string(dst, src, bytes) };
         }

@@ -8,10 +8,10 @@
 use crate::protocol::sync::{Word, edge};
 
 /// The largest number of an item. Numbers begin at 1.
-pub const NUMBER_MAX: u32 = (1 << 24) - 1;
+pub const ITEM_NUMBER_MAX: u32 = (1 << 24) - 1;
 
-const NUMBER: u64 = NUMBER_MAX as u64;
-const TAG: u64 = 1 << 24;
+const ITEM_NUMBER_MASK: u64 = ITEM_NUMBER_MAX as u64;
+const TAG_STEP: u64 = 1 << 24;
 
 /// The memory of numbered items.
 pub trait DepotMemory {
@@ -24,14 +24,14 @@ pub trait DepotMemory {
 }
 
 /// Pushes item `number`, which is the caller's, on the stack with this `top`. Lock-free.
-pub fn push<M: DepotMemory>(memory: &M, top: &M::Word, number: u32) {
+pub fn push_item<M: DepotMemory>(memory: &M, top: &M::Word, number: u32) {
     loop {
         // Relaxed: the exchange decides.
         let seen = top.get();
         // Relaxed: published by the exchange.
-        memory.next(number).set(seen & NUMBER);
-        let next = (seen & !NUMBER) | u64::from(number);
-        // ORDERING(depot): pairs with the load in `pop`.
+        memory.next(number).set(seen & ITEM_NUMBER_MASK);
+        let next = (seen & !ITEM_NUMBER_MASK) | u64::from(number);
+        // ORDERING(depot): pairs with the load in `pop_item`.
         if top.compare_exchange_at(seen, next, edge::DEPOT_PUSH) {
             return;
         }
@@ -39,18 +39,18 @@ pub fn push<M: DepotMemory>(memory: &M, top: &M::Word, number: u32) {
 }
 
 /// Pops an item off the stack with this `top`; it is the caller's then. Lock-free.
-pub fn pop<M: DepotMemory>(memory: &M, top: &M::Word) -> Option<u32> {
+pub fn pop_item<M: DepotMemory>(memory: &M, top: &M::Word) -> Option<u32> {
     loop {
-        // ORDERING(depot): pairs with the exchange in `push`, also of items below the top: pushes
-        // and pops are exchanges, which continue each other's release sequences.
+        // ORDERING(depot): pairs with the exchange in `push_item`, also of items below the top:
+        // pushes and pops are exchanges, which continue each other's release sequences.
         let seen = top.load(edge::DEPOT_POP);
-        let number = (seen & NUMBER) as u32;
+        let number = (seen & ITEM_NUMBER_MASK) as u32;
         if number == 0 {
             return None;
         }
         // Relaxed: ordered by the load above. It may be a later value, and then the tag differs.
         let below = memory.next(number).get();
-        let next = (seen & !NUMBER).wrapping_add(TAG) | below;
+        let next = (seen & !ITEM_NUMBER_MASK).wrapping_add(TAG_STEP) | below;
         if top.compare_exchange_relaxed(seen, next) {
             return Some(number);
         }

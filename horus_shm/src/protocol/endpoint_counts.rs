@@ -20,7 +20,7 @@ pub struct Disconnected;
 impl EndpointCounts<AtomicU64> {
     /// Returns the counts of one sender and one receiver.
     #[must_use]
-    pub const fn one_each() -> Self {
+    pub const fn with_one_sender_and_receiver() -> Self {
         Self::new(AtomicU64::new(1), AtomicU64::new(1))
     }
 }
@@ -39,7 +39,7 @@ impl<W: Word> EndpointCounts<W> {
 
     /// Counts one sender less. To be called after its last message.
     pub fn remove_sender(&self) {
-        // ORDERING(ends): pairs with the load in `look_again`.
+        // ORDERING(ends): pairs with the load in `recheck_before_disconnect`.
         self.senders.fetch_sub_one_at(edge::ENDS_LEAVE);
     }
 
@@ -68,7 +68,7 @@ impl<W: Word> EndpointCounts<W> {
     /// # Errors
     ///
     /// [`Disconnected`] if there is no message and there will never be one.
-    pub fn look_again<R>(
+    pub fn recheck_before_disconnect<R>(
         &self,
         look: impl FnOnce() -> Option<R>,
     ) -> Result<Option<R>, Disconnected> {

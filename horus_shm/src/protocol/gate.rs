@@ -9,12 +9,12 @@ use crate::protocol::sync::{Word, edge};
 
 /// Bit of a cursor whose reader is still joining the lane. The cursor holds writers back, but a
 /// writer may have passed it unseen, so no successor may start there.
-pub const JOINING: u64 = 1 << 63;
+pub const JOINING_BIT: u64 = 1 << 63;
 
 /// Marks `reader` as gated. Its cursors must be 0: it holds back the writer of each lane that it
 /// joins from now on.
-pub fn announce<W: Word>(gated: &W, reader: u32) {
-    // Relaxed: the fence in `join` orders it before the load of the head. That it is a
+pub fn announce_gated_reader<W: Word>(gated: &W, reader: u32) {
+    // Relaxed: the fence in `join_lane` orders it before the load of the head. That it is a
     // read-modify-write keeps the release of a reader that withdrew before.
     gated.set_bits_relaxed(1 << reader);
 }
@@ -24,18 +24,18 @@ pub fn announce<W: Word>(gated: &W, reader: u32) {
 ///
 /// The writer may overwrite positions before the head until it reads the cursors next. On an
 /// exclusive lane `back_to` must therefore not be below the head.
-pub fn join<M: LaneMemory>(memory: &M, reader: u32, back_to: u64) -> u64 {
+pub fn join_lane<M: LaneMemory>(memory: &M, reader: u32, back_to: u64) -> u64 {
     let head = &memory.block().head;
     let cursor = memory.cursor(reader);
     // WHY: a first guess that is never too high. Between the two loads of the head the writer may
     // go on; messages that it publishes meanwhile are not owed to this reader.
-    let guess = (head.get().min(POSITION_MAX) + 1) | JOINING;
-    // ORDERING(cursor): as `LaneReader::advance`; it also hands on what the previous owner of the
-    // slot read, which the claim of the slot ordered before this store.
+    let guess = (head.get().min(POSITION_MAX) + 1) | JOINING_BIT;
+    // ORDERING(cursor): as `LaneReader::advance_to`; it also hands on what the previous owner of
+    // the slot read, which the claim of the slot ordered before this store.
     cursor.store(guess, edge::CURSOR_ADVANCE);
     // ORDERING(gate): pairs with the fence in `LaneWriter::find_room`.
     memory.fence(edge::GATE_JOIN);
-    // Relaxed: positions below the start are covered by the head that `takeover::session` saw,
+    // Relaxed: positions below the start are covered by the head that `takeover::live_session` saw,
     // those from the start on by their stamps.
     let start = head.get().min(POSITION_MAX).min(back_to);
     // Relaxed: the fence above releases everything before it.
@@ -47,23 +47,23 @@ pub fn join<M: LaneMemory>(memory: &M, reader: u32, back_to: u64) -> u64 {
 /// writer back until now: then nothing from there on was overwritten.
 ///
 /// The caller has claimed the slot `reader` from a dead owner, whose bit is still set.
-pub fn resume<M: LaneMemory>(memory: &M, reader: u32) -> Option<u64> {
+pub fn resume_position<M: LaneMemory>(memory: &M, reader: u32) -> Option<u64> {
     // Relaxed: the death of the owner ordered the cursor, and the stamps order the payloads.
     let cursor = memory.cursor(reader).get();
     let head = memory.block().head.get().min(POSITION_MAX);
-    (cursor != 0 && cursor & JOINING == 0 && cursor - 1 <= head).then(|| cursor - 1)
+    (cursor != 0 && cursor & JOINING_BIT == 0 && cursor - 1 <= head).then(|| cursor - 1)
 }
 
 /// Stops `reader` from holding back any writer, before its slot is given up.
-pub fn withdraw<W: Word>(gated: &W, reader: u32) {
+pub fn withdraw_gated_reader<W: Word>(gated: &W, reader: u32) {
     // ORDERING(gated): pairs with the load in `LaneWriter::find_room`: the last reads of a slot
     // happen before it is written again.
     gated.clear_bits_at(1 << reader, edge::GATED_WITHDRAW);
 }
 
 /// Leaves a lane: `cursor` is that of the leaving reader.
-pub fn leave<W: Word>(cursor: &W) {
+pub fn leave_lane<W: Word>(cursor: &W) {
     // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`, as the store in
-    // `LaneReader::advance`.
+    // `LaneReader::advance_to`.
     cursor.store(0, edge::CURSOR_ADVANCE);
 }

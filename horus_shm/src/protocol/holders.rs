@@ -4,18 +4,18 @@
 //! One word has two counts. An *address* can send, and keeps the actor alive. A *hold* keeps the
 //! memory. All addresses together have one hold, the life of the actor has one, and each weak
 //! address has one. The end of an actor without addresses is decided by an exchange of 0 addresses
-//! for `ENDED`, after which no weak address becomes an address again.
+//! for `ACTOR_ENDED`, after which no weak address becomes an address again.
 
 use core::sync::atomic::AtomicU64;
 
 use crate::protocol::sync::{Word, edge};
 
 /// Bit that is set while the block of the last address is in use; see `life.rs`.
-const PENDING: u64 = 1 << 31;
-const ENDED: u64 = 1 << 63;
-const ADDRESSES: u64 = PENDING - 1;
-const HOLD: u64 = 1 << 32;
-const HOLDS: u64 = !(ENDED | PENDING | ADDRESSES);
+const LAST_BLOCK_SENT: u64 = 1 << 31;
+const ACTOR_ENDED: u64 = 1 << 63;
+const ADDRESS_MASK: u64 = LAST_BLOCK_SENT - 1;
+const ONE_HOLD: u64 = 1 << 32;
+const HOLD_MASK: u64 = !(ACTOR_ENDED | LAST_BLOCK_SENT | ADDRESS_MASK);
 
 /// Maximum number of addresses or holds. If there are more, the process ends: so many exist only if
 /// they are forgotten without a drop.
@@ -43,21 +43,21 @@ impl Holders<AtomicU64> {
     /// actor's life.
     #[must_use]
     pub const fn with_one_address() -> Self {
-        Self::new(AtomicU64::new(Self::FIRST))
+        Self::new(AtomicU64::new(Self::NEW_CELL))
     }
 
     /// Returns the counts of [`Self::with_one_address`] and one more hold, that of a handle.
     #[must_use]
     pub const fn with_one_address_and_hold() -> Self {
-        Self::new(AtomicU64::new(Self::FIRST + HOLD))
+        Self::new(AtomicU64::new(Self::NEW_CELL + ONE_HOLD))
     }
 }
 
 impl<W> Holders<W> {
     /// The word of a new cell: one address, and the holds of all addresses and of the actor's life.
-    pub const FIRST: u64 = 2 * HOLD + 1;
+    pub const NEW_CELL: u64 = 2 * ONE_HOLD + 1;
 
-    /// Wraps a word that begins with [`Self::FIRST`].
+    /// Wraps a word that begins with [`Self::NEW_CELL`].
     pub const fn new(word: W) -> Self {
         Self(word)
     }
@@ -76,35 +76,35 @@ impl<W: Word> Holders<W> {
     #[inline(always)]
     fn abort_if_too_many(&self) {
         let seen = self.0.get();
-        if seen & ADDRESSES > COUNT_MAX || (seen & HOLDS) / HOLD > COUNT_MAX {
-            too_many();
+        if seen & ADDRESS_MASK > COUNT_MAX || (seen & HOLD_MASK) / ONE_HOLD > COUNT_MAX {
+            abort_for_count();
         }
     }
 
     /// Counts one address less.
     pub fn remove_address(&self) -> RemovedAddress {
-        // ORDERING(holder): pairs with the exchange in `try_end`.
+        // ORDERING(holder): pairs with the exchange in `try_end_actor`.
         let before = self.0.fetch_sub_at(1, edge::HOLDER_LEAVE);
-        if before & ADDRESSES != 1 {
+        if before & ADDRESS_MASK != 1 {
             return RemovedAddress::Others;
         }
-        let sends = self.set_pending();
+        let sends = self.mark_last_block_sent();
         RemovedAddress::Last { sends }
     }
 
     /// Marks the block of the last address as sent. Returns false, and does nothing, if there is an
     /// address, if the actor has ended, or if the block is marked already.
-    fn set_pending(&self) -> bool {
+    fn mark_last_block_sent(&self) -> bool {
         loop {
             // Relaxed: the exchange decides.
             let seen = self.0.get();
-            if seen & (ADDRESSES | PENDING | ENDED) != 0 {
+            if seen & (ADDRESS_MASK | LAST_BLOCK_SENT | ACTOR_ENDED) != 0 {
                 return false;
             }
             // ORDERING(pending): pairs with the runners that cleared the bit.
-            let is_set = self
-                .0
-                .compare_exchange_at(seen, seen | PENDING, edge::PENDING_SET);
+            let is_set =
+                self.0
+                    .compare_exchange_at(seen, seen | LAST_BLOCK_SENT, edge::PENDING_SET);
             if is_set {
                 return true;
             }
@@ -117,10 +117,10 @@ impl<W: Word> Holders<W> {
         // Relaxed, all of it: the hold orders the accesses to the cell.
         loop {
             let seen = self.0.get();
-            if seen & ENDED != 0 {
+            if seen & ACTOR_ENDED != 0 {
                 return false;
             }
-            if self.0.compare_exchange_relaxed(seen, with_address(seen)) {
+            if self.0.compare_exchange_relaxed(seen, add_address_to(seen)) {
                 self.abort_if_too_many();
                 return true;
             }
@@ -129,11 +129,11 @@ impl<W: Word> Holders<W> {
 
     /// Makes an address, also if the runner has ended the actor for lack of addresses. Only the
     /// runner calls it, before it makes the mailbox refuse mail.
-    pub fn revive(&self) {
+    pub fn add_address_after_end(&self) {
         // Relaxed, all of it: the runner keeps the cell.
         loop {
             let seen = self.0.get();
-            let next = with_address(seen & !ENDED);
+            let next = add_address_to(seen & !ACTOR_ENDED);
             if self.0.compare_exchange_relaxed(seen, next) {
                 return self.abort_if_too_many();
             }
@@ -143,24 +143,24 @@ impl<W: Word> Holders<W> {
     /// Returns true if there is an address.
     #[inline(always)]
     pub fn has_address(&self) -> bool {
-        // Relaxed: without one, `try_end` decides.
-        self.0.get() & ADDRESSES != 0
+        // Relaxed: without one, `try_end_actor` decides.
+        self.0.get() & ADDRESS_MASK != 0
     }
 
     /// Ends the actor if there is no address; returns true if it did. All that was sent by an
     /// address is then visible to the caller, which is the runner.
     #[must_use]
-    pub fn try_end(&self) -> bool {
+    pub fn try_end_actor(&self) -> bool {
         loop {
             // Relaxed: the exchange decides.
             let seen = self.0.get();
-            if seen & ADDRESSES != 0 {
+            if seen & ADDRESS_MASK != 0 {
                 return false;
             }
             // ORDERING(holder): pairs with the subtraction in `remove_address`.
             let is_ended = self
                 .0
-                .compare_exchange_at(seen, seen | ENDED, edge::HOLDER_END);
+                .compare_exchange_at(seen, seen | ACTOR_ENDED, edge::HOLDER_END);
             if is_ended {
                 return true;
             }
@@ -168,32 +168,32 @@ impl<W: Word> Holders<W> {
     }
 
     /// Ends the actor, even if it has addresses. Only the runner calls it.
-    pub fn end(&self) {
+    pub fn end_actor(&self) {
         // Relaxed: nothing is read because of it.
-        self.0.set_bits_relaxed(ENDED);
+        self.0.set_bits_relaxed(ACTOR_ENDED);
     }
 
     /// Marks the block of the last address as free. For a runner that will call
     /// [`Self::has_address`] before it puts the actor to sleep.
-    pub fn clear_pending(&self) {
-        // ORDERING(pending): pairs with the exchange in `set_pending`.
-        self.0.clear_bits_at(PENDING, edge::PENDING_CLEAR);
+    pub fn mark_last_block_free(&self) {
+        // ORDERING(pending): pairs with the exchange in `mark_last_block_sent`.
+        self.0.clear_bits_at(LAST_BLOCK_SENT, edge::PENDING_CLEAR);
     }
 
     /// Marks the block of the last address as free. If the last address left meanwhile, returns
     /// true instead: the caller has to send the block again.
     #[must_use]
-    pub fn free_pending(&self) -> bool {
+    pub fn free_last_block(&self) -> bool {
         loop {
             // Relaxed: the exchange decides.
             let seen = self.0.get();
-            if seen & (ADDRESSES | ENDED) == 0 {
+            if seen & (ADDRESS_MASK | ACTOR_ENDED) == 0 {
                 return true;
             }
-            // ORDERING(pending): as in `clear_pending`.
-            let is_cleared = self
-                .0
-                .compare_exchange_at(seen, seen & !PENDING, edge::PENDING_CLEAR);
+            // ORDERING(pending): as in `mark_last_block_free`.
+            let is_cleared =
+                self.0
+                    .compare_exchange_at(seen, seen & !LAST_BLOCK_SENT, edge::PENDING_CLEAR);
             if is_cleared {
                 return false;
             }
@@ -205,7 +205,7 @@ impl<W: Word> Holders<W> {
         loop {
             // Relaxed: the caller's hold keeps the memory.
             let seen = self.0.get();
-            if self.0.compare_exchange_relaxed(seen, seen + HOLD) {
+            if self.0.compare_exchange_relaxed(seen, seen + ONE_HOLD) {
                 return self.abort_if_too_many();
             }
         }
@@ -215,8 +215,8 @@ impl<W: Word> Holders<W> {
     #[must_use]
     pub fn remove_hold(&self) -> bool {
         // ORDERING(holder): pairs with the load below, of the last holder.
-        let before = self.0.fetch_sub_at(HOLD, edge::HOLDER_LEAVE);
-        if before & HOLDS != HOLD {
+        let before = self.0.fetch_sub_at(ONE_HOLD, edge::HOLDER_LEAVE);
+        if before & HOLD_MASK != ONE_HOLD {
             return false;
         }
         // ORDERING(holder): pairs with the subtractions of all other holders.
@@ -226,9 +226,9 @@ impl<W: Word> Holders<W> {
 }
 
 /// Returns the counts with one more address. The first address adds the hold of all addresses, too.
-fn with_address(seen: u64) -> u64 {
-    if seen & ADDRESSES == 0 {
-        seen + 1 + HOLD
+fn add_address_to(seen: u64) -> u64 {
+    if seen & ADDRESS_MASK == 0 {
+        seen + 1 + ONE_HOLD
     } else {
         seen + 1
     }
@@ -236,6 +236,6 @@ fn with_address(seen: u64) -> u64 {
 
 /// Ends the process, as `Arc` does: a count that overflows would free what is in use.
 #[cold]
-fn too_many() -> ! {
+fn abort_for_count() -> ! {
     std::process::abort()
 }

@@ -32,11 +32,11 @@ impl TypeIdentity {
     /// match each other.
     #[must_use]
     pub fn matches(&self, other: &Self) -> bool {
-        self.exact == other.exact || self.continues(other) || other.continues(self)
+        self.exact == other.exact || self.extends(other) || other.extends(self)
     }
 
     /// Returns true if this type has the fields of `other`, and perhaps more behind them.
-    fn continues(&self, other: &Self) -> bool {
+    fn extends(&self, other: &Self) -> bool {
         let is_part = self.fields == other.fields || self.prefixes.contains(&other.fields);
         other.fields != 0 && is_part
     }

@@ -18,16 +18,17 @@ use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
 pub use in_place::{
-    Blocked, Copying, InPlace, Pinned, count, count_all, let_go, number_at, take_pin, unpin,
+    CopyOptions, PinnableLane, PinnedMessage, SlotBlocked, claim_free_pin, clear_pin,
+    count_all_messages, count_messages, free_pin, message_number_at,
 };
 pub use reader::LaneReader;
 use unread::Jump;
-pub use unread::{Unread, kept_after_lap};
+pub use unread::{UnreadCounts, kept_after_lap};
 pub use writer::LaneWriter;
 
 /// Number of times that a reader may be lapped within one call before it gives up until the next
 /// call.
-pub const RESYNC_MAX: u32 = 3;
+pub const RESYNCS_MAX: u32 = 3;
 
 /// Number of cache lines that a writer prefetches ahead.
 const PREFETCH_LINES: u64 = 32;
@@ -52,7 +53,7 @@ pub struct NoRoom;
 
 /// The result of polling a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Polled {
+pub enum PollOutcome {
     /// A message was copied out.
     Message,
     /// No new message.
@@ -65,14 +66,14 @@ pub enum Polled {
 ///
 /// WHY: it holds copies of the addresses, because the compiler would load them again after every
 /// access to shared memory.
-struct Spot<M> {
+struct LaneSlot<M> {
     memory: M,
     pos: u64,
     index: u64,
     mask: u64,
 }
 
-impl<M: LaneMemory> Spot<M> {
+impl<M: LaneMemory> LaneSlot<M> {
     /// Returns the spot of position `pos`.
     #[inline(always)]
     fn at(&self, pos: u64) -> Self
@@ -112,7 +113,7 @@ impl<M: LaneMemory> Spot<M> {
 
     /// Returns true if the slot was not written since it was seen published.
     #[inline(always)]
-    fn is_still(&self) -> bool {
+    fn is_unchanged(&self) -> bool {
         if self.memory.is_exclusive() {
             return true;
         }

@@ -7,9 +7,9 @@
 use crate::protocol::mailbox::{self, Chain, MailboxMemory, Pushed};
 use crate::protocol::sync::{Word, edge};
 
-/// The result of [`put`].
+/// The result of [`put_latest`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Put {
+pub enum PutOutcome {
     /// The message is in the slot, and the notice is in the mailbox.
     Sent(Pushed),
     /// The message has replaced this older one. The older message and the notice are the caller's.
@@ -23,25 +23,30 @@ pub enum Put {
 ///
 /// # Safety
 ///
-/// As [`mailbox::push`] for the chain `notice`; `slot` began with 0, and is used only by this and
-/// [`take`]. The message, which is not 0, is the caller's, who gives it up.
-pub unsafe fn put<M: MailboxMemory>(memory: M, slot: &M::Word, message: u64, notice: Chain) -> Put {
-    // ORDERING(latest): pairs with the exchange in `take` and the fence below.
+/// As [`mailbox::push_chain`] for the chain `notice`; `slot` began with 0, and is used only by this
+/// and [`take_latest`]. The message, which is not 0, is the caller's, who gives it up.
+pub unsafe fn put_latest<M: MailboxMemory>(
+    memory: M,
+    slot: &M::Word,
+    message: u64,
+    notice: Chain,
+) -> PutOutcome {
+    // ORDERING(latest): pairs with the exchange in `take_latest` and the fence below.
     let older = slot.swap_at(message, edge::LATEST_PUT);
     if older != 0 {
         // ORDERING(latest): pairs with the exchange above, of the older message's sender.
         memory.fence(edge::LATEST_TAKE);
-        return Put::Replaced(older);
+        return PutOutcome::Replaced(older);
     }
     // SAFETY: the contract.
-    match unsafe { mailbox::push(memory, notice, 0) } {
-        Ok(pushed) => Put::Sent(pushed),
-        Err(_) => Put::Gone(take(slot)),
+    match unsafe { mailbox::push_chain(memory, notice, 0) } {
+        Ok(pushed) => PutOutcome::Sent(pushed),
+        Err(_) => PutOutcome::Gone(take_latest(slot)),
     }
 }
 
 /// Takes the message out of `slot`; returns 0 if there is none.
-pub fn take<W: Word>(slot: &W) -> u64 {
-    // ORDERING(latest): pairs with the exchange in `put`.
+pub fn take_latest<W: Word>(slot: &W) -> u64 {
+    // ORDERING(latest): pairs with the exchange in `put_latest`.
     slot.swap_at(0, edge::LATEST_TAKE)
 }

@@ -68,7 +68,7 @@ pub const POSITION_MAX: u64 = 1 << 61;
 
 /// The highest position that a new owner of a lane accepts: far more than any lane reaches, and far
 /// enough below [`POSITION_MAX`] for the owner to go on.
-pub const BELIEVED_MAX: u64 = POSITION_MAX / 2;
+pub const PLAUSIBLE_POSITION_MAX: u64 = POSITION_MAX / 2;
 /// Bit of a stamp that marks a skip: the position is published, but its slot holds no message.
 pub const SKIP: u64 = 1 << 63;
 

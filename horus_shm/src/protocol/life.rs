@@ -17,7 +17,7 @@ pub trait CellMemory: MailboxMemory {
     fn last_block(&self) -> u64;
 
     /// Returns the tag of the block of the last address, which is not counted.
-    fn last_tag(&self) -> Tag;
+    fn last_block_tag(&self) -> Tag;
 }
 
 /// Removes an address. If the actor has to be woken for that, `wake` is called, and the caller is
@@ -25,29 +25,30 @@ pub trait CellMemory: MailboxMemory {
 ///
 /// # Safety
 ///
-/// The address is the caller's, who does not use the cell any more. As [`mailbox::push`] otherwise.
+/// The address is the caller's, who does not use the cell any more. As [`mailbox::push_chain`]
+/// otherwise.
 #[must_use]
 pub unsafe fn remove_address<M: CellMemory>(memory: M, wake: impl FnOnce()) -> bool {
     let RemovedAddress::Last { sends } = memory.holders().remove_address() else {
         return false;
     };
     // SAFETY: the pending bit, which says that the block is free, is the caller's.
-    if sends && unsafe { send_last(memory) } {
+    if sends && unsafe { send_last_block(memory) } {
         wake();
     }
     memory.holders().remove_hold()
 }
 
 /// Sends the block of the last address; returns true if the caller has woken the actor.
-unsafe fn send_last<M: CellMemory>(memory: M) -> bool {
-    let chain = Chain::one(memory.last_block(), memory.last_tag());
+unsafe fn send_last_block<M: CellMemory>(memory: M) -> bool {
+    let chain = Chain::of_block(memory.last_block(), memory.last_block_tag());
     // SAFETY: the block is the caller's, who keeps the cell.
-    unsafe { mailbox::push(memory, chain, 0) == Ok(Pushed::Woke) }
+    unsafe { mailbox::push_chain(memory, chain, 0) == Ok(Pushed::Woke) }
 }
 
-/// The result of [`rest`].
+/// The result of [`sleep_or_end`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rest {
+pub enum SleepOutcome {
     /// The actor sleeps, and the caller is not its runner any more.
     Asleep {
         /// The block that the caller has to give back, or 0.
@@ -73,20 +74,20 @@ pub enum Rest {
 /// # Safety
 ///
 /// As [`Inbox::sleep`].
-pub unsafe fn rest<M: CellMemory>(
+pub unsafe fn sleep_or_end<M: CellMemory>(
     inbox: *mut Inbox,
     memory: M,
     handled: u16,
     is_ending: bool,
     wake: impl FnOnce(),
-) -> Rest {
+) -> SleepOutcome {
     let holders = memory.holders();
-    if !holders.has_address() && holders.try_end() {
+    if !holders.has_address() && holders.try_end_actor() {
         if is_ending {
-            return Rest::End;
+            return SleepOutcome::End;
         }
         // WHY: a message may have come between the last look and the end. It is visible now.
-        return Rest::LookAgain { is_ending: true };
+        return SleepOutcome::LookAgain { is_ending: true };
     }
     // SAFETY: the caller is the runner.
     let is_last = unsafe { (*inbox).anchor() } == memory.last_block();
@@ -97,10 +98,10 @@ pub unsafe fn rest<M: CellMemory>(
     // SAFETY: the contract.
     let asleep = unsafe { Inbox::sleep(inbox, memory, handled) };
     // SAFETY: the hold from above; after a sleep the word does not name the block.
-    let is_free = is_last && unsafe { free_last(memory, asleep.is_some(), wake) };
+    let is_free = is_last && unsafe { free_pending_block(memory, asleep.is_some(), wake) };
     match asleep {
-        None => Rest::LookAgain { is_ending: false },
-        Some(asleep) => Rest::Asleep {
+        None => SleepOutcome::LookAgain { is_ending: false },
+        Some(asleep) => SleepOutcome::Asleep {
             block: if is_last { 0 } else { asleep.anchor },
             is_room_wanted: asleep.is_room_wanted,
             is_free,
@@ -111,9 +112,13 @@ pub unsafe fn rest<M: CellMemory>(
 /// Frees the block of the last address, if the actor sleeps, and removes the caller's hold. Returns
 /// true if the caller has to free the cell.
 #[cold]
-unsafe fn free_last<M: CellMemory>(memory: M, is_asleep: bool, wake: impl FnOnce()) -> bool {
+unsafe fn free_pending_block<M: CellMemory>(
+    memory: M,
+    is_asleep: bool,
+    wake: impl FnOnce(),
+) -> bool {
     // SAFETY: the block is free, and the pending bit is still set.
-    if is_asleep && memory.holders().free_pending() && unsafe { send_last(memory) } {
+    if is_asleep && memory.holders().free_last_block() && unsafe { send_last_block(memory) } {
         wake();
     }
     memory.holders().remove_hold()

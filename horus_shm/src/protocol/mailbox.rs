@@ -1,16 +1,16 @@
 //! The mailbox: one word that enqueues, bounds and schedules, and the list of blocks behind it.
 //!
 //! ```text
-//!  63            62    48 47                                 0
-//! +-------------+--------+-----------------------------------+
-//! | ROOM_WANTED |  depth |  ASLEEP 0  |  GONE 2  |  a block  |
-//! +-------------+--------+-----------------------------------+
+//!  63                62    48 47                                          0
+//! +-----------------+--------+---------------------------------------------+
+//! | ROOM_WANTED_BIT |  depth | ACTOR_ASLEEP 0  |  ACTOR_ENDED 2  | a block |
+//! +-----------------+--------+---------------------------------------------+
 //! ```
 //!
 //! *depth* is the number of counted blocks that were sent and not subtracted. *block* is the newest
 //! block; its link names the next older one. A sender makes its block the newest by one exchange.
-//! If that replaces `ASLEEP`, the sender has woken the actor and is its only *runner*, until the
-//! runner puts the actor to sleep or ends it.
+//! If that replaces `ACTOR_ASLEEP`, the sender has woken the actor and is its only *runner*, until
+//! the runner puts the actor to sleep or ends it.
 //!
 //! The runner loads the word and walks down to the newest block that it knows, the *anchor*. It
 //! turns the links around and takes the blocks, oldest first. The newest known block is kept until
@@ -22,32 +22,32 @@ use crate::protocol::sync::{Edge, Word, edge};
 pub const CAPACITY_MAX: u16 = 0x7fff;
 
 /// The largest address of a block.
-pub const ADDRESS_MAX: u64 = BLOCK;
+pub const BLOCK_ADDRESS_MAX: u64 = BLOCK_MASK;
 
 /// Maximum number of links that [`Inbox::take`] turns around in one call.
 ///
 /// WHY: a walk through the links of an unbounded mailbox could take arbitrarily long, while other
 /// actors wait for the thread.
-pub const LINKS_MAX: u32 = 4096;
+pub const TURNED_LINKS_MAX: u32 = 4096;
 
 /// Binary logarithm of the number of pauses of a sender after its first failed exchange.
 ///
 /// WHY not fewer: meanwhile another sender sends some twenty messages without a conflict. Two that
 /// send to one mailbox all the time need 58 ns a message; with a first back-off of 8 pauses 70,
 /// with one of a single pause 100.
-const BACKOFF_MIN: u32 = 4;
+const BACKOFF_LOG2_MIN: u32 = 4;
 
 /// Binary logarithm of the largest number of pauses after a failed exchange.
-const BACKOFF_MAX: u32 = 6;
+const BACKOFF_LOG2_MAX: u32 = 6;
 
-const ROOM_WANTED: u64 = 1 << 63;
+const ROOM_WANTED_BIT: u64 = 1 << 63;
 const DEPTH_SHIFT: u32 = 48;
-const BLOCK: u64 = (1 << DEPTH_SHIFT) - 1;
-const ASLEEP: u64 = 0;
-const GONE: u64 = 2;
+const BLOCK_MASK: u64 = (1 << DEPTH_SHIFT) - 1;
+const ACTOR_ASLEEP: u64 = 0;
+const ACTOR_ENDED: u64 = 2;
 
 /// The word of a new mailbox: the actor sleeps, and no block was sent.
-pub const NEW: u64 = ASLEEP;
+pub const NEW_MAILBOX: u64 = ACTOR_ASLEEP;
 
 /// A tag in the upper bits of a link, which says what a block holds. Tags other than
 /// [`Tag::COUNTED`] have no meaning here.
@@ -90,7 +90,7 @@ impl Tag {
 /// Returns the address of the block that a link names.
 #[must_use]
 pub const fn block_in(link: u64) -> u64 {
-    link & BLOCK
+    link & BLOCK_MASK
 }
 
 /// The memory that a mailbox runs on: a copy is another handle of the same memory.
@@ -144,7 +144,7 @@ pub struct Chain {
 impl Chain {
     /// Returns the chain of one block.
     #[must_use]
-    pub const fn one(block: u64, tag: Tag) -> Self {
+    pub const fn of_block(block: u64, tag: Tag) -> Self {
         Self {
             oldest: block,
             tag,
@@ -156,7 +156,7 @@ impl Chain {
     /// Returns the chain with `block` as its newest one. The caller has stored [`Self::link`] as
     /// the link of `block`.
     #[must_use]
-    pub const fn and(self, block: u64, tag: Tag) -> Self {
+    pub const fn with_newest(self, block: u64, tag: Tag) -> Self {
         Self {
             newest: block,
             counted: self.counted.saturating_add(tag.is_counted() as u16),
@@ -197,23 +197,23 @@ pub enum Pushed {
 ///
 /// # Safety
 ///
-/// * `memory` began with the word [`NEW`]; since then only the functions of this module have stored
-///   to it.
+/// * `memory` began with the word [`NEW_MAILBOX`]; since then only the functions of this module
+///   have stored to it.
 /// * The blocks of `chain` are the caller's, who gives them up if they are accepted. Each of them
-///   but the oldest has the link of a chain that [`Chain::and`] extended.
+///   but the oldest has the link of a chain that [`Chain::with_newest`] extended.
 /// * `capacity` is at most [`CAPACITY_MAX`], and the same in each call.
 #[inline]
-pub unsafe fn push<M: MailboxMemory>(
+pub unsafe fn push_chain<M: MailboxMemory>(
     memory: M,
     chain: Chain,
     capacity: u16,
 ) -> Result<Pushed, Refused> {
-    let mut back_off_steps = BACKOFF_MIN;
+    let mut back_off_steps = BACKOFF_LOG2_MIN;
     loop {
         // Relaxed: only a guess; the exchange decides.
         let seen = memory.word().get();
-        let newest = seen & BLOCK;
-        if newest == GONE {
+        let newest = seen & BLOCK_MASK;
+        if newest == ACTOR_ENDED {
             return Err(Refused::Gone);
         }
         if chain.counted > 0 && depth(seen) + u32::from(chain.counted) > u32::from(capacity) {
@@ -222,12 +222,12 @@ pub unsafe fn push<M: MailboxMemory>(
         // SAFETY: the block is the caller's by the contract.
         unsafe { memory.set_link(chain.oldest, newest | chain.tag.bits()) };
         let counted = u64::from(chain.counted) << DEPTH_SHIFT;
-        let next = ((seen & !BLOCK) + counted) | chain.newest;
+        let next = ((seen & !BLOCK_MASK) + counted) | chain.newest;
         // ORDERING(mail): pairs with the loads of the runner.
         let is_sent = memory
             .word()
             .compare_exchange_at(seen, next, edge::MAIL_PUSH);
-        if is_sent && newest == ASLEEP {
+        if is_sent && newest == ACTOR_ASLEEP {
             // ORDERING(turn): pairs with the exchange in `Inbox::sleep`.
             memory.fence(edge::TURN_TAKE);
             return Ok(Pushed::Woke);
@@ -245,17 +245,17 @@ fn back_off(steps: &mut u32) {
     for _ in 0..1_u32 << *steps {
         core::hint::spin_loop();
     }
-    *steps = (*steps + 1).min(BACKOFF_MAX);
+    *steps = (*steps + 1).min(BACKOFF_LOG2_MAX);
 }
 
 const fn depth(word: u64) -> u32 {
-    ((word & !ROOM_WANTED) >> DEPTH_SHIFT) as u32
+    ((word & !ROOM_WANTED_BIT) >> DEPTH_SHIFT) as u32
 }
 
 /// Returns the number of counted blocks that were sent and not subtracted. Only a counter: it
 /// orders no accesses to other memory.
 #[must_use]
-pub fn waiting<M: MailboxMemory>(memory: M) -> u32 {
+pub fn depth_now<M: MailboxMemory>(memory: M) -> u32 {
     depth(memory.word().get())
 }
 
@@ -264,7 +264,7 @@ pub fn waiting<M: MailboxMemory>(memory: M) -> u32 {
 pub fn refusal<M: MailboxMemory>(memory: M, capacity: u16) -> Option<Refused> {
     // Relaxed: a sender that is not refused here learns the truth from the exchange.
     let seen = memory.word().get();
-    if seen & BLOCK == GONE {
+    if seen & BLOCK_MASK == ACTOR_ENDED {
         Some(Refused::Gone)
     } else {
         (depth(seen) >= u32::from(capacity)).then_some(Refused::Full)
@@ -273,27 +273,27 @@ pub fn refusal<M: MailboxMemory>(memory: M, capacity: u16) -> Option<Refused> {
 
 /// Returns true if the actor has ended.
 #[must_use]
-pub fn is_gone<M: MailboxMemory>(memory: M) -> bool {
+pub fn is_actor_gone<M: MailboxMemory>(memory: M) -> bool {
     // Relaxed: no memory is read because of it.
-    memory.word().get() & BLOCK == GONE
+    memory.word().get() & BLOCK_MASK == ACTOR_ENDED
 }
 
 /// Marks that a sender waits for room. Returns false if there is room, or the actor has ended: the
 /// caller has to try again instead of sleeping.
 #[must_use]
-pub fn want_room<M: MailboxMemory>(memory: M, capacity: u16) -> bool {
+pub fn mark_room_wanted<M: MailboxMemory>(memory: M, capacity: u16) -> bool {
     loop {
         // Relaxed: the exchange decides, and the fences of the eventcount order the bit and the
         // sleep.
         let seen = memory.word().get();
-        if seen & BLOCK == GONE || depth(seen) < u32::from(capacity) {
+        if seen & BLOCK_MASK == ACTOR_ENDED || depth(seen) < u32::from(capacity) {
             return false;
         }
-        let is_marked = seen & ROOM_WANTED != 0;
+        let is_marked = seen & ROOM_WANTED_BIT != 0;
         if is_marked
             || memory
                 .word()
-                .compare_exchange_relaxed(seen, seen | ROOM_WANTED)
+                .compare_exchange_relaxed(seen, seen | ROOM_WANTED_BIT)
         {
             return true;
         }
@@ -303,21 +303,21 @@ pub fn want_room<M: MailboxMemory>(memory: M, capacity: u16) -> bool {
 /// Subtracts `handled` from the depth. Returns true if a sender waits for room; the caller has to
 /// wake all that wait. Only the runner calls it.
 #[must_use]
-pub fn subtract<M: MailboxMemory>(memory: M, handled: u16) -> bool {
+pub fn subtract_handled<M: MailboxMemory>(memory: M, handled: u16) -> bool {
     let handled = u64::from(handled) << DEPTH_SHIFT;
     // Relaxed: a sender that sees the room uses no memory of the runner.
     let before = memory.word().fetch_sub_relaxed(handled);
-    let is_wanted = before & ROOM_WANTED != 0;
+    let is_wanted = before & ROOM_WANTED_BIT != 0;
     if is_wanted {
         // Relaxed: the fences of the eventcount order this and the wake.
-        memory.word().clear_bits_relaxed(ROOM_WANTED);
+        memory.word().clear_bits_relaxed(ROOM_WANTED_BIT);
     }
     is_wanted
 }
 
 /// A block that the runner has taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Taken {
+pub struct TakenBlock {
     /// The address of the block.
     pub block: u64,
     /// The tag with which it was sent.
@@ -331,14 +331,14 @@ pub enum MailboxLook<R> {
     Taken(R),
     /// Every block was taken.
     Empty,
-    /// [`LINKS_MAX`] links were turned around, and there are more. The next call continues.
+    /// [`TURNED_LINKS_MAX`] links were turned around, and there are more. The next call continues.
     Turning,
 }
 
 /// An actor that was put to sleep. It may belong to another runner or be freed by now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub struct Asleep {
+pub struct SleepingActor {
     /// The block that was the anchor, or 0. The word does not name it any more.
     pub anchor: u64,
     /// True if a sender waits for room; the caller has to wake all that wait.
@@ -376,7 +376,7 @@ impl Inbox {
     /// Returns true if blocks are known that were not taken: the next look finds one of them.
     #[must_use]
     #[inline(always)]
-    pub const fn has_known(&self) -> bool {
+    pub const fn has_known_block(&self) -> bool {
         self.oldest != 0
     }
 
@@ -389,29 +389,30 @@ impl Inbox {
     pub unsafe fn take<M: MailboxMemory, R>(
         &mut self,
         memory: M,
-        read: impl FnOnce(Taken) -> R,
+        read: impl FnOnce(TakenBlock) -> R,
     ) -> MailboxLook<R> {
         // SAFETY: the contract.
         unsafe { self.look(memory) }.map(|taken| {
             let result = read(taken);
             // SAFETY: the block was just taken, and its content was moved out.
-            unsafe { self.pass(memory, taken.block) };
+            unsafe { self.remove_oldest(memory, taken.block) };
             result
         })
     }
 
-    /// Returns the oldest block, which stays in the list until [`Self::pass`].
+    /// Returns the oldest block, which stays in the list until [`Self::remove_oldest`].
     ///
     /// # Safety
     ///
-    /// The caller is the runner, and `self` is the inbox of this mailbox. As [`push`] otherwise.
+    /// The caller is the runner, and `self` is the inbox of this mailbox. As [`push_chain`]
+    /// otherwise.
     #[inline(always)]
-    pub unsafe fn look<M: MailboxMemory>(&mut self, memory: M) -> MailboxLook<Taken> {
+    pub unsafe fn look<M: MailboxMemory>(&mut self, memory: M) -> MailboxLook<TakenBlock> {
         // SAFETY: the contract.
         unsafe {
-            self.take_up_to(memory, LINKS_MAX, || {
-                // ORDERING(mail): pairs with the exchange in `push`.
-                memory.word().load(edge::MAIL_SEE) & BLOCK
+            self.find_oldest(memory, TURNED_LINKS_MAX, || {
+                // ORDERING(mail): pairs with the exchange in `push_chain`.
+                memory.word().load(edge::MAIL_SEE) & BLOCK_MASK
             })
         }
     }
@@ -419,12 +420,12 @@ impl Inbox {
     /// Returns the oldest block, and leaves it in the list. `newest` returns the newest block of
     /// the word.
     #[inline(always)]
-    unsafe fn take_up_to<M: MailboxMemory>(
+    unsafe fn find_oldest<M: MailboxMemory>(
         &mut self,
         memory: M,
         links_max: u32,
         newest: impl FnOnce() -> u64,
-    ) -> MailboxLook<Taken> {
+    ) -> MailboxLook<TakenBlock> {
         if self.cursor == 0 && self.oldest == 0 {
             let newest = newest();
             if newest == self.anchor {
@@ -433,13 +434,13 @@ impl Inbox {
             self.cursor = newest;
         }
         // SAFETY: the contract: the blocks above the anchor are the runner's.
-        if self.cursor != 0 && !unsafe { self.turn(memory, links_max) } {
+        if self.cursor != 0 && !unsafe { self.turn_links(memory, links_max) } {
             return MailboxLook::Turning;
         }
         let block = self.oldest;
         // SAFETY: a block of the list, which is the runner's.
         let link = unsafe { memory.link(block) };
-        MailboxLook::Taken(Taken {
+        MailboxLook::Taken(TakenBlock {
             block,
             tag: Tag::in_link(link),
         })
@@ -447,18 +448,18 @@ impl Inbox {
 
     /// Turns up to `links_max` links around; returns true if the walk is over.
     #[inline(always)]
-    unsafe fn turn<M: MailboxMemory>(&mut self, memory: M, links_max: u32) -> bool {
+    unsafe fn turn_links<M: MailboxMemory>(&mut self, memory: M, links_max: u32) -> bool {
         for _ in 0..links_max {
             // SAFETY: the block is above the anchor, so it is the runner's.
             let link = unsafe { memory.link(self.cursor) };
             // SAFETY: as above.
-            unsafe { memory.set_link(self.cursor, (link & !BLOCK) | self.oldest) };
+            unsafe { memory.set_link(self.cursor, (link & !BLOCK_MASK) | self.oldest) };
             self.oldest = self.cursor;
-            self.cursor = link & BLOCK;
+            self.cursor = link & BLOCK_MASK;
             if self.cursor == self.anchor {
                 self.cursor = 0;
                 // SAFETY: the word names a newer block, and this one was taken.
-                unsafe { self.give_anchor_back(memory) };
+                unsafe { self.free_anchor(memory) };
                 return true;
             }
         }
@@ -471,9 +472,9 @@ impl Inbox {
     ///
     /// [`Self::look`] has just returned the block, and the caller has moved its content out.
     #[inline(always)]
-    pub unsafe fn pass<M: MailboxMemory>(&mut self, memory: M, block: u64) {
+    pub unsafe fn remove_oldest<M: MailboxMemory>(&mut self, memory: M, block: u64) {
         // SAFETY: the block is the runner's.
-        self.oldest = unsafe { memory.link(block) } & BLOCK;
+        self.oldest = unsafe { memory.link(block) } & BLOCK_MASK;
         if self.oldest == 0 {
             self.anchor = block;
         } else {
@@ -482,7 +483,7 @@ impl Inbox {
         }
     }
 
-    unsafe fn give_anchor_back<M: MailboxMemory>(&mut self, memory: M) {
+    unsafe fn free_anchor<M: MailboxMemory>(&mut self, memory: M) {
         let anchor = core::mem::take(&mut self.anchor);
         if anchor != 0 {
             // SAFETY: the caller says that the word does not name it; its content was taken.
@@ -506,7 +507,7 @@ impl Inbox {
         inbox: *mut Self,
         memory: M,
         handled: u16,
-    ) -> Option<Asleep> {
+    ) -> Option<SleepingActor> {
         // SAFETY: the caller is the runner.
         let anchor = unsafe { (*inbox).anchor };
         // SAFETY: as above. WHY before the exchange: after it the inbox is the next runner's.
@@ -514,21 +515,21 @@ impl Inbox {
         loop {
             // Relaxed: the exchange decides.
             let seen = memory.word().get();
-            if seen & BLOCK != anchor {
+            if seen & BLOCK_MASK != anchor {
                 // SAFETY: there was no exchange, so the caller still is the runner.
                 unsafe { (*inbox).anchor = anchor };
                 return None;
             }
             let handled = u64::from(handled) << DEPTH_SHIFT;
-            let next = ((seen & !ROOM_WANTED & !BLOCK) - handled) | ASLEEP;
-            // ORDERING(turn): pairs with the fence in `push`.
+            let next = ((seen & !ROOM_WANTED_BIT & !BLOCK_MASK) - handled) | ACTOR_ASLEEP;
+            // ORDERING(turn): pairs with the fence in `push_chain`.
             let is_asleep = memory
                 .word()
                 .compare_exchange_at(seen, next, edge::TURN_GIVE);
             if is_asleep {
-                return Some(Asleep {
+                return Some(SleepingActor {
                     anchor,
-                    is_room_wanted: seen & ROOM_WANTED != 0,
+                    is_room_wanted: seen & ROOM_WANTED_BIT != 0,
                 });
             }
         }
@@ -544,21 +545,22 @@ impl Inbox {
     pub unsafe fn end<M: MailboxMemory>(
         &mut self,
         memory: M,
-        mut discard: impl FnMut(Taken),
+        mut discard: impl FnMut(TakenBlock),
     ) -> bool {
-        // WHY a swap: only the runner stores `GONE`, and the swap returns every block sent before.
-        // ORDERING(mail): pairs with the exchange in `push`.
-        let last = memory.word().swap_at(GONE, edge::MAIL_SEE);
-        let newest = || last & BLOCK;
-        // SAFETY: the contract; the newest block is that of the word before it was `GONE`.
-        while let MailboxLook::Taken(taken) = unsafe { self.take_up_to(memory, u32::MAX, newest) } {
+        // WHY a swap: only the runner stores `ACTOR_ENDED`, and the swap returns every block sent
+        // before. ORDERING(mail): pairs with the exchange in `push_chain`.
+        let last = memory.word().swap_at(ACTOR_ENDED, edge::MAIL_SEE);
+        let newest = || last & BLOCK_MASK;
+        // SAFETY: the contract; the newest block is that of the word before it was `ACTOR_ENDED`.
+        while let MailboxLook::Taken(taken) = unsafe { self.find_oldest(memory, u32::MAX, newest) }
+        {
             discard(taken);
             // SAFETY: the block was just taken, and its content was moved out.
-            unsafe { self.pass(memory, taken.block) };
+            unsafe { self.remove_oldest(memory, taken.block) };
         }
-        // SAFETY: the word is `GONE`, and the block was taken.
-        unsafe { self.give_anchor_back(memory) };
-        last & ROOM_WANTED != 0
+        // SAFETY: the word is `ACTOR_ENDED`, and the block was taken.
+        unsafe { self.free_anchor(memory) };
+        last & ROOM_WANTED_BIT != 0
     }
 }
 

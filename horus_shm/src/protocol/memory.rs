@@ -6,9 +6,9 @@
 use core::ops::RangeInclusive;
 use core::sync::atomic::AtomicU64;
 
-use crate::protocol::copy::{self, CACHE_LINE_BYTES, Intent};
+use crate::protocol::copy::{self, CACHE_LINE_BYTES, PrefetchIntent};
 use crate::protocol::identity::TypeIdentity;
-use crate::protocol::lane::InPlace;
+use crate::protocol::lane::PinnableLane;
 use crate::protocol::layout::{LaneBlock, ReaderBlock, WaitBlock};
 use crate::protocol::sync::{self, Edge, Word};
 use crate::protocol::tuning::Tuning;
@@ -28,7 +28,7 @@ pub trait LaneMemory {
     type Word: Word;
 
     /// True if a reader that drains the lane prefetches slots.
-    const DRAINS_AHEAD: bool = true;
+    const PREFETCHES_WHILE_DRAINING: bool = true;
 
     /// Returns the number of slots: a power of two.
     fn capacity(&self) -> u64;
@@ -41,7 +41,7 @@ pub trait LaneMemory {
 
     /// Returns how many positions a writer may be ahead of a gated reader: the number of slots, or
     /// fewer.
-    fn room(&self) -> u64 {
+    fn lead_max(&self) -> u64 {
         self.capacity()
     }
 
@@ -53,7 +53,7 @@ pub trait LaneMemory {
 
     /// Returns the first position in these slots. Positions before it are in earlier extents of the
     /// lane.
-    fn base(&self) -> u64 {
+    fn base_position(&self) -> u64 {
         0
     }
 
@@ -126,7 +126,7 @@ pub trait LaneMemory {
     fn fence(&self, edge: Edge);
 
     /// Prefetches slot `index`. Only a hint.
-    fn prefetch(&self, index: u64, intent: Intent);
+    fn prefetch(&self, index: u64, intent: PrefetchIntent);
 
     /// Returns the number of cache lines of a message of `bytes` bytes that its writer hands over
     /// to the core of the reader; 0 if that is not worthwhile.
@@ -192,7 +192,7 @@ impl Readers {
 
     /// Returns the block that all readers share.
     #[inline(always)]
-    fn wait(&self) -> &WaitBlock<AtomicU64> {
+    fn wait_block(&self) -> &WaitBlock<AtomicU64> {
         // SAFETY: valid by the contract of `new`; it contains only atomics.
         unsafe { &*self.wait }
     }
@@ -277,7 +277,7 @@ impl RawLane {
     /// * `type_identity` is valid, and its target does not change;
     /// * `readers` has a cursor for this lane;
     /// * the stride has room for a trailer of 24 bytes if the topic is pinnable, and only then is
-    ///   the lane used as [`InPlace`].
+    ///   the lane used as [`PinnableLane`].
     pub unsafe fn new(parts: RawLaneParts) -> Self {
         debug_assert!(parts.capacity.is_power_of_two() && parts.stride.is_multiple_of(64));
         let RawLaneParts {
@@ -308,10 +308,10 @@ impl RawLane {
 
     /// Returns the word `before` words before the end of slot `index`: part of its trailer.
     #[inline(always)]
-    fn trailer(&self, index: u64, before: usize) -> &AtomicU64 {
+    fn trailer_word(&self, index: u64, before: usize) -> &AtomicU64 {
         // SAFETY: a stride is at least 64 bytes, and a trailer at most 4 words.
         let word = unsafe {
-            self.slot(index)
+            self.slot_address(index)
                 .add(self.stride - before * size_of::<u64>())
         };
         // SAFETY: aligned, in bounds, and accessed only atomically.
@@ -320,7 +320,7 @@ impl RawLane {
 
     /// Returns the address of slot `index`, which is that of its payload.
     #[inline(always)]
-    pub(crate) fn slot(&self, index: u64) -> *mut u8 {
+    pub(crate) fn slot_address(&self, index: u64) -> *mut u8 {
         debug_assert!(index < self.capacity);
         // SAFETY: `index` is below the capacity, so the slot lies in the lane's memory.
         unsafe { self.slots.add(index as usize * self.stride) }
@@ -339,7 +339,7 @@ impl LaneMemory for RawLane {
         self.stride as u64 / CACHE_LINE_BYTES as u64
     }
 
-    fn base(&self) -> u64 {
+    fn base_position(&self) -> u64 {
         self.base
     }
 
@@ -355,7 +355,7 @@ impl LaneMemory for RawLane {
 
     #[inline(always)]
     fn stamp(&self, index: u64) -> &AtomicU64 {
-        self.trailer(index, 1)
+        self.trailer_word(index, 1)
     }
 
     fn reader_limit(&self) -> u32 {
@@ -363,7 +363,7 @@ impl LaneMemory for RawLane {
     }
 
     fn gated(&self) -> &AtomicU64 {
-        &self.readers.wait().gated
+        &self.readers.wait_block().gated
     }
 
     #[inline(always)]
@@ -391,14 +391,14 @@ impl LaneMemory for RawLane {
     unsafe fn store_racing(&self, index: u64, src: *const u8, bytes: usize) {
         // SAFETY: `index` and `bytes` fit and `src` is readable by the contract; slots are
         // 64-aligned and hold whole words.
-        unsafe { copy::store(self.slot(index), src, bytes) }
+        unsafe { copy::store(self.slot_address(index), src, bytes) }
     }
 
     #[inline(always)]
     unsafe fn load_racing(&self, index: u64, dst: *mut u8, bytes: usize) {
         // SAFETY: `index` and `bytes` fit and `dst` is writable by the contract; slots are
         // 64-aligned and hold whole words.
-        unsafe { copy::load(dst, self.slot(index), bytes) }
+        unsafe { copy::load(dst, self.slot_address(index), bytes) }
     }
 
     // WHY: exclusive copies use the racing ones, too: these cost the same, and a hostile peer that
@@ -421,8 +421,8 @@ impl LaneMemory for RawLane {
     }
 
     #[inline(always)]
-    fn prefetch(&self, index: u64, intent: Intent) {
-        copy::prefetch(self.slot(index), self.lines_ahead, intent);
+    fn prefetch(&self, index: u64, intent: PrefetchIntent) {
+        copy::prefetch(self.slot_address(index), self.lines_ahead, intent);
     }
 
     #[inline(always)]
@@ -437,24 +437,28 @@ impl LaneMemory for RawLane {
 
     #[inline(always)]
     fn hand_over(&self, index: u64, lines: usize) {
-        copy::prefetch(self.slot(index), lines, Intent::HandOver);
+        copy::prefetch(self.slot_address(index), lines, PrefetchIntent::HandOver);
         if lines * CACHE_LINE_BYTES < self.stride {
-            copy::prefetch(self.trailer(index, 1).as_ptr().cast(), 1, Intent::HandOver);
+            copy::prefetch(
+                self.trailer_word(index, 1).as_ptr().cast(),
+                1,
+                PrefetchIntent::HandOver,
+            );
         }
     }
 }
 
-impl InPlace for RawLane {
-    fn lane(&self) -> u32 {
+impl PinnableLane for RawLane {
+    fn lane_index(&self) -> u32 {
         self.lane
     }
 
-    fn number(&self, index: u64) -> &AtomicU64 {
-        self.trailer(index, 2)
+    fn message_number(&self, index: u64) -> &AtomicU64 {
+        self.trailer_word(index, 2)
     }
 
-    fn length(&self, index: u64) -> &AtomicU64 {
-        self.trailer(index, 3)
+    fn message_length(&self, index: u64) -> &AtomicU64 {
+        self.trailer_word(index, 3)
     }
 
     #[inline(always)]
@@ -462,17 +466,21 @@ impl InPlace for RawLane {
         let lines = (bytes as usize)
             .div_ceil(CACHE_LINE_BYTES)
             .clamp(1, self.lines_ahead);
-        copy::prefetch(self.slot(index), lines, Intent::Write);
+        copy::prefetch(self.slot_address(index), lines, PrefetchIntent::Write);
         if lines * CACHE_LINE_BYTES < self.stride {
-            copy::prefetch(self.trailer(index, 1).as_ptr().cast(), 1, Intent::Write);
+            copy::prefetch(
+                self.trailer_word(index, 1).as_ptr().cast(),
+                1,
+                PrefetchIntent::Write,
+            );
         }
     }
 
-    fn pinners(&self) -> &AtomicU64 {
-        &self.readers.wait().pinners
+    fn pinning_readers(&self) -> &AtomicU64 {
+        &self.readers.wait_block().pinners
     }
 
-    fn pin(&self, reader: u32, pin: u32) -> &AtomicU64 {
+    fn pin_word(&self, reader: u32, pin: u32) -> &AtomicU64 {
         let block = self.readers.block(reader);
         &block.pins[pin as usize % block.pins.len()]
     }

@@ -3,13 +3,13 @@
 use std::io;
 
 /// The locks and the file system as [`attach`] and [`retire`] use them; a model in the loom tests.
-pub trait Attendance {
+pub trait PresenceFile {
     /// Takes the shared presence lock without blocking; false while a process retires the file.
     ///
     /// # Errors
     ///
     /// The error of the system call.
-    fn share(&self) -> io::Result<bool>;
+    fn lock_shared(&self) -> io::Result<bool>;
 
     /// Takes the exclusive presence lock without blocking; false while another process holds it
     /// shared.
@@ -17,7 +17,7 @@ pub trait Attendance {
     /// # Errors
     ///
     /// The error of the system call.
-    fn exclude(&self) -> io::Result<bool>;
+    fn lock_exclusive(&self) -> io::Result<bool>;
 
     /// Gives the presence lock back.
     fn release(&self);
@@ -57,7 +57,7 @@ pub trait Attendance {
 
 /// The result of an attempt to join a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Attach {
+pub enum AttachOutcome {
     /// The shared lock is held; while it is, the name leads to this file.
     Attached,
     /// A process is retiring the file: look up the name again.
@@ -71,18 +71,18 @@ pub enum Attach {
 /// # Errors
 ///
 /// The error of a system call; no lock is held then.
-pub fn attach(file: &impl Attendance) -> io::Result<Attach> {
-    if !file.share()? {
-        return Ok(Attach::Retiring);
+pub fn attach(file: &impl PresenceFile) -> io::Result<AttachOutcome> {
+    if !file.lock_shared()? {
+        return Ok(AttachOutcome::Retiring);
     }
     let alive = file
         .is_retired()
         .and_then(|retired| Ok(!retired && file.is_linked()?));
     if let Ok(true) = alive {
-        return Ok(Attach::Attached);
+        return Ok(AttachOutcome::Attached);
     }
     file.release();
-    alive.map(|_| Attach::Gone)
+    alive.map(|_| AttachOutcome::Gone)
 }
 
 /// Removes the file if no other process attends it; gives the presence lock back in any case.
@@ -92,19 +92,19 @@ pub fn attach(file: &impl Attendance) -> io::Result<Attach> {
 /// # Errors
 ///
 /// The error of a system call; the file stays then.
-pub fn retire(file: &impl Attendance) -> io::Result<bool> {
+pub fn retire(file: &impl PresenceFile) -> io::Result<bool> {
     // WHY: the lock is given back first; otherwise two processes that leave together would block
     // each other, and the file would stay. A process that attaches in between keeps the file.
     file.release();
-    if !file.exclude()? {
+    if !file.lock_exclusive()? {
         return Ok(false);
     }
-    let removed = remove(file);
+    let removed = remove_if_unattended(file);
     file.release();
     removed
 }
 
-fn remove(file: &impl Attendance) -> io::Result<bool> {
+fn remove_if_unattended(file: &impl PresenceFile) -> io::Result<bool> {
     // WHY: the mark comes before the unlink. A process that has the file open and is about to
     // attach finds the mark even if this process dies in between; the next sweep then removes the
     // name.

@@ -139,7 +139,7 @@ pub mod edge {
     pub const PIN_REUSE: Edge = Edge::new("reuse/take", Ordering::Acquire);
 
     /// Every edge above, for the mutation gate and the table in the docs.
-    pub const ALL: [Edge; 28] = [
+    pub const LANE_EDGES: [Edge; 28] = [
         SLOT_PUBLISH,
         SLOT_SEE,
         OVERWRITE_BEGIN,
@@ -171,7 +171,7 @@ pub mod edge {
     ];
 
     /// The edges of lane discovery, where the other half of the pair is a system call.
-    pub const DISCOVERY: [Edge; 4] = [CHANGE_PUBLISH, CHANGE_SEE, READY_PUBLISH, READY_SEE];
+    pub const DISCOVERY_EDGES: [Edge; 4] = [CHANGE_PUBLISH, CHANGE_SEE, READY_PUBLISH, READY_SEE];
 
     /// ORDERING(ticket): Release store of the stamp of a filled slot. Pairs with [`TICKET_SEE`]: a
     /// thread that sees the stamp sees the value.
@@ -193,7 +193,7 @@ pub mod edge {
     pub const ENDS_SEE: Edge = Edge::new("ends/see", Ordering::Acquire);
 
     /// The edges of channels between threads: the ticket ring, and the endpoint counts.
-    pub const CHANNELS: [Edge; 6] = [
+    pub const CHANNEL_EDGES: [Edge; 6] = [
         TICKET_PUBLISH,
         TICKET_SEE,
         ROOM_FREE,
@@ -252,7 +252,7 @@ pub mod edge {
     pub const SEARCH_CLOSE: Edge = Edge::new("search/close", Ordering::SeqCst);
 
     /// The edges of the workers that run actors.
-    pub const WORKERS: [Edge; 13] = [
+    pub const WORKER_EDGES: [Edge; 13] = [
         QUEUE_PUBLISH,
         QUEUE_SEE,
         STOLEN_FREE,
@@ -331,7 +331,7 @@ pub mod edge {
     pub const CANCEL_SEE: Edge = Edge::new("cancel/see", Ordering::Acquire);
 
     /// The edges of mailboxes, their blocks and answers.
-    pub const MAILBOXES: [Edge; 19] = [
+    pub const MAILBOX_EDGES: [Edge; 19] = [
         MAIL_PUSH,
         MAIL_SEE,
         TURN_GIVE,
@@ -357,7 +357,7 @@ pub mod edge {
 /// Keeps the compiler from moving writes across this call. WHY: only for speed, which depends on
 /// the order in which cache lines are written; correctness never does.
 #[inline(always)]
-pub(crate) fn keep_order() {
+pub(crate) fn keep_compiler_order() {
     // ORDERING(copy_order): SeqCst, for the compiler only. Pairs with nothing.
     atomic::compiler_fence(Ordering::SeqCst);
 }
@@ -403,24 +403,24 @@ pub trait Word {
 
 /// The ordering of a load that needs none. WHY not always relaxed: ThreadSanitizer does not see
 /// fences, and would report what they order.
-const LOAD: Ordering = if SEES_NO_FENCES {
-    // ORDERING(sanitizer): pairs with `STORE` and `EXCHANGE`.
+const UNORDERED_LOAD: Ordering = if SEES_NO_FENCES {
+    // ORDERING(sanitizer): pairs with `UNORDERED_STORE` and `UNORDERED_EXCHANGE`.
     Ordering::Acquire
 } else {
     Ordering::Relaxed
 };
 
 /// The ordering of a store that needs none.
-const STORE: Ordering = if SEES_NO_FENCES {
-    // ORDERING(sanitizer): pairs with `LOAD` and `EXCHANGE`.
+const UNORDERED_STORE: Ordering = if SEES_NO_FENCES {
+    // ORDERING(sanitizer): pairs with `UNORDERED_LOAD` and `UNORDERED_EXCHANGE`.
     Ordering::Release
 } else {
     Ordering::Relaxed
 };
 
 /// The ordering of an exchange that needs none.
-const EXCHANGE: Ordering = if SEES_NO_FENCES {
-    // ORDERING(sanitizer): pairs with `LOAD`, `STORE` and itself.
+const UNORDERED_EXCHANGE: Ordering = if SEES_NO_FENCES {
+    // ORDERING(sanitizer): pairs with `UNORDERED_LOAD`, `UNORDERED_STORE` and itself.
     Ordering::AcqRel
 } else {
     Ordering::Relaxed
@@ -431,9 +431,9 @@ const SEES_NO_FENCES: bool = cfg!(horus_sanitizer = "thread");
 
 /// Returns the ordering of an exchange on an edge.
 #[inline(always)]
-const fn exchange(edge: Edge) -> Ordering {
+const fn exchange_ordering(edge: Edge) -> Ordering {
     if SEES_NO_FENCES {
-        EXCHANGE
+        UNORDERED_EXCHANGE
     } else {
         edge.ordering
     }
@@ -442,12 +442,12 @@ const fn exchange(edge: Edge) -> Ordering {
 impl Word for AtomicU64 {
     #[inline(always)]
     fn get(&self) -> u64 {
-        AtomicU64::load(self, LOAD)
+        AtomicU64::load(self, UNORDERED_LOAD)
     }
 
     #[inline(always)]
     fn set(&self, value: u64) {
-        AtomicU64::store(self, value, STORE);
+        AtomicU64::store(self, value, UNORDERED_STORE);
     }
 
     #[inline(always)]
@@ -457,7 +457,7 @@ impl Word for AtomicU64 {
 
     #[inline(always)]
     fn fetch_add_one_at(&self, edge: Edge) {
-        self.fetch_add(1, exchange(edge));
+        self.fetch_add(1, exchange_ordering(edge));
     }
 
     #[inline(always)]
@@ -467,57 +467,58 @@ impl Word for AtomicU64 {
 
     #[inline]
     fn set_bits_at(&self, bits: u64, edge: Edge) {
-        AtomicU64::fetch_or(self, bits, exchange(edge));
+        AtomicU64::fetch_or(self, bits, exchange_ordering(edge));
     }
 
     #[inline]
     fn clear_bits_at(&self, bits: u64, edge: Edge) {
-        AtomicU64::fetch_and(self, !bits, exchange(edge));
+        AtomicU64::fetch_and(self, !bits, exchange_ordering(edge));
     }
 
     fn set_bits_relaxed(&self, bits: u64) {
-        self.fetch_or(bits, EXCHANGE);
+        self.fetch_or(bits, UNORDERED_EXCHANGE);
     }
 
     fn clear_bits_relaxed(&self, bits: u64) {
-        self.fetch_and(!bits, EXCHANGE);
+        self.fetch_and(!bits, UNORDERED_EXCHANGE);
     }
 
     fn fetch_add_one(&self) {
-        self.fetch_add(1, EXCHANGE);
+        self.fetch_add(1, UNORDERED_EXCHANGE);
     }
 
     fn fetch_sub_one(&self) {
-        self.fetch_sub(1, EXCHANGE);
+        self.fetch_sub(1, UNORDERED_EXCHANGE);
     }
 
     fn fetch_sub_one_at(&self, edge: Edge) {
-        self.fetch_sub(1, exchange(edge));
+        self.fetch_sub(1, exchange_ordering(edge));
     }
 
     #[inline(always)]
     fn fetch_sub_relaxed(&self, value: u64) -> u64 {
-        self.fetch_sub(value, EXCHANGE)
+        self.fetch_sub(value, UNORDERED_EXCHANGE)
     }
 
     #[inline(always)]
     fn fetch_sub_at(&self, value: u64, edge: Edge) -> u64 {
-        self.fetch_sub(value, exchange(edge))
+        self.fetch_sub(value, exchange_ordering(edge))
     }
 
     #[inline(always)]
     fn swap_at(&self, value: u64, edge: Edge) -> u64 {
-        self.swap(value, exchange(edge))
+        self.swap(value, exchange_ordering(edge))
     }
 
     #[inline]
     fn compare_exchange_relaxed(&self, old: u64, new: u64) -> bool {
-        self.compare_exchange(old, new, EXCHANGE, LOAD).is_ok()
+        self.compare_exchange(old, new, UNORDERED_EXCHANGE, UNORDERED_LOAD)
+            .is_ok()
     }
 
     #[inline]
     fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool {
-        self.compare_exchange(old, new, exchange(edge), LOAD)
+        self.compare_exchange(old, new, exchange_ordering(edge), UNORDERED_LOAD)
             .is_ok()
     }
 }
@@ -536,11 +537,11 @@ pub trait FutexWord {
 
 impl FutexWord for AtomicU32 {
     fn load_relaxed(&self) -> u32 {
-        AtomicU32::load(self, LOAD)
+        AtomicU32::load(self, UNORDERED_LOAD)
     }
 
     fn fetch_add_one(&self) {
-        self.fetch_add(1, EXCHANGE);
+        self.fetch_add(1, UNORDERED_EXCHANGE);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Takeover: the next owner of a lane goes on, in whatever state its predecessor left the lane.
 
 use crate::protocol::layout::{
-    BELIEVED_MAX, LaneBlock, POSITION_MAX, SKIP, Skips, published, writing,
+    LaneBlock, PLAUSIBLE_POSITION_MAX, POSITION_MAX, SKIP, Skips, published, writing,
 };
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
@@ -14,9 +14,9 @@ use crate::protocol::sync::{Word, edge};
 /// in this function, it leaves a state that the next takeover handles in the same way.
 pub fn take_over<M: LaneMemory>(memory: &M, me: u64) -> u64 {
     let block = memory.block();
-    let pos = resume(memory).unwrap_or_else(|| {
+    let pos = resume_at_head(memory).unwrap_or_else(|| {
         block.corrupt_resync.fetch_add_one();
-        scan(memory)
+        scan_stamps(memory)
     });
     block.epoch.fetch_add_one();
     // Relaxed, both: the claim of the owner word ordered the one, the store below the other.
@@ -26,9 +26,9 @@ pub fn take_over<M: LaneMemory>(memory: &M, me: u64) -> u64 {
     }
     // ORDERING(history): pairs with the load in `history_start`.
     block.epoch_start.store(pos, edge::HISTORY_PUBLISH);
-    // ORDERING(epoch): pairs with the load in `session`.
+    // ORDERING(epoch): pairs with the load in `live_session`.
     block.epoch_owner.store(me, edge::EPOCH_PUBLISH);
-    // ORDERING(head): pairs with the loads in `LaneReader::resync` and `session`.
+    // ORDERING(head): pairs with the loads in `LaneReader::resync` and `live_session`.
     block.head.store(pos, edge::HEAD_PUBLISH);
     pos
 }
@@ -43,12 +43,16 @@ pub fn end_session<W: Word>(block: &LaneBlock<W>) {
 /// if no live owner exists, or if it is still taking over.
 ///
 /// The head is loaded first, so that the head of a later session is never paired with an earlier
-/// start. If the head is of an earlier session, the start may lie past it: see [`pass_over`].
-pub fn session<W: Word>(block: &LaneBlock<W>, is_dead: impl Fn(u64) -> bool) -> (u64, Option<u64>) {
+/// start. If the head is of an earlier session, the start may lie past it: see
+/// [`first_unpublished`].
+pub fn live_session<W: Word>(
+    block: &LaneBlock<W>,
+    is_dead: impl Fn(u64) -> bool,
+) -> (u64, Option<u64>) {
     // ORDERING(head): pairs with the stores in `take_over` and `LaneWriter::publish`.
     let head = block.head.load(edge::HEAD_SEE).min(POSITION_MAX);
-    // ORDERING(owner): pairs with the release in `owner::release`, also through the claim that
-    // followed it: a thread that sees the successor sees that the session ended.
+    // ORDERING(owner): pairs with the release in `owner::release_entry`, also through the claim
+    // that followed it: a thread that sees the successor sees that the session ended.
     let owner = block.owner.load(edge::OWNER_SEE);
     // ORDERING(epoch): pairs with the store in `take_over`.
     let session = block.epoch_owner.load(edge::EPOCH_SEE) == owner && owner != 0;
@@ -60,7 +64,7 @@ pub fn session<W: Word>(block: &LaneBlock<W>, is_dead: impl Fn(u64) -> bool) -> 
 }
 
 /// Returns the position where the history before `head` begins: with the last session that has sent
-/// messages. `head` is what [`session`] returned.
+/// messages. `head` is what [`live_session`] returned.
 pub fn history_start<W: Word>(block: &LaneBlock<W>, head: u64) -> u64 {
     // ORDERING(history): pairs with the store in `take_over`.
     let present = block.epoch_start.load(edge::HISTORY_SEE);
@@ -77,13 +81,13 @@ pub fn end_history<W: Word>(block: &LaneBlock<W>, pos: u64) {
     block.history_start.set(pos);
 }
 
-/// Returns the first position from `head` on that is not published, for a `head` that [`session`]
-/// found without a live session: a publisher that died may have published a message that its head
-/// does not cover.
+/// Returns the first position from `head` on that is not published, for a `head` that
+/// [`live_session`] found without a live session: a publisher that died may have published a
+/// message that its head does not cover.
 ///
 /// If a successor sends meanwhile, its first messages may be passed too: a joiner that looks while
 /// they are sent is not owed them. The work is bounded by the capacity.
-pub fn pass_over<M: LaneMemory>(memory: &M, head: u64) -> u64 {
+pub fn first_unpublished<M: LaneMemory>(memory: &M, head: u64) -> u64 {
     let mask = memory.capacity() - 1;
     // Relaxed: no payload is read here. A reader that goes on past a stamp loads the next one
     // itself.
@@ -94,11 +98,11 @@ pub fn pass_over<M: LaneMemory>(memory: &M, head: u64) -> u64 {
 }
 
 /// Steps from the head over published slots; `None` if head and stamps contradict each other.
-fn resume<M: LaneMemory>(memory: &M) -> Option<u64> {
+fn resume_at_head<M: LaneMemory>(memory: &M) -> Option<u64> {
     let block = memory.block();
     // Relaxed: the claim of the owner word ordered it.
     let head = block.head.get();
-    if head > BELIEVED_MAX || head < memory.base() {
+    if head > PLAUSIBLE_POSITION_MAX || head < memory.base_position() {
         return None;
     }
     let mask = memory.capacity() - 1;
@@ -121,7 +125,7 @@ fn resume<M: LaneMemory>(memory: &M) -> Option<u64> {
 
 /// Counts the skip at `pos`, unless the predecessor had counted it before it died.
 fn count_skip<W: Word>(block: &LaneBlock<W>, pos: u64) {
-    // Relaxed: as in `resume`; the head that `take_over` stores publishes it.
+    // Relaxed: as in `resume_at_head`; the head that `take_over` stores publishes it.
     let skips = Skips::from_word(block.skips.get());
     if !skips.includes(pos) {
         block.skips.set(Skips::new(skips.count + 1, pos).to_word());
@@ -129,17 +133,17 @@ fn count_skip<W: Word>(block: &LaneBlock<W>, pos: u64) {
 }
 
 /// Returns the position after the newest plausible stamp, or the base if there is none.
-fn scan<M: LaneMemory>(memory: &M) -> u64 {
+fn scan_stamps<M: LaneMemory>(memory: &M) -> u64 {
     let mask = memory.capacity() - 1;
     let after = |index: u64| {
-        // Relaxed: as in `resume`.
+        // Relaxed: as in `resume_at_head`.
         let stamp = memory.stamp(index).get() & !SKIP;
         let pos = (stamp / 2).wrapping_sub(u64::from(stamp.is_multiple_of(2)));
-        let is_here = pos >= memory.base() && pos & mask == index;
-        let plausible = stamp != 0 && is_here && pos < BELIEVED_MAX;
+        let is_here = pos >= memory.base_position() && pos & mask == index;
+        let plausible = stamp != 0 && is_here && pos < PLAUSIBLE_POSITION_MAX;
         let reusable = stamp % 2;
         if plausible { pos + 1 - reusable } else { 0 }
     };
     let newest = (0..memory.capacity()).map(after).max().unwrap_or(0);
-    newest.max(memory.base())
+    newest.max(memory.base_position())
 }

@@ -2,9 +2,9 @@
 //!
 //! Each counter is a word in a block that only its owner writes, so to count is a plain store to a
 //! line in the owner's cache. Latency is sampled: the publisher stores the time of every
-//! [`SAMPLE_EVERY`]th message in its lane's block, and a reader that receives the message before
-//! the next sample adds the difference to a histogram in its own block. Nothing here is needed to
-//! read or write a message.
+//! [`MESSAGES_PER_SAMPLE`]th message in its lane's block, and a reader that receives the message
+//! before the next sample adds the difference to a histogram in its own block. Nothing here is
+//! needed to read or write a message.
 
 use std::time::Duration;
 
@@ -12,37 +12,37 @@ use crate::protocol::layout::{LaneBlock, ReaderBlock};
 use crate::protocol::sync::Word;
 
 /// One in this many messages of a lane is timed. Reading the clock costs some 20 ns.
-pub const SAMPLE_EVERY: u64 = 256;
+pub const MESSAGES_PER_SAMPLE: u64 = 256;
 
-/// Number of lower bits of a sample's word, which hold the position divided by [`SAMPLE_EVERY`].
-/// The upper bits hold the time in nanoseconds.
+/// Number of lower bits of a sample's word, which hold the position divided by
+/// [`MESSAGES_PER_SAMPLE`]. The upper bits hold the time in nanoseconds.
 const POSITION_BITS: u32 = 24;
 const TIME_MASK: u64 = u64::MAX >> POSITION_BITS;
 const POSITION_MASK: u64 = (1 << POSITION_BITS) - 1;
 
 /// Number of buckets of a histogram. Their bounds are powers of two, and a word holds four buckets.
-pub const BUCKETS: usize = 32;
+pub const LATENCY_BUCKETS: usize = 32;
 const BUCKET_BITS: u32 = 16;
 const BUCKETS_PER_WORD: usize = 4;
 const BUCKET_MAX: u64 = (1 << BUCKET_BITS) - 1;
 /// Bucket i holds times below 2^(i + 5) ns: the first one less than 32 ns, the last one everything
 /// over half a minute.
-const FIRST_BITS: u32 = 5;
+const FIRST_BUCKET_BITS: u32 = 5;
 
 /// Returns true if the message at `pos` is timed.
 #[inline(always)]
 pub(crate) const fn is_sampled(pos: u64) -> bool {
-    pos.is_multiple_of(SAMPLE_EVERY)
+    pos.is_multiple_of(MESSAGES_PER_SAMPLE)
 }
 
 /// Returns the number of messages from `pos` on up to the next timed one, including that one.
-pub(crate) const fn until_sample(pos: u64) -> u64 {
-    pos.wrapping_neg() % SAMPLE_EVERY + 1
+pub(crate) const fn messages_until_sample(pos: u64) -> u64 {
+    pos.wrapping_neg() % MESSAGES_PER_SAMPLE + 1
 }
 
 /// Returns the low 40 bits of a time of CLOCK_MONOTONIC in nanoseconds, which fit into a sample.
 /// They wrap around after 18 minutes.
-fn cut_ns(now: Duration) -> u64 {
+fn low_bits_ns(now: Duration) -> u64 {
     now.as_nanos() as u64 & TIME_MASK
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn note_published<W: Word>(
     // Relaxed: a single word, which includes the position.
     block
         .sample
-        .set(cut_ns(now()) << POSITION_BITS | (pos / SAMPLE_EVERY) & POSITION_MASK);
+        .set(low_bits_ns(now()) << POSITION_BITS | (pos / MESSAGES_PER_SAMPLE) & POSITION_MASK);
 }
 
 /// Adds the latency of the message at `pos` to a reader's histogram, if its publisher's sample is
@@ -70,17 +70,17 @@ pub(crate) fn note_received<W: Word>(
 ) {
     // Relaxed: as above; the publisher's store came before the stamp that was seen.
     let sample = block.sample.get();
-    if sample & POSITION_MASK == (pos / SAMPLE_EVERY) & POSITION_MASK && sample != 0 {
-        let taken_ns = cut_ns(now()).wrapping_sub(sample >> POSITION_BITS) & TIME_MASK;
-        add(&reader.latency, taken_ns);
+    if sample & POSITION_MASK == (pos / MESSAGES_PER_SAMPLE) & POSITION_MASK && sample != 0 {
+        let taken_ns = low_bits_ns(now()).wrapping_sub(sample >> POSITION_BITS) & TIME_MASK;
+        add_sample(&reader.latency, taken_ns);
     }
 }
 
 /// Adds a sample to the histogram in `words`. Only the owner of the histogram may call it.
-fn add<W: Word>(words: &[W; BUCKETS / BUCKETS_PER_WORD], taken_ns: u64) {
-    let bucket = (u64::BITS - taken_ns.leading_zeros()).saturating_sub(FIRST_BITS);
-    let bucket = (bucket as usize).min(BUCKETS - 1);
-    let (word, shift) = place_of(bucket);
+fn add_sample<W: Word>(words: &[W; LATENCY_BUCKETS / BUCKETS_PER_WORD], taken_ns: u64) {
+    let bucket = (u64::BITS - taken_ns.leading_zeros()).saturating_sub(FIRST_BUCKET_BITS);
+    let bucket = (bucket as usize).min(LATENCY_BUCKETS - 1);
+    let (word, shift) = bucket_place(bucket);
     if words[word].get() >> shift & BUCKET_MAX == BUCKET_MAX {
         // WHY: when one count is full, all are halved: old samples fade, and the shares stay the
         // same.
@@ -93,7 +93,7 @@ fn add<W: Word>(words: &[W; BUCKETS / BUCKETS_PER_WORD], taken_ns: u64) {
     words[word].set(words[word].get().wrapping_add(1 << shift));
 }
 
-const fn place_of(bucket: usize) -> (usize, u32) {
+const fn bucket_place(bucket: usize) -> (usize, u32) {
     (
         bucket / BUCKETS_PER_WORD,
         (bucket % BUCKETS_PER_WORD) as u32 * BUCKET_BITS,
@@ -103,14 +103,14 @@ const fn place_of(bucket: usize) -> (usize, u32) {
 /// Latencies of sampled messages from `send` to `recv`, in powers of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Latencies {
-    counts: [u16; BUCKETS],
+    counts: [u16; LATENCY_BUCKETS],
 }
 
 impl Latencies {
     /// Copies the histogram of a reader.
-    pub(crate) fn of<W: Word>(reader: &ReaderBlock<W>) -> Self {
+    pub(crate) fn of_reader<W: Word>(reader: &ReaderBlock<W>) -> Self {
         let counts = std::array::from_fn(|bucket| {
-            let (word, shift) = place_of(bucket);
+            let (word, shift) = bucket_place(bucket);
             // Relaxed: counters for people.
             (reader.latency[word].get() >> shift & BUCKET_MAX) as u16
         });
@@ -119,7 +119,7 @@ impl Latencies {
 
     /// Returns the number of samples in each bucket, and the bucket's upper bound.
     pub fn buckets(&self) -> impl Iterator<Item = (u16, Duration)> {
-        let bound = |bucket| Duration::from_nanos(1_u64 << (FIRST_BITS as usize + bucket));
+        let bound = |bucket| Duration::from_nanos(1_u64 << (FIRST_BUCKET_BITS as usize + bucket));
         self.counts
             .into_iter()
             .enumerate()
@@ -158,19 +158,19 @@ mod tests {
         let reader = ReaderBlock::<AtomicU64>::default();
         for (taken_ns, below_ns) in [(0, 32), (31, 32), (32, 64), (1000, 1024), (1024, 2048)] {
             reader.latency.iter().for_each(|word| word.set(0));
-            add(&reader.latency, taken_ns);
-            let bound = Latencies::of(&reader).percentile(0.5);
+            add_sample(&reader.latency, taken_ns);
+            let bound = Latencies::of_reader(&reader).percentile(0.5);
             assert_eq!(bound, Some(Duration::from_nanos(below_ns)), "{taken_ns}");
         }
-        add(&reader.latency, u64::MAX);
+        add_sample(&reader.latency, u64::MAX);
         for _ in 0..200_000 {
-            add(&reader.latency, 100);
+            add_sample(&reader.latency, 100);
         }
-        let latencies = Latencies::of(&reader);
+        let latencies = Latencies::of_reader(&reader);
         assert!(latencies.samples() > 30_000, "{latencies:?}");
         assert_eq!(latencies.percentile(1.0), Some(Duration::from_nanos(128)));
         assert_eq!(
-            Latencies::of(&ReaderBlock::<AtomicU64>::default()).percentile(0.5),
+            Latencies::of_reader(&ReaderBlock::<AtomicU64>::default()).percentile(0.5),
             None
         );
     }
@@ -181,12 +181,12 @@ mod tests {
         let reader = ReaderBlock::default();
         let at = |ns| move || Duration::from_nanos(ns);
         note_received(&lane, 0, at(50), &reader);
-        note_published(&lane, SAMPLE_EVERY, at(100));
-        note_received(&lane, 2 * SAMPLE_EVERY, at(200), &reader);
-        assert_eq!(Latencies::of(&reader).samples(), 0);
-        note_received(&lane, SAMPLE_EVERY, at(200), &reader);
+        note_published(&lane, MESSAGES_PER_SAMPLE, at(100));
+        note_received(&lane, 2 * MESSAGES_PER_SAMPLE, at(200), &reader);
+        assert_eq!(Latencies::of_reader(&reader).samples(), 0);
+        note_received(&lane, MESSAGES_PER_SAMPLE, at(200), &reader);
         assert_eq!(
-            Latencies::of(&reader).percentile(1.0),
+            Latencies::of_reader(&reader).percentile(1.0),
             Some(Duration::from_nanos(128))
         );
     }

@@ -59,12 +59,12 @@ pub trait TicketMemory {
 }
 
 /// Returns the stamp of a slot that is free for position `pos`.
-const fn free(pos: u64) -> u64 {
+const fn free_stamp(pos: u64) -> u64 {
     pos * 2
 }
 
 /// Returns the stamp of a slot that holds position `pos`.
-const fn filled(pos: u64) -> u64 {
+const fn filled_stamp(pos: u64) -> u64 {
     pos * 2 + 1
 }
 
@@ -72,7 +72,11 @@ const fn filled(pos: u64) -> u64 {
 /// capacity are free for the first lap.
 #[must_use]
 pub const fn first_stamp(index: u64, capacity: u64) -> u64 {
-    if index < capacity { free(index) } else { 0 }
+    if index < capacity {
+        free_stamp(index)
+    } else {
+        0
+    }
 }
 
 /// Moves the value at `src` into the next free slot. Returns false if the ring is full; the caller
@@ -81,11 +85,11 @@ pub const fn first_stamp(index: u64, capacity: u64) -> u64 {
 /// # Safety
 ///
 /// * `memory` began with tail and head 0, empty slots and [`first_stamp`] in each. Since then only
-///   this function, [`pop`], [`take`] and [`Run`] have stored to it.
+///   this function, [`pop_value`], [`take`] and [`ReceiveRun`] have stored to it.
 /// * There is a value at `src`, of which the caller gives up the ownership.
 #[inline]
 #[must_use]
-pub unsafe fn push<M: TicketMemory>(memory: &M, src: *const M::Value) -> bool {
+pub unsafe fn push_value<M: TicketMemory>(memory: &M, src: *const M::Value) -> bool {
     let mask = memory.slots() - 1;
     let mut failures = 0;
     // Relaxed: only a guess; the stamp and the exchange decide.
@@ -96,12 +100,12 @@ pub unsafe fn push<M: TicketMemory>(memory: &M, src: *const M::Value) -> bool {
         // ORDERING(room): pairs with the store in `free_slots`.
         let found = stamp.load(edge::ROOM_SEE);
         // Relaxed: the stamps order everything; the exchange only picks one sender.
-        if found == free(pos) && memory.tail().compare_exchange_relaxed(pos, pos + 1) {
+        if found == free_stamp(pos) && memory.tail().compare_exchange_relaxed(pos, pos + 1) {
             // SAFETY: the slot is free and the exchange gave this position to this thread only; the
             // value at `src` is the caller's to move, by the contract.
             unsafe { memory.put(index, src) };
             // ORDERING(ticket): pairs with the load in `is_filled`.
-            stamp.store(filled(pos), edge::TICKET_PUBLISH);
+            stamp.store(filled_stamp(pos), edge::TICKET_PUBLISH);
             if M::PREFETCHES_NEXT {
                 prefetch_after(memory, pos + 1);
             }
@@ -110,7 +114,7 @@ pub unsafe fn push<M: TicketMemory>(memory: &M, src: *const M::Value) -> bool {
         let before = pos;
         // Relaxed: as above.
         pos = memory.tail().get();
-        if pos == before && found < free(pos) {
+        if pos == before && found < free_stamp(pos) {
             return false;
         }
         back_off(&mut failures);
@@ -125,7 +129,7 @@ pub unsafe fn push<M: TicketMemory>(memory: &M, src: *const M::Value) -> bool {
 fn prefetch_after<M: TicketMemory>(memory: &M, next: u64) {
     let index = next & (memory.slots() - 1);
     // Relaxed: only for a hint.
-    if memory.tail().get() == next && memory.stamp(index).get() == free(next) {
+    if memory.tail().get() == next && memory.stamp(index).get() == free_stamp(next) {
         memory.prefetch(index);
     }
 }
@@ -145,17 +149,17 @@ fn back_off(failures: &mut u32) {
 ///
 /// # Safety
 ///
-/// As [`push`], and the caller is the only receiver.
+/// As [`push_value`], and the caller is the only receiver.
 #[inline]
-pub unsafe fn pop<M: TicketMemory>(memory: &M) -> Option<M::Value> {
-    let pos = find(memory)?;
+pub unsafe fn pop_value<M: TicketMemory>(memory: &M) -> Option<M::Value> {
+    let pos = find_value(memory)?;
     // SAFETY: this is the only receiver by the contract, and the position was just found.
     Some(unsafe { take(memory, pos) })
 }
 
 /// Returns the next position to be received, if its value is there.
 #[inline(always)]
-pub fn find<M: TicketMemory>(memory: &M) -> Option<u64> {
+pub fn find_value<M: TicketMemory>(memory: &M) -> Option<u64> {
     // Relaxed: only the receiver stores it.
     let pos = memory.head().get();
     is_filled(memory, pos).then_some(pos)
@@ -164,18 +168,18 @@ pub fn find<M: TicketMemory>(memory: &M) -> Option<u64> {
 #[inline(always)]
 fn is_filled<M: TicketMemory>(memory: &M, pos: u64) -> bool {
     let mask = memory.slots() - 1;
-    // ORDERING(ticket): pairs with the store in `push`.
-    memory.stamp(pos & mask).load(edge::TICKET_SEE) == filled(pos)
+    // ORDERING(ticket): pairs with the store in `push_value`.
+    memory.stamp(pos & mask).load(edge::TICKET_SEE) == filled_stamp(pos)
 }
 
 /// Moves the value of position `pos` out. Wait-free.
 ///
 /// # Safety
 ///
-/// As [`pop`], and `pos` was returned by [`find`], with no value taken since.
+/// As [`pop_value`], and `pos` was returned by [`find_value`], with no value taken since.
 #[inline(always)]
 pub unsafe fn take<M: TicketMemory>(memory: &M, pos: u64) -> M::Value {
-    // SAFETY: the slot holds this position, as `find` saw; the slot is freed below.
+    // SAFETY: the slot holds this position, as `find_value` saw; the slot is freed below.
     let value = unsafe { memory.take(pos & (memory.slots() - 1)) };
     free_slots(memory, pos..pos + 1);
     value
@@ -191,8 +195,10 @@ fn free_slots<M: TicketMemory>(memory: &M, received: Range<u64>) {
         // WHY: not always this slot: with fewer values than slots, a later slot is the next free
         // one.
         let next = pos + memory.capacity();
-        // ORDERING(room): pairs with the load in `push`.
-        memory.stamp(next & mask).store(free(next), edge::ROOM_FREE);
+        // ORDERING(room): pairs with the load in `push_value`.
+        memory
+            .stamp(next & mask)
+            .store(free_stamp(next), edge::ROOM_FREE);
     }
 }
 
@@ -201,7 +207,7 @@ fn free_slots<M: TicketMemory>(memory: &M, received: Range<u64>) {
 /// WHY: a sender that waits for room takes the line of a slot away as soon as it is free, while the
 /// receiver is at the next one.
 #[derive(Debug)]
-pub struct Run<'a, M: TicketMemory> {
+pub struct ReceiveRun<'a, M: TicketMemory> {
     memory: &'a M,
     /// Positions that were received and whose slots are not freed yet.
     received: Range<u64>,
@@ -209,13 +215,13 @@ pub struct Run<'a, M: TicketMemory> {
     step: u64,
 }
 
-impl<'a, M: TicketMemory> Run<'a, M> {
+impl<'a, M: TicketMemory> ReceiveRun<'a, M> {
     /// Begins at the next position, to free `step` slots at a time: at least 1, at most the
     /// capacity.
     ///
     /// # Safety
     ///
-    /// As [`pop`], which is not called while this value lives; and the value is dropped, not
+    /// As [`pop_value`], which is not called while this value lives; and the value is dropped, not
     /// forgotten.
     #[inline(always)]
     pub unsafe fn begin(memory: &'a M, step: u64) -> Self {
@@ -230,7 +236,7 @@ impl<'a, M: TicketMemory> Run<'a, M> {
 
     /// Returns the index of the slot of the next value, if the value is there.
     #[inline(always)]
-    pub fn find(&self) -> Option<u64> {
+    pub fn find_value(&self) -> Option<u64> {
         let pos = self.received.end;
         is_filled(self.memory, pos).then_some(pos & (self.memory.slots() - 1))
     }
@@ -239,32 +245,32 @@ impl<'a, M: TicketMemory> Run<'a, M> {
     ///
     /// # Safety
     ///
-    /// [`Self::find`] has just returned it, and the value was moved out of its slot since.
+    /// [`Self::find_value`] has just returned it, and the value was moved out of its slot since.
     #[inline(always)]
-    pub unsafe fn pass(&mut self) {
+    pub unsafe fn pass_value(&mut self) {
         self.received.end += 1;
         if self.received.end - self.received.start == self.step {
-            self.give_back();
+            self.free_received();
         }
     }
 
     #[inline(always)]
-    fn give_back(&mut self) {
+    fn free_received(&mut self) {
         free_slots(self.memory, self.received.clone());
         self.received.start = self.received.end;
     }
 }
 
-impl<M: TicketMemory> Drop for Run<'_, M> {
+impl<M: TicketMemory> Drop for ReceiveRun<'_, M> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.give_back();
+        self.free_received();
     }
 }
 
 /// Returns the number of positions that senders have drawn, and whose values were not received yet.
 #[must_use]
-pub fn waiting<M: TicketMemory>(memory: &M) -> u64 {
+pub fn waiting_values<M: TicketMemory>(memory: &M) -> u64 {
     // Relaxed: only counters. WHY this order: the head never passes a tail that is read after it.
     let head = memory.head().get();
     memory

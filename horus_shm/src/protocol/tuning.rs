@@ -49,7 +49,7 @@ pub struct Tuning {
 }
 
 /// The settings, packed. 0 is the default.
-static CHOSEN: AtomicU64 = AtomicU64::new(0);
+static CHOSEN_TUNING: AtomicU64 = AtomicU64::new(0);
 
 impl Tuning {
     /// Value of [`Self::string_copy_bytes_min`] with which no copy is a string instruction.
@@ -60,13 +60,13 @@ impl Tuning {
     #[must_use]
     pub fn current() -> Self {
         // Relaxed: one word, and any settings are correct.
-        Self::unpack(CHOSEN.get())
+        Self::unpack(CHOSEN_TUNING.get())
     }
 
     /// Makes these the settings of the process. Copies that are under way go on as they began.
-    pub(crate) fn choose(self) {
+    pub(crate) fn set_current(self) {
         // Relaxed: as in `current`.
-        CHOSEN.set(self.pack());
+        CHOSEN_TUNING.set(self.pack());
     }
 
     const fn pack(self) -> u64 {

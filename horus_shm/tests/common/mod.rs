@@ -211,7 +211,7 @@ impl Child {
     }
 
     /// Lets a parked child continue.
-    pub fn let_go(&mut self) {
+    pub fn free_pin(&mut self) {
         drop(self.stdin.take());
     }
 

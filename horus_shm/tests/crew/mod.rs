@@ -184,7 +184,7 @@ impl<M: Tagged> Crew<M> {
     /// Starts a child that does its job from its start on.
     pub fn add(&mut self, job: Job, chair: u32) {
         let mut member = self.hire(job, chair, true);
-        member.child.let_go();
+        member.child.free_pin();
         let id = member.id;
         self.members.push(member);
         self.wait("a first end", |crew| crew.book.entry(id).owner.get() != 0);

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, Once};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use horus_shm::internals::lane::Polled;
+use horus_shm::internals::lane::PollOutcome;
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{
     Consumer, OnStalled, OpenError, Producer, RawConsumer, RawProducer, RawSample, Reading,
@@ -94,7 +94,7 @@ pub(crate) fn recv(consumer: &mut RawConsumer) -> Option<u64> {
     let bytes = memory.bytes(consumer);
     // SAFETY: the buffer is writable for `bytes`, the payload size of the ring.
     let polled = unsafe { consumer.recv(memory.0.as_mut_ptr(), bytes) };
-    (polled == Polled::Message).then(|| memory.expect_within(consumer))
+    (polled == PollOutcome::Message).then(|| memory.expect_within(consumer))
 }
 
 /// A buffer for a message, and canary bytes behind it.
@@ -285,7 +285,7 @@ pub(crate) fn receive_somehow(consumer: &mut RawConsumer, held: &mut Vec<RawSamp
             let polled = expect_in_time(|wait_policy| unsafe {
                 consumer.recv_until(wait_policy, memory.0.as_mut_ptr(), bytes)
             });
-            if polled == Polled::Message {
+            if polled == PollOutcome::Message {
                 memory.expect_within(consumer);
             }
         }

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use fastrand::Rng;
-use horus_shm::internals::telemetry::SAMPLE_EVERY;
+use horus_shm::internals::telemetry::MESSAGES_PER_SAMPLE;
 use horus_shm::{OpenError, ReadStats, Reading, RingOptions};
 
 /// The number of lanes that a reader looks at before that of the last message.
@@ -328,7 +328,8 @@ impl Oracle {
             drained.push(tag);
             let reader = &mut self.readers[index];
             let lane = reader.last.unwrap();
-            let to_sample = reader.sequence.next_multiple_of(SAMPLE_EVERY) - reader.sequence + 1;
+            let to_sample =
+                reader.sequence.next_multiple_of(MESSAGES_PER_SAMPLE) - reader.sequence + 1;
             let run = to_sample
                 .min(self.rules.capacity / 8)
                 .min(reader.pending[lane].len() as u64);

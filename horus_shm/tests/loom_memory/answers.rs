@@ -1,6 +1,6 @@
 //! The memory of a modelled depot and of a modelled answer.
 
-use horus_shm::internals::answer::{self, AnswerMemory, OPEN, ReplyOutcome, ReplyState};
+use horus_shm::internals::answer::{self, AnswerMemory, NO_REPLY_YET, ReplyOutcome, ReplyState};
 use horus_shm::internals::depot::{self, DepotMemory};
 use horus_shm::internals::sync::Edge;
 
@@ -30,12 +30,12 @@ impl LoomDepot {
         self.items[number as usize - 1]
             .1
             .with_mut(|place| unsafe { place.write(content) });
-        depot::push(self, &self.top, number);
+        depot::push_item(self, &self.top, number);
     }
 
     /// Pops an item, and returns its number and content.
     pub(crate) fn pop(&self) -> Option<(u32, u64)> {
-        let number = depot::pop(self, &self.top)?;
+        let number = depot::pop_item(self, &self.top)?;
         // SAFETY: as above.
         let content = self.items[number as usize - 1]
             .1
@@ -66,7 +66,7 @@ pub(crate) struct LoomAnswer(Shared<Parts>);
 impl LoomAnswer {
     pub(crate) fn new() -> Self {
         Self(Shared::new(Parts {
-            state: LoomWord::new(OPEN),
+            state: LoomWord::new(NO_REPLY_YET),
             waker: UnsafeCell::new(None),
             value: UnsafeCell::new(0),
             is_freed: UnsafeCell::new(false),
@@ -81,7 +81,7 @@ impl LoomAnswer {
         }
         let take = || self.take_waker();
         // SAFETY: each model has one replier, which calls this once.
-        match unsafe { answer::give(self, value.is_some(), take) } {
+        match unsafe { answer::publish_reply(self, value.is_some(), take) } {
             ReplyOutcome::Published => None,
             ReplyOutcome::Wake(waker) => Some(waker.expect("a registered waker")),
             ReplyOutcome::Left(_) => {
@@ -98,7 +98,7 @@ impl LoomAnswer {
 
     /// Looks for the reply, and takes it: the value, or `Some(None)` if there is none.
     pub(crate) fn try_take(&self) -> Option<Option<u64>> {
-        match answer::look(self) {
+        match answer::look_for_reply(self) {
             ReplyState::Pending | ReplyState::Busy => None,
             ReplyState::Empty => {
                 self.free();
@@ -123,12 +123,12 @@ impl LoomAnswer {
         self.0
             .waker
             .with_mut(|place| unsafe { place.write(Some(waker)) });
-        answer::register(self)
+        answer::register_waker(self)
     }
 
     /// Takes the waker back, and drops it.
     pub(crate) fn retract(&self) -> bool {
-        let is_retracted = answer::retract(self);
+        let is_retracted = answer::retract_waker(self);
         if is_retracted {
             self.take_waker();
         }
@@ -140,7 +140,7 @@ impl LoomAnswer {
         // WHY: it stands for the state, of which the checker allows a late access.
         self.0.is_freed.with(|_| ());
         // SAFETY: the asker calls this last.
-        match unsafe { answer::leave(self) } {
+        match unsafe { answer::leave_as_asker(self) } {
             ReplyState::Full => {
                 let value = self.value();
                 self.free();

@@ -1,4 +1,4 @@
-//! Attendance: a model of the kernel's locks and of one directory with a single name in it.
+//! PresenceFile: a model of the kernel's locks and of one directory with a single name in it.
 //!
 //! A system call is one critical section. The retired mark is a relaxed word beside it, since a
 //! `pread` and a `pwrite` are not guaranteed to order anything else.
@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use horus_shm::internals::presence::{self, Attach, Attendance};
+use horus_shm::internals::presence::{self, AttachOutcome, PresenceFile};
 
 use crate::checker::sync::Mutex;
 use crate::checker::sync::atomic::AtomicBool;
@@ -112,13 +112,13 @@ impl Process {
                 continue;
             };
             match presence::attach(&file).unwrap() {
-                Attach::Attached => return Some(file),
+                AttachOutcome::Attached => return Some(file),
                 // WHY: its retirer may have died, and then this process has to remove it.
-                Attach::Gone if file.is_retired().unwrap() => {
+                AttachOutcome::Gone if file.is_retired().unwrap() => {
                     presence::retire(&file).unwrap();
                 }
-                Attach::Gone => {}
-                Attach::Retiring => thread::yield_now(),
+                AttachOutcome::Gone => {}
+                AttachOutcome::Retiring => thread::yield_now(),
             }
         }
         None
@@ -190,8 +190,8 @@ impl OpenFile {
     }
 }
 
-impl Attendance for OpenFile {
-    fn share(&self) -> io::Result<bool> {
+impl PresenceFile for OpenFile {
+    fn lock_shared(&self) -> io::Result<bool> {
         let mut tables = self.kernel.tables.lock().unwrap();
         let excluded = self.others(&tables, |held| held == Lock::Exclusive);
         if excluded && !flawed("presence/share") {
@@ -201,7 +201,7 @@ impl Attendance for OpenFile {
         Ok(true)
     }
 
-    fn exclude(&self) -> io::Result<bool> {
+    fn lock_exclusive(&self) -> io::Result<bool> {
         let mut tables = self.kernel.tables.lock().unwrap();
         let attended = self.others(&tables, |held| held != Lock::None);
         if attended && !flawed("presence/exclude") {

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use horus_shm::internals::lane::{LaneReader, LaneWriter, NoRoom, Polled};
+use horus_shm::internals::lane::{LaneReader, LaneWriter, NoRoom, PollOutcome};
 use horus_shm::internals::memory::LaneMemory;
 use horus_shm::internals::sync::Word;
 use horus_shm::internals::{gate, owner, takeover};
 
 use super::mutation::flawed;
-use super::{Copying, LoomLane, MESSAGE_BYTES, UNGATED};
+use super::{CopyOptions, LoomLane, MESSAGE_BYTES, UNGATED};
 
 /// An owner word that no process has.
 pub(crate) const NOBODY: u64 = u64::MAX;
@@ -54,7 +54,7 @@ impl Producer {
         is_dead: impl Fn(u64) -> bool,
     ) -> Option<Self> {
         let owners = [&lane.block().owner];
-        owner::claim_first(owners.into_iter(), me, is_dead)?;
+        owner::claim_first_free(owners.into_iter(), me, is_dead)?;
         Some(Self::from(lane, me, takeover::take_over(lane, me)))
     }
 
@@ -64,7 +64,7 @@ impl Producer {
         if !flawed("session/end") {
             takeover::end_session(block);
         }
-        owner::release(&block.owner);
+        owner::release_entry(&block.owner);
     }
 
     pub(crate) fn send(&mut self) -> Result<(), NoRoom> {
@@ -134,7 +134,7 @@ impl Consumer {
     /// Makes gated reader `reader`, which joins the lane here, at the head.
     pub(crate) fn join(lane: &LoomLane, reader: u32) -> Self {
         lane.announce(reader);
-        Self::gated(lane, reader, gate::join(lane, reader, u64::MAX))
+        Self::gated(lane, reader, gate::join_lane(lane, reader, u64::MAX))
     }
 
     /// Makes a gated reader in a place that it claims, free or of `dead`, as a `RawConsumer`
@@ -149,25 +149,25 @@ impl Consumer {
         me: u64,
         is_dead: impl Fn(u64) -> bool,
     ) -> Option<Self> {
-        let (reader, predecessor) = owner::claim_first(lane.reader_owners(), me, is_dead)?;
+        let (reader, predecessor) = owner::claim_first_free(lane.reader_owners(), me, is_dead)?;
         let resumes = predecessor != 0 && lane.gated().get() & 1 << reader != 0;
         let resumed = if resumes {
-            gate::resume(lane, reader)
+            gate::resume_position(lane, reader)
         } else {
             lane.ungate(reader);
             lane.announce(reader);
             None
         };
-        let start = resumed.unwrap_or_else(|| gate::join(lane, reader, u64::MAX));
+        let start = resumed.unwrap_or_else(|| gate::join_lane(lane, reader, u64::MAX));
         Some(Self::gated(lane, reader, start))
     }
 
     /// Makes a reader with the history that it requests, gated as `reader` or [`UNGATED`], as a
     /// `RawConsumer`.
     pub(crate) fn late(lane: &LoomLane, reader: u32, asked: History) -> Self {
-        let (mut head, session) = takeover::session(lane.block(), |owner| owner == asked.dead);
+        let (mut head, session) = takeover::live_session(lane.block(), |owner| owner == asked.dead);
         if session.is_none_or(|start| start > head) && !flawed("session/pass over") {
-            head = takeover::pass_over(lane, head);
+            head = takeover::first_unpublished(lane, head);
         }
         let floor = if asked.persists {
             Some(takeover::history_start(lane.block(), head))
@@ -186,10 +186,14 @@ impl Consumer {
         };
         let back_to = back_to.filter(|_| history > 0).unwrap_or(u64::MAX);
         lane.announce(reader);
-        Self::gated(lane, reader, gate::join(lane, reader, back_to).max(least))
+        Self::gated(
+            lane,
+            reader,
+            gate::join_lane(lane, reader, back_to).max(least),
+        )
     }
 
-    pub(crate) fn poll(&mut self) -> Polled {
+    pub(crate) fn poll(&mut self) -> PollOutcome {
         // SAFETY: the closure passes a message that is writable for its size.
         self.look(|reader, dst| unsafe { reader.read(dst, MESSAGE_BYTES) })
     }
@@ -201,9 +205,9 @@ impl Consumer {
             let dst = bytes.as_mut_ptr().cast();
             match lane.copying() {
                 // SAFETY: the message is writable for its size.
-                Copying::Racing => unsafe { lane.load_racing(index, dst, MESSAGE_BYTES) },
+                CopyOptions::Racing => unsafe { lane.load_racing(index, dst, MESSAGE_BYTES) },
                 // SAFETY: as above, and the reader is gated.
-                Copying::Exclusive => unsafe { lane.load_exclusive(index, dst, MESSAGE_BYTES) },
+                CopyOptions::Exclusive => unsafe { lane.load_exclusive(index, dst, MESSAGE_BYTES) },
             }
             Some(bytes)
         };
@@ -214,16 +218,19 @@ impl Consumer {
         })
     }
 
-    pub(crate) fn poll_latest(&mut self) -> Polled {
+    pub(crate) fn poll_latest(&mut self) -> PollOutcome {
         // SAFETY: the closure passes a message that is writable for its size.
         self.look(|reader, dst| unsafe { reader.read_latest(dst, MESSAGE_BYTES) })
     }
 
-    fn look(&mut self, read: impl Fn(&mut LaneReader<LoomLane>, *mut u8) -> Polled) -> Polled {
+    fn look(
+        &mut self,
+        read: impl Fn(&mut LaneReader<LoomLane>, *mut u8) -> PollOutcome,
+    ) -> PollOutcome {
         let mut bytes = [0u64; 2];
         let before = self.reader.position();
         let polled = read(&mut self.reader, bytes.as_mut_ptr().cast());
-        if polled == Polled::Message {
+        if polled == PollOutcome::Message {
             let [value, same] = bytes;
             assert_eq!(value, same, "torn");
             assert_eq!(
@@ -248,7 +255,7 @@ impl Consumer {
 
     /// Reads all that is left, once the lane is at rest at position `end`.
     pub(crate) fn finish(&mut self, end: u64) -> &[u64] {
-        while self.poll() == Polled::Message {}
+        while self.poll() == PollOutcome::Message {}
         assert_eq!(self.reader.position(), end, "not at the end of the lane");
         &self.delivered
     }

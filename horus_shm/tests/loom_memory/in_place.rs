@@ -1,13 +1,14 @@
 //! The endpoints of a modelled lane whose messages are written and read in place.
 
 use horus_shm::internals::lane::{
-    self, Blocked, InPlace, LaneReader, LaneWriter, Pinned, Polled, count, let_go, take_pin, unpin,
+    self, LaneReader, LaneWriter, PinnableLane, PinnedMessage, PollOutcome, SlotBlocked,
+    claim_free_pin, clear_pin, count_messages, free_pin,
 };
 use horus_shm::internals::memory::LaneMemory;
 use horus_shm::internals::sync::Word;
 use horus_shm::internals::{owner, takeover};
 
-use super::{Copying, LoomLane, LoomWord, MESSAGE_BYTES, UNGATED};
+use super::{CopyOptions, LoomLane, LoomWord, MESSAGE_BYTES, UNGATED};
 use crate::checker::Shared;
 
 /// Returns the content of the message with number `number`, from 0 on.
@@ -20,27 +21,27 @@ pub(crate) struct Lender(LaneWriter<LoomLane>);
 
 impl Lender {
     pub(crate) fn first(lane: &LoomLane) -> Self {
-        Self(LaneWriter::new(lane.clone(), 0, false).numbering())
+        Self(LaneWriter::new(lane.clone(), 0, false).with_numbering())
     }
 
     /// Takes over the lane of `dead`.
     pub(crate) fn claim(lane: &LoomLane, me: u64, dead: u64) -> Self {
         let owners = [&lane.block().owner];
-        owner::claim_first(owners.into_iter(), me, |owner| owner == dead).unwrap();
+        owner::claim_first_free(owners.into_iter(), me, |owner| owner == dead).unwrap();
         let pos = takeover::take_over(lane, me);
-        Self(LaneWriter::new(lane.clone(), pos, false).numbering())
+        Self(LaneWriter::new(lane.clone(), pos, false).with_numbering())
     }
 
     /// Sends the next message, stepping over pinned slots; returns false if all slots are pinned.
     pub(crate) fn send(&mut self) -> bool {
         for _ in 0..=self.0.memory().capacity() {
-            match self.0.begin() {
+            match self.0.claim_slot() {
                 Ok(index) => {
                     self.fill(index);
                     return true;
                 }
-                Err(Blocked::Pinned { .. }) => self.0.skip(),
-                Err(Blocked::NoRoom) => panic!("no reader is gated"),
+                Err(SlotBlocked::Pinned { .. }) => self.0.skip_position(),
+                Err(SlotBlocked::NoRoom) => panic!("no reader is gated"),
             }
         }
         false
@@ -48,26 +49,26 @@ impl Lender {
 
     /// Sends the next message into the next slot, which at most readers that copy have pinned.
     pub(crate) fn send_over_copies(&mut self) {
-        let index = self.0.begin_over_copies().unwrap();
+        let index = self.0.claim_slot_over_copies().unwrap();
         self.fill(index);
     }
 
     fn fill(&mut self, index: u64) {
-        let bytes = [message(self.0.number()); 2];
+        let bytes = [message(self.0.next_message_number()); 2];
         let memory = self.0.memory();
         let src = bytes.as_ptr().cast();
         match memory.copying() {
             // SAFETY: a message is readable for its size; only this endpoint writes the slot.
-            Copying::Racing => unsafe { memory.store_racing(index, src, MESSAGE_BYTES) },
+            CopyOptions::Racing => unsafe { memory.store_racing(index, src, MESSAGE_BYTES) },
             // SAFETY: as above.
-            Copying::Exclusive => unsafe { memory.store_exclusive(index, src, MESSAGE_BYTES) },
+            CopyOptions::Exclusive => unsafe { memory.store_exclusive(index, src, MESSAGE_BYTES) },
         }
-        self.0.commit(MESSAGE_BYTES as u64);
+        self.0.publish_claimed(MESSAGE_BYTES as u64);
     }
 
     /// Returns the number of messages sent so far, by all owners.
     pub(crate) fn number(&self) -> u64 {
-        self.0.number()
+        self.0.next_message_number()
     }
 }
 
@@ -84,10 +85,10 @@ pub(crate) struct Borrower {
 impl Borrower {
     /// Makes a reader of the messages that are sent from now on.
     pub(crate) fn join(lane: &LoomLane, me: u32) -> Self {
-        lane.pinners().set_bits_relaxed(1 << me);
-        let (promised, position) = count(lane.block());
+        lane.pinning_readers().set_bits_relaxed(1 << me);
+        let (promised, position) = count_messages(lane.block());
         let reader = LaneReader::new(lane.clone(), position, UNGATED);
-        let reader = reader.numbering(Some(promised));
+        let reader = reader.with_numbering(Some(promised));
         let held = Shared::new(LoomWord::new(0));
         Self {
             lane: lane.clone(),
@@ -105,45 +106,45 @@ impl Borrower {
     }
 
     /// Pins the next message and reads it; the pin stays.
-    pub(crate) fn borrow(&mut self) -> Option<(u32, Pinned)> {
-        let pin = take_pin(&*self.held, super::PINS).unwrap();
-        match self.reader.hold(self.me, pin) {
+    pub(crate) fn borrow(&mut self) -> Option<(u32, PinnedMessage)> {
+        let pin = claim_free_pin(&*self.held, super::PINS).unwrap();
+        match self.reader.pin_next(self.me, pin) {
             Ok(pinned) => {
                 self.received += 1;
                 self.check(pinned);
                 Some((pin, pinned))
             }
             Err(_) => {
-                let_go(&*self.held, self.lane.pin(self.me, pin), pin);
+                free_pin(&*self.held, self.lane.pin_word(self.me, pin), pin);
                 None
             }
         }
     }
 
     /// Pins the newest message.
-    pub(crate) fn borrow_latest(&mut self) -> Option<(u32, Pinned)> {
-        let pin = take_pin(&*self.held, super::PINS).unwrap();
-        let pinned = self.reader.hold_latest(self.me, pin).ok();
+    pub(crate) fn borrow_latest(&mut self) -> Option<(u32, PinnedMessage)> {
+        let pin = claim_free_pin(&*self.held, super::PINS).unwrap();
+        let pinned = self.reader.pin_latest(self.me, pin).ok();
         if let Some(pinned) = pinned {
             self.received += 1;
             self.check(pinned);
             return Some((pin, pinned));
         }
-        let_go(&*self.held, self.lane.pin(self.me, pin), pin);
+        free_pin(&*self.held, self.lane.pin_word(self.me, pin), pin);
         None
     }
 
     /// Checks that the pinned message is whole, and has the number of the pin.
-    pub(crate) fn check(&self, pinned: Pinned) {
+    pub(crate) fn check(&self, pinned: PinnedMessage) {
         check(&self.lane, pinned);
     }
 
     pub(crate) fn give_back(&self, pin: u32) {
-        let_go(&*self.held, self.lane.pin(self.me, pin), pin);
+        free_pin(&*self.held, self.lane.pin_word(self.me, pin), pin);
     }
 
     /// Returns a handle with which another thread can give back a borrowed message.
-    pub(crate) fn hand_over(&self, (pin, pinned): (u32, Pinned)) -> Handed {
+    pub(crate) fn hand_over(&self, (pin, pinned): (u32, PinnedMessage)) -> Handed {
         Handed {
             lane: self.lane.clone(),
             held: Shared::clone(&self.held),
@@ -155,8 +156,8 @@ impl Borrower {
 
     /// Borrows under pin 0, if it is free.
     pub(crate) fn borrow_again(&mut self) {
-        if let Some(pin) = take_pin(&*self.held, 1) {
-            let _ = self.reader.hold(self.me, pin);
+        if let Some(pin) = claim_free_pin(&*self.held, 1) {
+            let _ = self.reader.pin_next(self.me, pin);
         }
     }
 
@@ -168,18 +169,18 @@ impl Borrower {
 
     /// As [`Self::recv`], under the same pin every time.
     pub(crate) fn copy(&mut self) -> bool {
-        let pinned = self.reader.hold(self.me, 0);
+        let pinned = self.reader.pin_next(self.me, 0);
         if let Ok(pinned) = pinned {
             self.received += 1;
             self.check(pinned);
-            unpin(self.lane.pin(self.me, 0));
+            clear_pin(self.lane.pin_word(self.me, 0));
         }
         pinned.is_ok()
     }
 
     /// Copies without a pin, as an observer.
     pub(crate) fn peek(&mut self, latest: bool) -> bool {
-        self.copy_out(lane::Copying {
+        self.copy_out(lane::CopyOptions {
             latest,
             sized: false,
             pin: None,
@@ -189,27 +190,27 @@ impl Borrower {
     /// Copies under the pin for copies, whether writers can spare the slot or not.
     pub(crate) fn copy_under_pin(&mut self, latest: bool) -> bool {
         let pin = Some((self.me, super::PINS - 1));
-        self.copy_out(lane::Copying {
+        self.copy_out(lane::CopyOptions {
             latest,
             sized: false,
             pin,
         })
     }
 
-    fn copy_out(&mut self, copying: lane::Copying) -> bool {
+    fn copy_out(&mut self, copying: lane::CopyOptions) -> bool {
         let mut bytes = [0_u64; 2];
         let dst = bytes.as_mut_ptr().cast();
         let load = |lane: &LoomLane, index, bytes| {
             match lane.copying() {
                 // SAFETY: a message is writable for its size.
-                Copying::Racing => unsafe { lane.load_racing(index, dst, bytes) },
+                CopyOptions::Racing => unsafe { lane.load_racing(index, dst, bytes) },
                 // SAFETY: as above; the checker fails if a writer is in the slot.
-                Copying::Exclusive => unsafe { lane.load_exclusive(index, dst, bytes) },
+                CopyOptions::Exclusive => unsafe { lane.load_exclusive(index, dst, bytes) },
             }
             true
         };
-        let seen = self.reader.copy_by(MESSAGE_BYTES, copying, load);
-        if let Ok(Pinned { number, .. }) = seen {
+        let seen = self.reader.copy_message_by(MESSAGE_BYTES, copying, load);
+        if let Ok(PinnedMessage { number, .. }) = seen {
             self.received += 1;
             assert_eq!(
                 bytes,
@@ -231,7 +232,10 @@ impl Borrower {
             sent - self.promised,
             "{account:?}"
         );
-        assert!(matches!(self.reader.hold(self.me, 0), Err(Polled::Empty)));
+        assert!(matches!(
+            self.reader.pin_next(self.me, 0),
+            Err(PollOutcome::Empty)
+        ));
     }
 }
 
@@ -241,26 +245,26 @@ pub(crate) struct Handed {
     held: Shared<LoomWord>,
     me: u32,
     pin: u32,
-    pinned: Pinned,
+    pinned: PinnedMessage,
 }
 
 impl Handed {
     /// Reads the message, and gives it back.
     pub(crate) fn read(self) {
         check(&self.lane, self.pinned);
-        let_go(&*self.held, self.lane.pin(self.me, self.pin), self.pin);
+        free_pin(&*self.held, self.lane.pin_word(self.me, self.pin), self.pin);
     }
 }
 
 /// Checks that the pinned message is whole, and has the number of the pin.
-fn check(lane: &LoomLane, pinned: Pinned) {
+fn check(lane: &LoomLane, pinned: PinnedMessage) {
     let mut bytes = [0_u64; 2];
     let dst = bytes.as_mut_ptr().cast();
     match lane.copying() {
         // SAFETY: a message is writable for its size; the slot is pinned.
-        Copying::Racing => unsafe { lane.load_racing(pinned.index, dst, MESSAGE_BYTES) },
+        CopyOptions::Racing => unsafe { lane.load_racing(pinned.index, dst, MESSAGE_BYTES) },
         // SAFETY: as above.
-        Copying::Exclusive => unsafe { lane.load_exclusive(pinned.index, dst, MESSAGE_BYTES) },
+        CopyOptions::Exclusive => unsafe { lane.load_exclusive(pinned.index, dst, MESSAGE_BYTES) },
     }
     assert_eq!(
         bytes,

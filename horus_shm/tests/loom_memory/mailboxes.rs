@@ -4,9 +4,9 @@
 use std::cell::UnsafeCell as UncheckedUnsafeCell;
 
 use horus_shm::internals::holders::Holders;
-use horus_shm::internals::life::{self, CellMemory, Rest};
+use horus_shm::internals::life::{self, CellMemory, SleepOutcome};
 use horus_shm::internals::mailbox::{
-    self, Chain, Inbox, MailboxLook, MailboxMemory, NEW, Pushed, Refused, Tag,
+    self, Chain, Inbox, MailboxLook, MailboxMemory, NEW_MAILBOX, Pushed, Refused, Tag,
 };
 use horus_shm::internals::sync::Edge;
 
@@ -58,9 +58,9 @@ impl Place {
             content: UnsafeCell::new(0),
         };
         Self(Box::leak(Box::new(LoomCell {
-            word: LoomWord::new(NEW),
+            word: LoomWord::new(NEW_MAILBOX),
             slot: LoomWord::new(0),
-            holders: Holders::new(LoomWord::new(Holders::<LoomWord>::FIRST)),
+            holders: Holders::new(LoomWord::new(Holders::<LoomWord>::NEW_CELL)),
             blocks: (0..=blocks).map(block).collect(),
             free: Mutex::new((1..=blocks).collect()),
             inbox: UncheckedUnsafeCell::new(Inbox::new()),
@@ -96,14 +96,14 @@ impl Place {
 
     /// Returns the chain of the block at `address`.
     pub(crate) fn chain(self, address: u64) -> Chain {
-        Chain::one(address, Tag::new(1, self.0.capacity > 0))
+        Chain::of_block(address, Tag::new(1, self.0.capacity > 0))
     }
 
     /// Sends `message`. Runs the actor if it was asleep.
     pub(crate) fn send(self, message: u64) -> Result<(), Refused> {
         let address = self.fill(message);
         // SAFETY: the block is this thread's, and the models use the mailbox as they should.
-        let pushed = unsafe { mailbox::push(self, self.chain(address), self.0.capacity) };
+        let pushed = unsafe { mailbox::push_chain(self, self.chain(address), self.0.capacity) };
         match pushed {
             Ok(pushed) => {
                 self.run_if(pushed);
@@ -152,7 +152,7 @@ impl Place {
         }
         match self.empty(block) {
             u64::MAX => {
-                let message = horus_shm::internals::latest::take(&self.0.slot);
+                let message = horus_shm::internals::latest::take_latest(&self.0.slot);
                 (message != 0).then(|| {
                     let content = self.empty(message);
                     // SAFETY: the message was taken out of the slot.
@@ -175,8 +175,8 @@ impl Place {
             let inbox = self.0.inbox.get();
             let wake = || self.run(&|| {});
             // SAFETY: the caller is the runner, and the mailbox was found empty.
-            match unsafe { life::rest(inbox, self, handled, is_ending, wake) } {
-                Rest::Asleep {
+            match unsafe { life::sleep_or_end(inbox, self, handled, is_ending, wake) } {
+                SleepOutcome::Asleep {
                     block,
                     is_room_wanted,
                     is_free,
@@ -190,15 +190,15 @@ impl Place {
                     }
                     return self.free_if(is_free);
                 }
-                Rest::LookAgain { is_ending: again } => is_ending = again,
-                Rest::End => return self.end(),
+                SleepOutcome::LookAgain { is_ending: again } => is_ending = again,
+                SleepOutcome::End => return self.end(),
             }
         }
     }
 
     /// Ends the actor; the caller is its runner.
     pub(crate) fn end(self) {
-        self.0.holders.end();
+        self.0.holders.end_actor();
         // SAFETY: the caller is the runner.
         let inbox = unsafe { &mut *self.0.inbox.get() };
         let discard = |message| {
@@ -285,7 +285,7 @@ impl MailboxMemory for Place {
 
     unsafe fn give_back(&self, block: u64) {
         if block == self.last_block() {
-            return self.0.holders.clear_pending();
+            return self.0.holders.mark_last_block_free();
         }
         self.0.free.lock().unwrap().push(block / STEP - 1);
     }
@@ -305,7 +305,7 @@ impl CellMemory for Place {
         (LAST + 1) * STEP
     }
 
-    fn last_tag(&self) -> Tag {
+    fn last_block_tag(&self) -> Tag {
         Tag::new(0, false)
     }
 }

@@ -15,8 +15,8 @@ pub(crate) mod tickets;
 use std::cell::Cell;
 use std::sync::atomic::{self as core_atomic, Ordering};
 
-use horus_shm::internals::copy::Intent;
-use horus_shm::internals::lane::InPlace;
+use horus_shm::internals::copy::PrefetchIntent;
+use horus_shm::internals::lane::PinnableLane;
 use horus_shm::internals::layout::LaneBlock;
 use horus_shm::internals::memory::LaneMemory;
 use horus_shm::internals::sync::{Edge, Word};
@@ -226,7 +226,7 @@ impl Word for LoomWord {
 
 /// The access that readers have to a slot while it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Copying {
+pub(crate) enum CopyOptions {
     /// An open lane.
     Racing,
     /// A lane of a channel between threads.
@@ -269,7 +269,7 @@ struct Parts {
     gated: LoomWord,
     readers: Box<[Reader]>,
     unread: LoomWord,
-    copying: Copying,
+    copying: CopyOptions,
     pinners: LoomWord,
     pins: Box<[[LoomWord; PINS as usize]]>,
 }
@@ -291,7 +291,7 @@ pub(crate) struct LoomLane(Shared<Parts>, Option<Shared<Extent>>);
 impl LoomLane {
     /// Makes a lane that was never written, is owned by `owner`, and has places for `gated`
     /// readers.
-    pub(crate) fn new(capacity: usize, gated: usize, copying: Copying, owner: u64) -> Self {
+    pub(crate) fn new(capacity: usize, gated: usize, copying: CopyOptions, owner: u64) -> Self {
         Self::pinnable((capacity, gated), 0, copying, owner)
     }
 
@@ -299,7 +299,7 @@ impl LoomLane {
     pub(crate) fn pinnable(
         (capacity, gated): (usize, usize),
         pinning: usize,
-        copying: Copying,
+        copying: CopyOptions,
         owner: u64,
     ) -> Self {
         let word = |()| LoomWord::new(0);
@@ -356,7 +356,7 @@ impl LoomLane {
         &slots[index as usize]
     }
 
-    pub(crate) fn copying(&self) -> Copying {
+    pub(crate) fn copying(&self) -> CopyOptions {
         self.0.copying
     }
 
@@ -373,25 +373,25 @@ impl LoomLane {
     /// Marks `reader`, which has no cursors, as gated, and as one that reads messages of the lane.
     pub(crate) fn announce(&self, reader: u32) {
         self.0.readers[reader as usize].reads.set(1);
-        gate::announce(self.gated(), reader);
+        gate::announce_gated_reader(self.gated(), reader);
     }
 
     /// Frees place `reader`, which is `owner`'s; returns false if another thread was faster than
     /// `me`.
     pub(crate) fn free_reader(&self, reader: u32, owner: u64, me: u64) -> bool {
         let word = &self.0.readers[reader as usize].owner;
-        owner::free(word, owner, me, || self.ungate(reader))
+        owner::free_entry(word, owner, me, || self.ungate(reader))
     }
 
     /// Clears what the owner of place `reader`, or its predecessor, left.
     pub(crate) fn ungate(&self, reader: u32) {
-        gate::withdraw(self.gated(), reader);
-        gate::leave(self.cursor(reader));
+        gate::withdraw_gated_reader(self.gated(), reader);
+        gate::leave_lane(self.cursor(reader));
     }
 }
 
 impl Slot {
-    fn new(copying: Copying) -> Self {
+    fn new(copying: CopyOptions) -> Self {
         Self {
             stamp: LoomWord::new(0),
             payload: Payload::new(copying),
@@ -402,10 +402,10 @@ impl Slot {
 }
 
 impl Payload {
-    fn new(copying: Copying) -> Self {
+    fn new(copying: CopyOptions) -> Self {
         match copying {
-            Copying::Racing => Self::Racing([LoomWord::new(0), LoomWord::new(0)]),
-            Copying::Exclusive => Self::Exclusive([UnsafeCell::new(0), UnsafeCell::new(0)]),
+            CopyOptions::Racing => Self::Racing([LoomWord::new(0), LoomWord::new(0)]),
+            CopyOptions::Exclusive => Self::Exclusive([UnsafeCell::new(0), UnsafeCell::new(0)]),
         }
     }
 }
@@ -420,7 +420,7 @@ impl LaneMemory for LoomLane {
         self.0.slots.len() as u64
     }
 
-    fn base(&self) -> u64 {
+    fn base_position(&self) -> u64 {
         self.1.as_ref().map_or(0, |extent| extent.base)
     }
 
@@ -437,7 +437,7 @@ impl LaneMemory for LoomLane {
     }
 
     fn is_exclusive(&self) -> bool {
-        self.0.copying == Copying::Exclusive && self.0.pins.is_empty()
+        self.0.copying == CopyOptions::Exclusive && self.0.pins.is_empty()
     }
 
     fn reader_limit(&self) -> u32 {
@@ -521,31 +521,31 @@ impl LaneMemory for LoomLane {
         }
     }
 
-    fn prefetch(&self, _index: u64, _intent: Intent) {}
+    fn prefetch(&self, _index: u64, _intent: PrefetchIntent) {}
 }
 
-impl InPlace for LoomLane {
-    fn lane(&self) -> u32 {
+impl PinnableLane for LoomLane {
+    fn lane_index(&self) -> u32 {
         3
     }
 
-    fn number(&self, index: u64) -> &LoomWord {
+    fn message_number(&self, index: u64) -> &LoomWord {
         &self.slot(index).number
     }
 
-    fn length(&self, index: u64) -> &LoomWord {
+    fn message_length(&self, index: u64) -> &LoomWord {
         &self.slot(index).length
     }
 
-    fn pinners(&self) -> &LoomWord {
+    fn pinning_readers(&self) -> &LoomWord {
         &self.0.pinners
     }
 
-    fn pins(&self) -> u32 {
+    fn pin_count(&self) -> u32 {
         PINS
     }
 
-    fn pin(&self, reader: u32, pin: u32) -> &LoomWord {
+    fn pin_word(&self, reader: u32, pin: u32) -> &LoomWord {
         &self.0.pins[reader as usize][pin as usize]
     }
 }

@@ -1,7 +1,7 @@
 //! The memory of a modelled ticket ring: loom's words, and plain cells in which loom itself reports
 //! a race.
 
-use horus_shm::internals::ticket::{self, Run, TicketMemory};
+use horus_shm::internals::ticket::{self, ReceiveRun, TicketMemory};
 
 use super::LoomWord;
 use crate::checker::Shared;
@@ -43,28 +43,28 @@ impl LoomTickets {
     /// Sends `value`; returns it if the ring is full.
     pub(crate) fn push(&self, value: u64) -> Result<(), u64> {
         // SAFETY: made by `new`, and only used by this and `pop`; the value is initialised.
-        let is_sent = unsafe { ticket::push(self, &raw const value) };
+        let is_sent = unsafe { ticket::push_value(self, &raw const value) };
         if is_sent { Ok(()) } else { Err(value) }
     }
 
     /// Receives a value; to be called by one thread of a model only.
     pub(crate) fn pop(&self) -> Option<u64> {
         // SAFETY: as above, and each model has one receiver.
-        unsafe { ticket::pop(self) }
+        unsafe { ticket::pop_value(self) }
     }
 
     /// Receives the available values, up to a lap of them, in one run; to be called as `pop`.
     pub(crate) fn drain(&self, step: u64) -> Vec<u64> {
         // SAFETY: as above.
-        let mut run = unsafe { Run::begin(self, step) };
+        let mut run = unsafe { ReceiveRun::begin(self, step) };
         let mut values = Vec::new();
         while (values.len() as u64) < self.0.capacity
-            && let Some(index) = run.find()
+            && let Some(index) = run.find_value()
         {
             // SAFETY: `find` returned the slot, and each model has one receiver.
             values.push(unsafe { self.take(index) });
             // SAFETY: as above.
-            unsafe { run.pass() };
+            unsafe { run.pass_value() };
         }
         values
     }

@@ -3,13 +3,13 @@
 use std::rc::Rc;
 
 use horus_shm::internals::endpoint_counts::{Disconnected, EndpointCounts};
-use horus_shm::internals::lane::Polled;
+use horus_shm::internals::lane::PollOutcome;
 use loom::thread;
 
 use crate::loom_memory::ends::{Consumer, Producer, messages};
 use crate::loom_memory::mutation::explore;
 use crate::loom_memory::tickets::LoomTickets;
-use crate::loom_memory::{Copying, LoomLane, LoomWord};
+use crate::loom_memory::{CopyOptions, LoomLane, LoomWord};
 
 /// Slots and capacity: as many values as slots, and fewer.
 const RINGS: [(u64, u64); 3] = [(1, 1), (2, 1), (2, 2)];
@@ -23,7 +23,7 @@ fn receive<R>(
     if found.is_some() {
         Ok(found)
     } else {
-        ends.look_again(look)
+        ends.recheck_before_disconnect(look)
     }
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn a_disconnected_ring_is_empty() {
 /// A receiver that finds that the sender of a lane left has received all sent messages.
 pub(crate) fn a_disconnected_lane_is_empty() {
     explore(3, || {
-        let lane = LoomLane::new(2, 1, Copying::Exclusive, 1);
+        let lane = LoomLane::new(2, 1, CopyOptions::Exclusive, 1);
         let ends = ends(1);
         let mut consumer = Consumer::join(&lane, 0);
         let mut producer = Producer::first(&lane, 1);
@@ -149,7 +149,7 @@ pub(crate) fn a_disconnected_lane_is_empty() {
             theirs.remove_sender();
         });
         for _ in 0..3 {
-            let look = || (consumer.poll() == Polled::Message).then_some(());
+            let look = || (consumer.poll() == PollOutcome::Message).then_some(());
             if receive(&ends, look) == Err(Disconnected) {
                 assert_eq!(consumer.delivered, messages(1, 0..2));
             }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use horus_shm::internals::lane::{NoRoom, Polled};
+use horus_shm::internals::lane::{NoRoom, PollOutcome};
 use horus_shm::internals::memory::LaneMemory;
 use horus_shm::internals::owner;
 use horus_shm::internals::sync::Word;
@@ -11,9 +11,9 @@ use loom::thread;
 
 use crate::loom_memory::ends::{Consumer, History, NOBODY, Producer, messages};
 use crate::loom_memory::mutation::explore;
-use crate::loom_memory::{Copying, LoomLane, killed_after};
+use crate::loom_memory::{CopyOptions, LoomLane, killed_after};
 
-const EACH_COPYING: [Copying; 2] = [Copying::Racing, Copying::Exclusive];
+const EACH_COPYING: [CopyOptions; 2] = [CopyOptions::Racing, CopyOptions::Exclusive];
 
 /// A gated reader gets every message, and the writer is never in a slot that is being read.
 pub(crate) fn a_gated_reader_gets_every_message() {
@@ -66,7 +66,7 @@ pub(crate) fn a_drained_lane_gives_every_message() {
 /// The slowest of several gated readers holds the writer back, and so the other readers too.
 pub(crate) fn two_gated_readers_both_get_every_message() {
     explore(2, || {
-        let lane = LoomLane::new(2, 2, Copying::Exclusive, 1);
+        let lane = LoomLane::new(2, 2, CopyOptions::Exclusive, 1);
         let consumers = [0, 1].map(|reader| Consumer::join(&lane, reader));
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(2);
@@ -103,13 +103,13 @@ pub(crate) fn a_late_gate_holds_the_writer_from_its_start_on() {
 /// A late joiner that requests the newest message finds it published.
 pub(crate) fn a_late_joiner_finds_the_messages_under_the_head() {
     explore(3, || {
-        let lane = LoomLane::new(4, 1, Copying::Racing, 1);
+        let lane = LoomLane::new(4, 1, CopyOptions::Racing, 1);
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(1);
         let theirs = lane.clone();
         let reading = thread::spawn(move || {
             let mut consumer = Consumer::late(&theirs, 0, History::of_the_living(1, NOBODY));
-            assert_eq!(consumer.poll(), Polled::Message);
+            assert_eq!(consumer.poll(), PollOutcome::Message);
             consumer
         });
         producer.send_all(2);
@@ -120,15 +120,15 @@ pub(crate) fn a_late_joiner_finds_the_messages_under_the_head() {
 /// The slot that a leaving reader read last is written only after it was read.
 pub(crate) fn a_gate_that_leaves_has_read_its_last_message() {
     explore(3, || {
-        let lane = LoomLane::new(1, 1, Copying::Exclusive, 1);
+        let lane = LoomLane::new(1, 1, CopyOptions::Exclusive, 1);
         let reader = 7;
-        owner::claim_first(lane.reader_owners(), reader, |_| false).unwrap();
+        owner::claim_first_free(lane.reader_owners(), reader, |_| false).unwrap();
         let mut consumer = Consumer::join(&lane, 0);
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(1);
         let theirs = lane.clone();
         let reading = thread::spawn(move || {
-            assert_eq!(consumer.poll(), Polled::Message);
+            assert_eq!(consumer.poll(), PollOutcome::Message);
             assert!(theirs.free_reader(0, reader, reader));
         });
         let _ = producer.send();
@@ -140,14 +140,14 @@ pub(crate) fn a_gate_that_leaves_has_read_its_last_message() {
 /// The slot in which a gated reader died is written only after its place was freed.
 pub(crate) fn a_gate_that_died_has_read_its_last_message() {
     explore(3, || {
-        let lane = LoomLane::new(1, 1, Copying::Exclusive, 1);
+        let lane = LoomLane::new(1, 1, CopyOptions::Exclusive, 1);
         let [reader, reaper] = [7, 8];
-        owner::claim_first(lane.reader_owners(), reader, |_| false).unwrap();
+        owner::claim_first_free(lane.reader_owners(), reader, |_| false).unwrap();
         let mut consumer = Consumer::join(&lane, 0);
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(1);
         let dying = thread::spawn(move || {
-            assert_eq!(killed_after(0, || consumer.poll()), Polled::Message);
+            assert_eq!(killed_after(0, || consumer.poll()), PollOutcome::Message);
         });
         let theirs = lane.clone();
         let reaping = thread::spawn(move || {
@@ -164,15 +164,15 @@ pub(crate) fn a_gate_that_died_has_read_its_last_message() {
 /// cursor.
 pub(crate) fn a_gate_handed_on_carries_its_last_reads_along() {
     explore(2, || {
-        let lane = LoomLane::new(1, 1, Copying::Exclusive, 1);
+        let lane = LoomLane::new(1, 1, CopyOptions::Exclusive, 1);
         let [before, after] = [7, 8];
-        owner::claim_first(lane.reader_owners(), before, |_| false).unwrap();
+        owner::claim_first_free(lane.reader_owners(), before, |_| false).unwrap();
         let mut consumer = Consumer::join(&lane, 0);
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(1);
         let theirs = lane.clone();
         let leaving = thread::spawn(move || {
-            assert_eq!(consumer.poll(), Polled::Message);
+            assert_eq!(consumer.poll(), PollOutcome::Message);
             assert!(theirs.free_reader(0, before, before));
         });
         let theirs = lane.clone();
@@ -193,15 +193,15 @@ pub(crate) fn a_gate_handed_on_carries_its_last_reads_along() {
 /// writers.
 pub(crate) fn a_gate_left_and_freed_again_has_read_its_last_message() {
     explore(3, || {
-        let lane = LoomLane::new(1, 1, Copying::Exclusive, 1);
+        let lane = LoomLane::new(1, 1, CopyOptions::Exclusive, 1);
         let [reader, other_writer] = [7, 2];
-        owner::claim_first(lane.reader_owners(), reader, |_| false).unwrap();
+        owner::claim_first_free(lane.reader_owners(), reader, |_| false).unwrap();
         let mut consumer = Consumer::join(&lane, 0);
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(1);
         let theirs = lane.clone();
         let leaving = thread::spawn(move || {
-            assert_eq!(consumer.poll(), Polled::Message);
+            assert_eq!(consumer.poll(), PollOutcome::Message);
             theirs.free_reader(0, reader, reader)
         });
         let theirs = lane.clone();
@@ -218,14 +218,14 @@ pub(crate) fn a_gate_left_and_freed_again_has_read_its_last_message() {
 /// The place of a dead reader is freed once, and nobody else clears the cursor of its next reader.
 pub(crate) fn a_dead_gate_is_reaped_once() {
     explore(3, || {
-        let lane = LoomLane::new(1, 1, Copying::Racing, 1);
+        let lane = LoomLane::new(1, 1, CopyOptions::Racing, 1);
         let [dead, after] = [7, 8];
-        owner::claim_first(lane.reader_owners(), dead, |_| false).unwrap();
+        owner::claim_first_free(lane.reader_owners(), dead, |_| false).unwrap();
         Consumer::join(&lane, 0);
         let theirs = lane.clone();
         let other = thread::spawn(move || theirs.free_reader(0, dead, 10));
         let mine = lane.free_reader(0, dead, 9);
-        let claimed = owner::claim_first(lane.reader_owners(), after, |_| false);
+        let claimed = owner::claim_first_free(lane.reader_owners(), after, |_| false);
         let start = claimed.map(|_| Consumer::join(&lane, 0).start);
         assert!(other.join().unwrap() != mine);
         if let Some(start) = start {
@@ -238,14 +238,14 @@ pub(crate) fn a_dead_gate_is_reaped_once() {
 /// A reader that the writer stopped waiting for counts exactly the messages that it missed.
 pub(crate) fn a_detached_reader_counts_exactly_what_it_lost() {
     explore(2, || {
-        let lane = LoomLane::new(2, 1, Copying::Racing, 1);
+        let lane = LoomLane::new(2, 1, CopyOptions::Racing, 1);
         let consumer = Consumer::join(&lane, 0);
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(2);
         let reading = thread::spawn(move || consumer.polls(1));
         if producer.send() == Err(NoRoom) {
             let (reader, cursor) = producer.writer.slowest_reader().unwrap();
-            producer.writer.give_up(reader, cursor);
+            producer.writer.stop_waiting_for(reader, cursor);
             producer.send_all(1);
         }
         let _ = producer.send();
@@ -263,7 +263,7 @@ pub(crate) fn a_gated_reader_may_skip_to_the_latest() {
             let mut producer = Producer::first(&lane, 1);
             producer.send_all(2);
             let reading = thread::spawn(move || {
-                assert_eq!(consumer.poll_latest(), Polled::Message);
+                assert_eq!(consumer.poll_latest(), PollOutcome::Message);
                 consumer
             });
             let _ = producer.send();
@@ -288,10 +288,10 @@ pub(crate) fn a_gate_killed_while_joining_holds_the_writer_for_the_next() {
     }
 }
 
-fn adopt_after_join(copying: Copying, killed: u32) {
+fn adopt_after_join(copying: CopyOptions, killed: u32) {
     let lane = LoomLane::new(1, 1, copying, 1);
     let [dead, after] = [7, 8];
-    owner::claim_first(lane.reader_owners(), dead, |_| false).unwrap();
+    owner::claim_first_free(lane.reader_owners(), dead, |_| false).unwrap();
     let mut producer = Producer::first(&lane, 1);
     let theirs = lane.clone();
     let adopting = thread::spawn(move || {
@@ -311,14 +311,17 @@ fn adopt_after_join(copying: Copying, killed: u32) {
 pub(crate) fn a_gate_killed_while_reading_is_resumed() {
     for killed in [0, 1] {
         explore(3, move || {
-            let lane = LoomLane::new(1, 1, Copying::Exclusive, 1);
+            let lane = LoomLane::new(1, 1, CopyOptions::Exclusive, 1);
             let [dead, after] = [7, 8];
             let mut consumer = Consumer::adopt(&lane, dead, NOBODY).unwrap();
             let mut producer = Producer::first(&lane, 1);
             producer.send_all(1);
             let theirs = lane.clone();
             let adopting = thread::spawn(move || {
-                assert_eq!(killed_after(killed, || consumer.poll()), Polled::Message);
+                assert_eq!(
+                    killed_after(killed, || consumer.poll()),
+                    PollOutcome::Message
+                );
                 Consumer::adopt(&theirs, after, dead).unwrap().polls(1)
             });
             for _ in 0..2 {
@@ -337,7 +340,7 @@ pub(crate) fn a_gate_killed_while_reading_is_resumed() {
 /// both.
 pub(crate) fn a_dead_gate_is_adopted_or_reaped() {
     explore(3, || {
-        let lane = LoomLane::new(1, 1, Copying::Exclusive, 1);
+        let lane = LoomLane::new(1, 1, CopyOptions::Exclusive, 1);
         let [me, dead, after] = [1, 7, 8];
         Consumer::adopt(&lane, dead, NOBODY).unwrap();
         let mut producer = Producer::first(&lane, me);
@@ -362,9 +365,9 @@ pub(crate) fn a_dead_gate_is_adopted_or_reaped() {
 /// successor.
 pub(crate) fn a_dead_reader_is_cleared_by_one_process_at_a_time() {
     explore(3, || {
-        let lane = LoomLane::new(1, 1, Copying::Racing, 1);
+        let lane = LoomLane::new(1, 1, CopyOptions::Racing, 1);
         let [dead, after] = [7, 8];
-        owner::claim_first(lane.reader_owners(), dead, |_| false).unwrap();
+        owner::claim_first_free(lane.reader_owners(), dead, |_| false).unwrap();
         let announced = Rc::new(UnsafeCell::new(true));
         let clear = |announced: &UnsafeCell<bool>| {
             // SAFETY: the cell is alive, and loom fails the model if another thread is in it.
@@ -374,11 +377,11 @@ pub(crate) fn a_dead_reader_is_cleared_by_one_process_at_a_time() {
             let (lane, announced) = (lane.clone(), Rc::clone(&announced));
             thread::spawn(move || {
                 let word = lane.reader_owners().next().unwrap();
-                owner::clear_dead(word, dead, me, || clear(&announced))
+                owner::clear_dead_entry(word, dead, me, || clear(&announced))
             })
         });
         let word = lane.reader_owners().next().unwrap();
-        if owner::claim_first([word].into_iter(), after, |owner| owner == dead).is_some() {
+        if owner::claim_first_free([word].into_iter(), after, |owner| owner == dead).is_some() {
             clear(&announced);
         }
         for clearing in clearing {

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use horus_shm::internals::lane::Polled;
+use horus_shm::internals::lane::PollOutcome;
 use horus_shm::internals::layout::ControlBlock;
 use horus_shm::internals::memory::LaneMemory;
 use horus_shm::internals::sync::{Word, edge};
@@ -10,7 +10,7 @@ use loom::thread;
 
 use crate::loom_memory::ends::{Consumer, Producer};
 use crate::loom_memory::mutation::explore;
-use crate::loom_memory::{Copying, LoomLane, LoomWord};
+use crate::loom_memory::{CopyOptions, LoomLane, LoomWord};
 
 /// A lane with two extents, of which the second begins at position `base`.
 #[derive(Clone)]
@@ -23,7 +23,7 @@ struct Growing {
 
 impl Growing {
     fn new(capacity: usize, gated: usize, base: u64) -> Self {
-        let first = LoomLane::new(capacity, gated, Copying::Racing, 1);
+        let first = LoomLane::new(capacity, gated, CopyOptions::Racing, 1);
         let second = first.grown(base);
         let control = ControlBlock {
             changes: LoomWord::new(0),
@@ -43,7 +43,7 @@ impl Growing {
         self.first.block().generation.set(self.second.generation());
         // ORDERING(change): pairs with the load in `Follower::look`.
         self.control.changes.fetch_add_one_at(edge::CHANGE_PUBLISH);
-        producer.writer.move_to(self.second.clone());
+        producer.writer.move_to_extent(self.second.clone());
     }
 }
 
@@ -79,13 +79,13 @@ impl Follower {
         let reader = &mut self.consumer.reader;
         reader.set_end(self.growing.base);
         if reader.has_reached(self.growing.base) {
-            reader.move_to(self.growing.second.clone(), 0);
+            reader.move_to_extent(self.growing.second.clone(), 0);
             self.is_in_second = true;
             self.known = changes;
         }
     }
 
-    fn poll(&mut self) -> Polled {
+    fn poll(&mut self) -> PollOutcome {
         self.look();
         self.consumer.poll()
     }

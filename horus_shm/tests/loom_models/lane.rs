@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
-use horus_shm::internals::lane::Polled;
+use horus_shm::internals::lane::PollOutcome;
 use horus_shm::internals::layout::{ControlBlock, LaneBlock};
 use horus_shm::internals::sync::{Word, edge};
 use loom::cell::UnsafeCell;
@@ -12,12 +12,12 @@ use loom::thread;
 
 use crate::loom_memory::ends::{Consumer, Producer};
 use crate::loom_memory::mutation::explore;
-use crate::loom_memory::{Copying, LoomLane, LoomWord};
+use crate::loom_memory::{CopyOptions, LoomLane, LoomWord};
 
 /// A slot that is written again during the reader's copy is never delivered.
 pub(crate) fn a_message_is_delivered_whole_or_not_at_all() {
     explore(3, || {
-        let lane = LoomLane::new(1, 0, Copying::Racing, 1);
+        let lane = LoomLane::new(1, 0, CopyOptions::Racing, 1);
         let mut producer = Producer::first(&lane, 1);
         let consumer = Consumer::ungated(&lane, 0);
         let reading = thread::spawn(move || consumer.polls(2));
@@ -29,7 +29,7 @@ pub(crate) fn a_message_is_delivered_whole_or_not_at_all() {
 /// The same holds for a reader that drains.
 pub(crate) fn a_drained_message_is_delivered_whole_or_not_at_all() {
     explore(3, || {
-        let lane = LoomLane::new(2, 0, Copying::Racing, 1);
+        let lane = LoomLane::new(2, 0, CopyOptions::Racing, 1);
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(1);
         let mut consumer = Consumer::ungated(&lane, 0);
@@ -45,7 +45,7 @@ pub(crate) fn a_drained_message_is_delivered_whole_or_not_at_all() {
 /// A reader counts exactly the messages that the writer overwrote before it read them.
 pub(crate) fn a_lapped_reader_counts_exactly_what_it_lost() {
     explore(2, || {
-        let lane = LoomLane::new(2, 0, Copying::Racing, 1);
+        let lane = LoomLane::new(2, 0, CopyOptions::Racing, 1);
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(2);
         let consumer = Consumer::ungated(&lane, 0);
@@ -58,12 +58,12 @@ pub(crate) fn a_lapped_reader_counts_exactly_what_it_lost() {
 /// A reader that is not lapped again while it searches finds a message where it continues.
 pub(crate) fn a_lapped_reader_goes_on_at_a_published_slot() {
     explore(3, || {
-        let lane = LoomLane::new(2, 0, Copying::Racing, 1);
+        let lane = LoomLane::new(2, 0, CopyOptions::Racing, 1);
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(3);
         let mut consumer = Consumer::ungated(&lane, 0);
         let reading = thread::spawn(move || {
-            assert_eq!(consumer.poll(), Polled::Message);
+            assert_eq!(consumer.poll(), PollOutcome::Message);
             consumer
         });
         producer.send_all(1);
@@ -75,7 +75,7 @@ pub(crate) fn a_lapped_reader_goes_on_at_a_published_slot() {
 pub(crate) fn two_readers_do_not_disturb_each_other() {
     // WHY one switch: they only load, and two switches cost eight times the executions.
     explore(1, || {
-        let lane = LoomLane::new(1, 0, Copying::Racing, 1);
+        let lane = LoomLane::new(1, 0, CopyOptions::Racing, 1);
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(1);
         let [one, two] = [(); 2].map(|()| {
@@ -91,7 +91,7 @@ pub(crate) fn two_readers_do_not_disturb_each_other() {
 /// The latest value is whole, and never older than the previous one or one known to be sent.
 pub(crate) fn the_latest_value_is_as_new_as_any_sent_before_the_call() {
     explore(2, || {
-        let lane = LoomLane::new(2, 0, Copying::Racing, 1);
+        let lane = LoomLane::new(2, 0, CopyOptions::Racing, 1);
         let mut producer = Producer::first(&lane, 1);
         producer.send_all(1);
         let known = Rc::new(AtomicU64::new(1));
@@ -103,12 +103,12 @@ pub(crate) fn the_latest_value_is_as_new_as_any_sent_before_the_call() {
                 let known = told.load(Ordering::Acquire);
                 let before = consumer.reader.position();
                 match consumer.poll_latest() {
-                    Polled::Message => assert!(consumer.reader.position() >= known),
-                    Polled::Empty => {
+                    PollOutcome::Message => assert!(consumer.reader.position() >= known),
+                    PollOutcome::Empty => {
                         assert!(before >= known);
                         assert_eq!(consumer.reader.position(), before);
                     }
-                    Polled::Busy => {}
+                    PollOutcome::Busy => {}
                 }
             }
             consumer

@@ -1,6 +1,6 @@
 //! Mailboxes: messages, sleep, room, the last address, and the end of an actor.
 
-use horus_shm::internals::latest::{self, Put};
+use horus_shm::internals::latest::{self, PutOutcome};
 use horus_shm::internals::mailbox::{self, Chain, MailboxMemory, Pushed, Refused, Tag};
 use horus_shm::internals::wait::{SLEEP_MAX, has_sleepers, sleep_once, wake};
 use loom::thread;
@@ -40,7 +40,7 @@ pub(crate) fn a_runner_sees_what_two_senders_sent() {
         let cell = Place::new(3, 0);
         let first = cell.fill(30);
         // SAFETY: the block is this thread's.
-        let woke = unsafe { mailbox::push(cell, cell.chain(first), 0) };
+        let woke = unsafe { mailbox::push_chain(cell, cell.chain(first), 0) };
         assert_eq!(woke, Ok(Pushed::Woke));
         let sending = [10, 20].map(|message| thread::spawn(move || cell.send(message).unwrap()));
         cell.run(&|| {});
@@ -77,16 +77,16 @@ pub(crate) fn a_sender_waits_for_room() {
         let event = LoomEvent::new();
         let first = cell.fill(10);
         // SAFETY: the block is this thread's.
-        let woke = unsafe { mailbox::push(cell, cell.chain(first), 1) };
+        let woke = unsafe { mailbox::push_chain(cell, cell.chain(first), 1) };
         assert_eq!(woke, Ok(Pushed::Woke));
         let theirs = event.clone();
         let sending = thread::spawn(move || {
             let wake_senders = || notify(&theirs);
             let poll = || {
                 loop {
-                    assert!(mailbox::waiting(cell) <= 1);
+                    assert!(mailbox::depth_now(cell) <= 1);
                     match send_and_run(cell, 20, &wake_senders) {
-                        Err(Refused::Full) if mailbox::want_room(cell, 1) => return None,
+                        Err(Refused::Full) if mailbox::mark_room_wanted(cell, 1) => return None,
                         Err(Refused::Full) => {}
                         sent => return Some(sent),
                     }
@@ -107,14 +107,14 @@ pub(crate) fn a_sender_waits_for_a_step() {
         let event = LoomEvent::new();
         let first = cell.fill(10);
         // SAFETY: the block is this thread's.
-        let woke = unsafe { mailbox::push(cell, cell.chain(first), 1) };
+        let woke = unsafe { mailbox::push_chain(cell, cell.chain(first), 1) };
         assert_eq!(woke, Ok(Pushed::Woke));
         let theirs = event.clone();
         let sending = thread::spawn(move || {
             let poll = || {
                 loop {
                     match cell.send(20) {
-                        Err(Refused::Full) if mailbox::want_room(cell, 1) => return None,
+                        Err(Refused::Full) if mailbox::mark_room_wanted(cell, 1) => return None,
                         Err(Refused::Full) => {}
                         sent => return Some(sent),
                     }
@@ -123,7 +123,7 @@ pub(crate) fn a_sender_waits_for_a_step() {
             while sleep_once(&[&theirs], SLEEP_MAX, poll).is_none() {}
         });
         assert!(cell.handle());
-        if mailbox::subtract(cell, 1) {
+        if mailbox::subtract_handled(cell, 1) {
             notify(&event);
         }
         sending.join().unwrap();
@@ -141,7 +141,7 @@ fn notify(event: &LoomEvent) {
 fn send_and_run(cell: Place, message: u64, wake_senders: &dyn Fn()) -> Result<(), Refused> {
     let address = cell.fill(message);
     // SAFETY: the block is this thread's.
-    match unsafe { mailbox::push(cell, cell.chain(address), 1) } {
+    match unsafe { mailbox::push_chain(cell, cell.chain(address), 1) } {
         Ok(Pushed::Woke) => cell.run(wake_senders),
         Ok(Pushed::Added) => {}
         Err(refused) => {
@@ -161,7 +161,7 @@ pub(crate) fn a_message_at_the_end_has_one_fate() {
         let cell = Place::new(3, 0);
         let first = cell.fill(10);
         // SAFETY: the block is this thread's.
-        let woke = unsafe { mailbox::push(cell, cell.chain(first), 0) };
+        let woke = unsafe { mailbox::push_chain(cell, cell.chain(first), 0) };
         assert_eq!(woke, Ok(Pushed::Woke));
         let sending = [20, 30].map(|message| thread::spawn(move || cell.send(message)));
         cell.handle();
@@ -205,7 +205,7 @@ pub(crate) fn the_end_sees_mail_of_an_address_that_left() {
         let cell = Place::new(2, 0);
         let first = cell.fill(20);
         // SAFETY: the block is this thread's.
-        let woke = unsafe { mailbox::push(cell, cell.chain(first), 0) };
+        let woke = unsafe { mailbox::push_chain(cell, cell.chain(first), 0) };
         assert_eq!(woke, Ok(Pushed::Woke));
         let leaving = thread::spawn(move || {
             cell.send(10).unwrap();
@@ -251,7 +251,7 @@ pub(crate) fn the_last_address_leaves_twice() {
         cell.cell().holders.add_hold();
         let first = cell.fill(20);
         // SAFETY: the block is this thread's.
-        let woke = unsafe { mailbox::push(cell, cell.chain(first), 0) };
+        let woke = unsafe { mailbox::push_chain(cell, cell.chain(first), 0) };
         assert_eq!(woke, Ok(Pushed::Woke));
         cell.remove_address();
         assert!(cell.handle());
@@ -314,7 +314,7 @@ pub(crate) fn the_latest_message_at_the_end_has_one_fate() {
         let cell = Place::new(5, 0);
         let first = cell.fill(30);
         // SAFETY: the block is this thread's.
-        let woke = unsafe { mailbox::push(cell, cell.chain(first), 0) };
+        let woke = unsafe { mailbox::push_chain(cell, cell.chain(first), 0) };
         assert_eq!(woke, Ok(Pushed::Woke));
         let sending = thread::spawn(move || put_all(cell, &[10]));
         let own = thread::spawn(move || put_all(cell, &[20]));
@@ -331,15 +331,15 @@ fn put_all(cell: Place, messages: &[u64]) -> Vec<u64> {
     let mut back = Vec::new();
     for &message in messages {
         let (notice, own) = (cell.fill(u64::MAX), cell.fill(message));
-        let chain = Chain::one(notice, Tag::new(2, false));
+        let chain = Chain::of_block(notice, Tag::new(2, false));
         // SAFETY: both blocks are this thread's.
-        let put = unsafe { latest::put(cell, &cell.cell().slot, own, chain) };
+        let put = unsafe { latest::put_latest(cell, &cell.cell().slot, own, chain) };
         let other = match put {
-            Put::Sent(pushed) => {
+            PutOutcome::Sent(pushed) => {
                 cell.run_if(pushed);
                 continue;
             }
-            Put::Replaced(other) | Put::Gone(other) => other,
+            PutOutcome::Replaced(other) | PutOutcome::Gone(other) => other,
         };
         cell.empty(notice);
         // SAFETY: the notice was not sent.
@@ -358,11 +358,11 @@ pub(crate) fn a_chain_is_sent_at_once() {
         let tag = Tag::new(1, false);
         let sending = thread::spawn(move || {
             let (older, newer) = (cell.fill(10), cell.fill(11));
-            let chain = Chain::one(older, tag);
+            let chain = Chain::of_block(older, tag);
             // SAFETY: the block is this thread's.
             unsafe { cell.set_link(newer, chain.link(tag)) };
             // SAFETY: as above.
-            let pushed = unsafe { mailbox::push(cell, chain.and(newer, tag), 0) };
+            let pushed = unsafe { mailbox::push_chain(cell, chain.with_newest(newer, tag), 0) };
             cell.run_if(pushed.unwrap());
         });
         cell.send(20).unwrap();

@@ -3,19 +3,19 @@
 use std::rc::Rc;
 
 use horus_shm::internals::gate;
-use horus_shm::internals::lane::Polled;
+use horus_shm::internals::lane::PollOutcome;
 use horus_shm::internals::memory::LaneMemory;
 use horus_shm::internals::sync::{Word, edge};
 use loom::thread;
 
 use crate::loom_memory::ends::{Consumer, NOBODY, Producer, messages};
 use crate::loom_memory::mutation::{explore, flawed};
-use crate::loom_memory::{Copying, LoomLane, LoomWord};
+use crate::loom_memory::{CopyOptions, LoomLane, LoomWord};
 
 /// Polls the lane of the former file and that of the present one, as `RawConsumer::turn_draining`
 /// does. Returns true if the message is from the present one.
 fn turn(former: &mut Consumer, present: &mut Consumer) -> Option<bool> {
-    if former.poll() == Polled::Message {
+    if former.poll() == PollOutcome::Message {
         return Some(false);
     }
     let block = present.reader.memory().block();
@@ -23,17 +23,17 @@ fn turn(former: &mut Consumer, present: &mut Consumer) -> Option<bool> {
     if block.head.load(edge::HEAD_SEE) <= present.reader.position() {
         return None;
     }
-    if !flawed("move/former again") && former.poll() == Polled::Message {
+    if !flawed("move/former again") && former.poll() == PollOutcome::Message {
         return Some(false);
     }
-    (present.poll() == Polled::Message).then_some(true)
+    (present.poll() == PollOutcome::Message).then_some(true)
 }
 
 /// A reader gets the messages that a publisher sent before it moved before those that it sent after
 /// that.
 pub(crate) fn messages_from_before_a_move_come_first() {
     explore(3, || {
-        let [old, new] = [(); 2].map(|()| LoomLane::new(2, 0, Copying::Racing, 1));
+        let [old, new] = [(); 2].map(|()| LoomLane::new(2, 0, CopyOptions::Racing, 1));
         let mut before = Producer::first(&old, 1);
         let mut after = Producer::first(&new, 1);
         let mut former = Consumer::ungated(&old, 0);
@@ -55,14 +55,14 @@ pub(crate) fn messages_from_before_a_move_come_first() {
 /// reader then holds it back.
 pub(crate) fn a_publisher_that_moved_keeps_a_lap_for_its_reader() {
     explore(3, || {
-        let lane = LoomLane::new(1, 1, Copying::Racing, 1);
+        let lane = LoomLane::new(1, 1, CopyOptions::Racing, 1);
         let moved_to = Rc::new(LoomWord::new(0));
         let mut producer = Producer::first(&lane, 1);
-        producer.writer.hold_at(lane.room());
+        producer.writer.stop_before(lane.lead_max());
         let (theirs, announced) = (lane.clone(), Rc::clone(&moved_to));
         let reading = thread::spawn(move || {
             theirs.announce(0);
-            let mut consumer = Consumer::gated(&theirs, 0, gate::join(&theirs, 0, 0));
+            let mut consumer = Consumer::gated(&theirs, 0, gate::join_lane(&theirs, 0, 0));
             assert_eq!(consumer.start, 0);
             // ORDERING(epoch): as in `ReaderSlot::announce_move`.
             announced.store(1, edge::EPOCH_PUBLISH);
@@ -72,7 +72,7 @@ pub(crate) fn a_publisher_that_moved_keeps_a_lap_for_its_reader() {
         for _ in 0..3 {
             // ORDERING(epoch): as in `awaits_reader`.
             if producer.send().is_err() && moved_to.load(edge::EPOCH_SEE) == 1 {
-                producer.writer.hold_at(u64::MAX);
+                producer.writer.stop_before(u64::MAX);
             }
         }
         let mut consumer = reading.join().unwrap();
@@ -84,7 +84,7 @@ pub(crate) fn a_publisher_that_moved_keeps_a_lap_for_its_reader() {
 /// A reader that finds the session of a lane's next owner finds where that began.
 pub(crate) fn a_reader_that_sees_a_session_sees_its_start() {
     explore(2, || {
-        let lane = LoomLane::new(2, 0, Copying::Racing, 1);
+        let lane = LoomLane::new(2, 0, CopyOptions::Racing, 1);
         let mut first = Producer::first(&lane, 1);
         first.send_all(1);
         first.leave();

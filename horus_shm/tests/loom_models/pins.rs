@@ -2,20 +2,20 @@
 
 use std::rc::Rc;
 
-use horus_shm::internals::lane::{let_go, take_pin};
+use horus_shm::internals::lane::{claim_free_pin, free_pin};
 use horus_shm::internals::sync::Word;
 use loom::thread;
 
 use crate::loom_memory::in_place::{Borrower, Lender};
 use crate::loom_memory::mutation::explore;
-use crate::loom_memory::{Copying, LoomLane, LoomWord, killed_after};
+use crate::loom_memory::{CopyOptions, LoomLane, LoomWord, killed_after};
 
 const DEAD: u64 = 1;
 
 /// A pinned message is not overwritten, however long it is held.
 pub(crate) fn a_pinned_message_stays() {
     explore(2, || {
-        let lane = LoomLane::pinnable((2, 0), 1, Copying::Exclusive, DEAD);
+        let lane = LoomLane::pinnable((2, 0), 1, CopyOptions::Exclusive, DEAD);
         let mut lender = Lender::first(&lane);
         let mut borrower = Borrower::join(&lane, 0);
         assert!(lender.send());
@@ -34,7 +34,7 @@ pub(crate) fn a_pinned_message_stays() {
 /// A pin that moves on to the next message gives the last one back.
 pub(crate) fn a_pin_that_moves_on_gives_its_message_back() {
     explore(2, || {
-        let lane = LoomLane::pinnable((2, 0), 1, Copying::Exclusive, DEAD);
+        let lane = LoomLane::pinnable((2, 0), 1, CopyOptions::Exclusive, DEAD);
         let mut lender = Lender::first(&lane);
         let mut borrower = Borrower::join(&lane, 0);
         assert!(lender.send() && lender.send());
@@ -51,7 +51,7 @@ pub(crate) fn a_pin_that_moves_on_gives_its_message_back() {
 /// A message that another thread has just given back is not lost either.
 pub(crate) fn a_pin_used_again_gives_its_last_message_back() {
     explore(2, || {
-        let lane = LoomLane::pinnable((2, 0), 1, Copying::Exclusive, DEAD);
+        let lane = LoomLane::pinnable((2, 0), 1, CopyOptions::Exclusive, DEAD);
         let mut lender = Lender::first(&lane);
         let mut borrower = Borrower::join(&lane, 0);
         assert!(lender.send() && lender.send());
@@ -68,7 +68,7 @@ pub(crate) fn a_pin_used_again_gives_its_last_message_back() {
 /// A skip is not a message: it is neither delivered nor lost.
 pub(crate) fn skips_are_not_counted() {
     explore(2, || {
-        let lane = LoomLane::pinnable((4, 0), 2, Copying::Exclusive, DEAD);
+        let lane = LoomLane::pinnable((4, 0), 2, CopyOptions::Exclusive, DEAD);
         let mut lender = Lender::first(&lane);
         let mut holder = Borrower::join(&lane, 0);
         let mut reader = Borrower::join(&lane, 1);
@@ -90,7 +90,7 @@ pub(crate) fn skips_are_not_counted() {
 /// A reader that joins while positions are stepped over gets the right first number.
 pub(crate) fn a_late_joiner_knows_the_number_of_its_first_message() {
     explore(3, || {
-        let lane = LoomLane::pinnable((2, 0), 2, Copying::Exclusive, DEAD);
+        let lane = LoomLane::pinnable((2, 0), 2, CopyOptions::Exclusive, DEAD);
         let mut lender = Lender::first(&lane);
         let mut holder = Borrower::join(&lane, 0);
         assert!(lender.send());
@@ -110,7 +110,7 @@ pub(crate) fn a_late_joiner_knows_the_number_of_its_first_message() {
 pub(crate) fn a_successor_goes_on_after_a_skip() {
     for stores in 0..16 {
         explore(2, move || {
-            let lane = LoomLane::pinnable((2, 0), 1, Copying::Exclusive, DEAD);
+            let lane = LoomLane::pinnable((2, 0), 1, CopyOptions::Exclusive, DEAD);
             let mut lender = Lender::first(&lane);
             let mut borrower = Borrower::join(&lane, 0);
             assert!(lender.send() && lender.send());
@@ -134,7 +134,7 @@ pub(crate) fn a_successor_goes_on_after_a_skip() {
 /// The newest message is found behind skips, and the messages before it count as skipped.
 pub(crate) fn the_latest_is_found_behind_skips() {
     explore(2, || {
-        let lane = LoomLane::pinnable((4, 0), 2, Copying::Exclusive, DEAD);
+        let lane = LoomLane::pinnable((4, 0), 2, CopyOptions::Exclusive, DEAD);
         let mut lender = Lender::first(&lane);
         let mut holder = Borrower::join(&lane, 0);
         let mut reader = Borrower::join(&lane, 1);
@@ -158,7 +158,7 @@ pub(crate) fn the_latest_is_found_behind_skips() {
 pub(crate) fn an_observer_sees_whole_messages() {
     for latest in [false, true] {
         explore(3, move || {
-            let lane = LoomLane::pinnable((1, 0), 1, Copying::Racing, DEAD);
+            let lane = LoomLane::pinnable((1, 0), 1, CopyOptions::Racing, DEAD);
             let mut lender = Lender::first(&lane);
             let mut observer = Borrower::join(&lane, 0);
             assert!(lender.send());
@@ -176,7 +176,7 @@ pub(crate) fn an_observer_sees_whole_messages() {
 pub(crate) fn a_copy_that_is_not_spared_is_whole_or_none() {
     for latest in [false, true] {
         explore(3, move || {
-            let lane = LoomLane::pinnable((1, 0), 1, Copying::Racing, DEAD);
+            let lane = LoomLane::pinnable((1, 0), 1, CopyOptions::Racing, DEAD);
             let mut lender = Lender::first(&lane);
             let mut borrower = Borrower::join(&lane, 0);
             assert!(lender.send());
@@ -197,7 +197,7 @@ pub(crate) fn a_copy_that_is_not_spared_is_whole_or_none() {
 /// both are in a slot.
 pub(crate) fn a_loan_is_written_beside_no_copy() {
     explore(2, || {
-        let lane = LoomLane::pinnable((2, 0), 1, Copying::Exclusive, DEAD);
+        let lane = LoomLane::pinnable((2, 0), 1, CopyOptions::Exclusive, DEAD);
         let mut lender = Lender::first(&lane);
         let mut borrower = Borrower::join(&lane, 0);
         assert!(lender.send());
@@ -215,12 +215,12 @@ pub(crate) fn a_pin_given_back_elsewhere_can_be_used_again() {
     explore(3, || {
         let held = Rc::new(LoomWord::new(0));
         let word = Rc::new(LoomWord::new(0));
-        assert_eq!(take_pin(&*held, 1), Some(0));
+        assert_eq!(claim_free_pin(&*held, 1), Some(0));
         word.set(7);
         let theirs = Rc::clone(&held);
         let pin = Rc::clone(&word);
-        let dropping = thread::spawn(move || let_go(&*theirs, &*pin, 0));
-        if take_pin(&*held, 1).is_some() {
+        let dropping = thread::spawn(move || free_pin(&*theirs, &*pin, 0));
+        if claim_free_pin(&*held, 1).is_some() {
             word.set(8);
             dropping.join().unwrap();
             assert_eq!(word.get(), 8, "taken away");

@@ -39,7 +39,10 @@ pub(crate) fn a_file_without_its_name_is_not_attended() {
         let file = one.open().unwrap();
         two.remove_by_hand();
         let other = thread::spawn(move || two.join().unwrap().has_the_name());
-        assert_ne!(presence::attach(&file).unwrap(), presence::Attach::Attached);
+        assert_ne!(
+            presence::attach(&file).unwrap(),
+            presence::AttachOutcome::Attached
+        );
         assert!(other.join().unwrap());
     });
 }

@@ -1,6 +1,6 @@
 //! The sessions of a lane: its owner, its first position, and the history for late joiners.
 
-use horus_shm::internals::lane::Polled;
+use horus_shm::internals::lane::PollOutcome;
 use horus_shm::internals::memory::LaneMemory;
 use horus_shm::internals::sync::Word;
 use horus_shm::internals::takeover;
@@ -8,11 +8,11 @@ use loom::thread;
 
 use crate::loom_memory::ends::{Consumer, History, NOBODY, Producer, message, messages};
 use crate::loom_memory::mutation::explore;
-use crate::loom_memory::{Copying, LoomLane, UNGATED, killed_after};
+use crate::loom_memory::{CopyOptions, LoomLane, UNGATED, killed_after};
 
 /// Wherever a producer is killed, its successor loses nothing, repeats nothing, tears nothing.
 pub(crate) fn a_successor_goes_on_where_its_predecessor_was_killed() {
-    for (copying, stores) in [(Copying::Racing, 5), (Copying::Exclusive, 4)] {
+    for (copying, stores) in [(CopyOptions::Racing, 5), (CopyOptions::Exclusive, 4)] {
         for killed in 0..=stores {
             // WHY: past the publication it was killed after a whole write, an easier case with more
             // slots in use.
@@ -22,9 +22,9 @@ pub(crate) fn a_successor_goes_on_where_its_predecessor_was_killed() {
     }
 }
 
-fn succeed(copying: Copying, killed: u32) {
+fn succeed(copying: CopyOptions, killed: u32) {
     let lane = LoomLane::new(2, 1, copying, 1);
-    let gated = copying == Copying::Exclusive;
+    let gated = copying == CopyOptions::Exclusive;
     let consumer = if gated {
         Consumer::join(&lane, 0)
     } else {
@@ -60,14 +60,14 @@ fn succeed(copying: Copying, killed: u32) {
 pub(crate) fn the_head_of_a_takeover_covers_all_published_messages() {
     for reader in [UNGATED, 0] {
         explore(3, move || {
-            let lane = LoomLane::new(2, 1, Copying::Racing, 1);
+            let lane = LoomLane::new(2, 1, CopyOptions::Racing, 1);
             let mut victim = Producer::first(&lane, 1);
             let dying = thread::spawn(move || killed_after(4, || victim.send()));
             let theirs = lane.clone();
             let reading = thread::spawn(move || {
-                if takeover::session(theirs.block(), |_| false).0 > 0 {
+                if takeover::live_session(theirs.block(), |_| false).0 > 0 {
                     let mut consumer = Consumer::late(&theirs, reader, History::of_all(1));
-                    assert_eq!(consumer.poll(), Polled::Message);
+                    assert_eq!(consumer.poll(), PollOutcome::Message);
                 }
             });
             dying.join().unwrap().unwrap();
@@ -82,13 +82,13 @@ pub(crate) fn the_head_of_a_takeover_covers_all_published_messages() {
 pub(crate) fn a_takeover_may_be_killed_anywhere() {
     explore(0, || {
         for (killed, killed_again) in (0..=5).flat_map(|k| (0..=6).map(move |j| (k, j))) {
-            let lane = LoomLane::new(2, 0, Copying::Racing, 1);
+            let lane = LoomLane::new(2, 0, CopyOptions::Racing, 1);
             let mut victim = Producer::first(&lane, 1);
             victim.send_all(2);
             killed_after(killed, || victim.send()).unwrap();
             let heir = killed_after(killed_again, || Producer::claim(&lane, 2, 1));
             let dead = if heir.is_some() { 2 } else { 1 };
-            let session = |dead| takeover::session(lane.block(), move |owner| owner == dead).1;
+            let session = |dead| takeover::live_session(lane.block(), move |owner| owner == dead).1;
             assert_eq!(session(dead), None);
             let mut successor = Producer::claim(&lane, 3, dead).unwrap();
             let resumed = 2 + u64::from(killed >= 4);
@@ -106,7 +106,7 @@ pub(crate) fn a_takeover_may_be_killed_anywhere() {
 pub(crate) fn a_lane_has_one_owner() {
     for dead in [0, 9] {
         explore(3, move || {
-            let lane = LoomLane::new(2, 0, Copying::Racing, dead);
+            let lane = LoomLane::new(2, 0, CopyOptions::Racing, dead);
             let theirs = lane.clone();
             let claim = move |lane: &LoomLane, me| {
                 let producer = Producer::claim(lane, me, 9);
@@ -133,7 +133,7 @@ pub(crate) fn a_lane_has_one_owner() {
 /// A lane that one producer leaves and another claims goes on without a gap or a repetition.
 pub(crate) fn a_lane_handed_on_continues_its_positions() {
     explore(2, || {
-        let lane = LoomLane::new(2, 0, Copying::Racing, 1);
+        let lane = LoomLane::new(2, 0, CopyOptions::Racing, 1);
         let mut leaver = Producer::first(&lane, 1);
         let leaving = thread::spawn(move || {
             leaver.send_all(1);
@@ -164,7 +164,7 @@ pub(crate) fn a_dead_session_is_no_history() {
         (0, 4, 0),
     ] {
         explore(3, move || {
-            let lane = LoomLane::new(4, 1, Copying::Racing, 1);
+            let lane = LoomLane::new(4, 1, CopyOptions::Racing, 1);
             let mut victim = Producer::first(&lane, 1);
             victim.send_all(1);
             killed_after(died_at, || victim.send()).unwrap();
@@ -188,7 +188,7 @@ pub(crate) fn a_dead_session_is_no_history() {
 pub(crate) fn messages_of_a_dead_publisher_are_history_on_request() {
     explore(0, || {
         for (died_at, reader) in [(3, UNGATED), (4, UNGATED), (5, UNGATED), (4, 0), (5, 0)] {
-            let lane = LoomLane::new(4, 1, Copying::Racing, 1);
+            let lane = LoomLane::new(4, 1, CopyOptions::Racing, 1);
             let mut victim = Producer::first(&lane, 1);
             victim.send_all(1);
             killed_after(died_at, || victim.send()).unwrap();
@@ -217,7 +217,7 @@ pub(crate) fn messages_of_a_dead_publisher_are_history_on_request() {
 pub(crate) fn latched_history_is_that_of_one_session() {
     for (reader, sends) in [(UNGATED, 0), (0, 0), (UNGATED, 1), (0, 1)] {
         explore(3, move || {
-            let lane = LoomLane::new(4, 1, Copying::Racing, 1);
+            let lane = LoomLane::new(4, 1, CopyOptions::Racing, 1);
             let mut first = Producer::first(&lane, 1);
             first.send_all(1);
             first.leave();
@@ -244,7 +244,7 @@ pub(crate) fn latched_history_is_that_of_one_session() {
 pub(crate) fn an_ended_session_is_no_history() {
     for reader in [UNGATED, 0] {
         explore(2, move || {
-            let lane = LoomLane::new(4, 1, Copying::Racing, 1);
+            let lane = LoomLane::new(4, 1, CopyOptions::Racing, 1);
             let mut producer = Producer::first(&lane, 1);
             producer.send_all(2);
             let asked = History::of_the_living(2, NOBODY);
@@ -255,7 +255,7 @@ pub(crate) fn an_ended_session_is_no_history() {
                 (ended, Consumer::late(&theirs, reader, asked).polls(1))
             });
             producer.leave();
-            assert_eq!(takeover::session(lane.block(), |_| false), (2, None));
+            assert_eq!(takeover::live_session(lane.block(), |_| false), (2, None));
             let mut producer = Producer::claim(&lane, 1, NOBODY).unwrap();
             producer.send_all(1);
             let (ended, mut consumer) = joining.join().unwrap();

@@ -79,7 +79,7 @@ impl Holder {
                 .inspect(|message| self.account.take(message))
                 .is_some(),
         };
-        self.let_go();
+        self.free_pin();
         if self.rng.u64(..16) == 0 {
             self.expect_sound();
         }
@@ -111,7 +111,7 @@ impl Holder {
     }
 
     /// Releases the messages that were held long enough, every other one in another thread.
-    fn let_go(&mut self) {
+    fn free_pin(&mut self) {
         let now = self.account.received;
         for held in self.held.extract_if(.., |held| held.until <= now) {
             held.expect_intact();

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fastrand::Rng;
-use horus_shm::internals::copy::Intent;
-use horus_shm::internals::lane::{Blocked, InPlace, LaneReader, LaneWriter, Polled, unpin};
+use horus_shm::internals::copy::PrefetchIntent;
+use horus_shm::internals::lane::{
+    LaneReader, LaneWriter, PinnableLane, PollOutcome, SlotBlocked, clear_pin,
+};
 use horus_shm::internals::layout::LaneBlock;
 use horus_shm::internals::memory::LaneMemory;
 use horus_shm::internals::sync::Edge;
@@ -110,33 +112,33 @@ impl LaneMemory for Lane {
 
     fn fence(&self, _edge: Edge) {}
 
-    fn prefetch(&self, index: u64, _intent: Intent) {
+    fn prefetch(&self, index: u64, _intent: PrefetchIntent) {
         assert!(index < self.capacity());
     }
 }
 
-impl InPlace for Lane {
-    fn lane(&self) -> u32 {
+impl PinnableLane for Lane {
+    fn lane_index(&self) -> u32 {
         0
     }
 
-    fn number(&self, index: u64) -> &AtomicU64 {
+    fn message_number(&self, index: u64) -> &AtomicU64 {
         &self.0.numbers[index as usize]
     }
 
-    fn length(&self, index: u64) -> &AtomicU64 {
+    fn message_length(&self, index: u64) -> &AtomicU64 {
         &self.0.lengths[index as usize]
     }
 
-    fn pinners(&self) -> &AtomicU64 {
+    fn pinning_readers(&self) -> &AtomicU64 {
         &self.0.pinners
     }
 
-    fn pins(&self) -> u32 {
+    fn pin_count(&self) -> u32 {
         PINS
     }
 
-    fn pin(&self, reader: u32, pin: u32) -> &AtomicU64 {
+    fn pin_word(&self, reader: u32, pin: u32) -> &AtomicU64 {
         assert!(reader < READERS && pin < PINS);
         &self.0.pins[(reader * PINS + pin) as usize]
     }
@@ -145,35 +147,35 @@ impl InPlace for Lane {
 /// Lends the next slot without a pin, and publishes it.
 pub(crate) fn lend(writer: &mut LaneWriter<Lane>, message: u64) -> bool {
     for _ in 0..=writer.memory().capacity() {
-        match writer.begin() {
+        match writer.claim_slot() {
             Ok(index) => {
                 let src = (&raw const message).cast();
                 // SAFETY: eight bytes of a `u64`; the lane has one writer.
                 unsafe { writer.memory().store_exclusive(index, src, 8) };
-                writer.commit(8);
+                writer.publish_claimed(8);
                 return true;
             }
-            Err(Blocked::NoRoom) => return false,
-            Err(Blocked::Pinned { .. }) => writer.skip(),
+            Err(SlotBlocked::NoRoom) => return false,
+            Err(SlotBlocked::Pinned { .. }) => writer.skip_position(),
         }
     }
     false
 }
 
 /// Borrows the next message, or the newest one, and gives it back.
-pub(crate) fn borrow(reader: &mut LaneReader<Lane>, rng: &mut Rng) -> Result<u64, Polled> {
+pub(crate) fn borrow(reader: &mut LaneReader<Lane>, rng: &mut Rng) -> Result<u64, PollOutcome> {
     let pin = rng.u32(..PINS);
     let pinned = if rng.u64(..4) == 0 {
-        reader.hold_latest(0, pin)
+        reader.pin_latest(0, pin)
     } else {
-        reader.hold(0, pin)
+        reader.pin_next(0, pin)
     };
     let pinned = pinned?;
     let mut message = 0_u64;
     let dst = (&raw mut message).cast();
     // SAFETY: eight bytes of a `u64`.
     unsafe { reader.memory().load_exclusive(pinned.index, dst, 8) };
-    unpin(reader.memory().pin(0, pin));
+    clear_pin(reader.memory().pin_word(0, pin));
     Ok(message)
 }
 
@@ -186,5 +188,5 @@ pub(crate) fn recv(reader: &mut LaneReader<Lane>) -> Option<u64> {
     let mut message = 0_u64;
     // SAFETY: eight bytes of a `u64`.
     let polled = unsafe { reader.read((&raw mut message).cast(), 8) };
-    (polled == Polled::Message).then_some(message)
+    (polled == PollOutcome::Message).then_some(message)
 }

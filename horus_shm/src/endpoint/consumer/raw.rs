@@ -25,7 +25,7 @@ use crate::os::cancel::NoCancelGuard;
 use crate::os::fault;
 use crate::os::region::Access;
 use crate::protocol::gate;
-use crate::protocol::lane::{LaneReader, Polled};
+use crate::protocol::lane::{LaneReader, PollOutcome};
 use crate::protocol::layout::CAPACITY_MIN;
 use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::Word;
@@ -251,22 +251,22 @@ impl RawConsumer {
     ///
     /// `dst` is writable for `bytes` bytes, which are at most the payload of the ring.
     #[inline(always)]
-    pub unsafe fn recv(&mut self, dst: *mut u8, bytes: usize) -> Polled {
+    pub unsafe fn recv(&mut self, dst: *mut u8, bytes: usize) -> PollOutcome {
         if self.is_unusable() {
             // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
             return unsafe { self.recv_draining(dst, bytes) };
         }
         self.look_for_lanes();
         if self.would_cut(bytes) {
-            return Polled::Empty;
+            return PollOutcome::Empty;
         }
         let mut backed_off = false;
         loop {
-            let mut nothing = Polled::Empty;
+            let mut nothing = PollOutcome::Empty;
             if self.in_place {
                 // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
                 match unsafe { self.poll_in_place(dst, bytes) } {
-                    Polled::Message => return self.confirmed(),
+                    PollOutcome::Message => return self.confirmed(),
                     polled => nothing = polled,
                 }
             } else {
@@ -277,12 +277,12 @@ impl RawConsumer {
                     let polled = unsafe { followed.reader.read(dst, bytes) };
                     let number = followed.reader.position();
                     match polled {
-                        Polled::Message => {
+                        PollOutcome::Message => {
                             self.count_received_at(lane, number, Arrival { number, bytes });
                             return self.confirmed();
                         }
-                        Polled::Busy => nothing = Polled::Busy,
-                        Polled::Empty => {}
+                        PollOutcome::Busy => nothing = PollOutcome::Busy,
+                        PollOutcome::Empty => {}
                     }
                     self.wake_publishers_that_sleep();
                 }
@@ -319,7 +319,7 @@ impl RawConsumer {
         let lap = self.lap;
         let mut drained = 0;
         // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
-        while drained < lap && unsafe { self.recv(dst, bytes) } == Polled::Message {
+        while drained < lap && unsafe { self.recv(dst, bytes) } == PollOutcome::Message {
             each();
             drained += 1;
             if !self.is_draining() {
@@ -358,7 +358,7 @@ impl RawConsumer {
             (fault::epoch_after_access() == *seen_epoch).then_some(())
         };
         // WHY: then a message to be timed can only be the last one.
-        let limit = limit.min(telemetry::until_sample(reader.position()));
+        let limit = limit.min(telemetry::messages_until_sample(reader.position()));
         let run = reader.drain(limit, limit, load, |()| {
             *received += 1;
             each();
@@ -376,12 +376,12 @@ impl RawConsumer {
     /// Checks the file again after a copy. If it was truncated, the bytes came from private zero
     /// pages, and the message does not count.
     #[inline(always)]
-    fn confirmed(&mut self) -> Polled {
+    fn confirmed(&mut self) -> PollOutcome {
         if self.became_unusable() {
             self.received -= 1;
-            return Polled::Empty;
+            return PollOutcome::Empty;
         }
-        Polled::Message
+        PollOutcome::Message
     }
 
     /// Returns true if this handle must not access its memory: it is a forked copy, or the memory
@@ -524,7 +524,7 @@ impl Drop for RawConsumer {
             && let (Some(place), Ok(wait)) = (&self.place, self.segment.wait_block(Access::Write))
         {
             // WHY now: borrowed messages may keep the slot, but hold back no writer.
-            gate::withdraw(&wait.gated, place.index());
+            gate::withdraw_gated_reader(&wait.gated, place.index());
             // WHY: no other code wakes the publishers that this reader held back.
             self.wake_publishers_that_sleep();
         }

@@ -13,7 +13,7 @@ use crate::file::segment::{Blocks as _, Segment};
 use crate::os::futex::monotonic;
 use crate::os::region::Access;
 use crate::os::region::Region;
-use crate::protocol::gate::JOINING;
+use crate::protocol::gate::JOINING_BIT;
 use crate::protocol::layout::{POSITION_MAX, ReaderBlock, WaitBlock};
 use crate::protocol::memory::Readers;
 use crate::protocol::shape::reader_bytes;
@@ -332,7 +332,7 @@ impl Watch {
         // WHY not those that are empty: no call to receive would end what such a lane is due for.
         let read = (0..lanes).filter(move |&lane| !self.progress.is_empty(lane, changes));
         read.filter_map(|lane| {
-            let cursor = self.progress.cursor(lane).get() & !JOINING;
+            let cursor = self.progress.cursor(lane).get() & !JOINING_BIT;
             let position = cursor.checked_sub(1)?;
             let block = self.segment.lane_block(lane, Access::Read);
             let head = block.map_or(0, |block| block.head.get());

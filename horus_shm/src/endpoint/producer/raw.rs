@@ -134,14 +134,14 @@ impl RawProducer {
         } = claimed.inspect_err(|_| {
             // WHY: readers must find the session only where a later attempt succeeds.
             block.session.set(predecessor);
-            owner::release(&block.owner);
+            owner::release_entry(&block.owner);
         })?;
         let gated = offer.reliability == Reliability::Reliable;
         let in_place = offer.shape.request().pinnable;
         let slot_bytes = extent.offer.shape.request().payload_bytes;
         let mut writer = LaneWriter::new(raw, position, gated);
         if in_place {
-            writer = writer.numbering();
+            writer = writer.with_numbering();
         }
         let mut this = Self {
             writer,
@@ -348,7 +348,7 @@ impl RawProducer {
     /// slots, and with those before a move to another file.
     #[must_use]
     pub const fn position(&self) -> u64 {
-        self.writer.number()
+        self.writer.next_message_number()
     }
 
     /// Returns the card of this producer, from which [`Card::mismatch`] tells which readers it
@@ -404,7 +404,7 @@ impl Drop for RawProducer {
         self.forget_extents();
         if let Ok(block) = self.segment.lane_block(self.lane, Access::Write) {
             end_session(block);
-            owner::release(&block.owner);
+            owner::release_entry(&block.owner);
         }
     }
 }

@@ -128,7 +128,7 @@ impl Blocks for TopicMemory {
     }
 
     fn add_lane_file(&self, lane: u32, offer: Offer) -> Result<File, OpenError> {
-        let (_, position) = lane::count(self.lane_block(lane, Access::Read)?);
+        let (_, position) = lane::count_messages(self.lane_block(lane, Access::Read)?);
         self.add_extent(lane, position, offer)?;
         self.lane_file(lane)
     }

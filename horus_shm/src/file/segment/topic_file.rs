@@ -18,7 +18,7 @@ use crate::os::descriptor::CheckedFd;
 use crate::os::region::Region;
 use crate::os::{self, Stat};
 use crate::protocol::layout::LaneBlock;
-use crate::protocol::presence::Attendance;
+use crate::protocol::presence::PresenceFile;
 use crate::protocol::shape::{TopicShape, lane_block_offset};
 
 /// The identity of a file, independent of its name.
@@ -179,12 +179,12 @@ impl TopicFile {
     }
 }
 
-impl Attendance for TopicFile {
-    fn share(&self) -> io::Result<bool> {
+impl PresenceFile for TopicFile {
+    fn lock_shared(&self) -> io::Result<bool> {
         self.namespace.registry().presence_share(self.id.inode)
     }
 
-    fn exclude(&self) -> io::Result<bool> {
+    fn lock_exclusive(&self) -> io::Result<bool> {
         self.namespace.registry().presence_exclude(self.id.inode)
     }
 

@@ -5,7 +5,7 @@ use crate::file::card::Card;
 use crate::file::header::{ExtentBase, ExtentId};
 use crate::file::segment::{Blocks as _, TopicMemory};
 use crate::os::region::Access;
-use crate::protocol::lane::{self, Unread};
+use crate::protocol::lane::{self, UnreadCounts};
 use crate::protocol::sync::Word as _;
 
 /// The part of an extent's header that decides what a reader still gets of it.
@@ -23,9 +23,9 @@ impl Shape {
     /// Returns the numbers of messages of this extent that a reader at `position` has not passed.
     /// `number` is the sequence number of the reader's next message, if that is known. `end` is the
     /// end of this extent.
-    fn unread(&self, position: u64, number: Option<u64>, end: ExtentBase) -> Unread {
+    fn unread(&self, position: u64, number: Option<u64>, end: ExtentBase) -> UnreadCounts {
         let first = self.base.position.max(position);
-        let here = Unread::of(first, end.position, self.capacity);
+        let here = UnreadCounts::of_positions(first, end.position, self.capacity);
         let least = self.base.number.saturating_add(first - self.base.position);
         let messages = |first| here.of_messages(end.number.saturating_sub(first));
         if first > position || !self.pinnable {
@@ -35,7 +35,7 @@ impl Shape {
         // WHY not `messages(least)`: slots that were stepped over before the position are none of
         // those waiting. WHY the minimum: what counts as lost must not turn out to be no message.
         number.map_or(
-            Unread {
+            UnreadCounts {
                 waiting: here.waiting,
                 lost: here.lost.min(messages(least).lost),
             },
@@ -76,27 +76,29 @@ impl TopicMemory {
     /// the reader has not read everything.
     ///
     /// If the number of the reader's next message is not known, and slots were stepped over since,
-    /// [`Unread::waiting`] counts those of its own extent, too, and [`Unread::lost`] is a lower
-    /// bound.
-    pub(crate) fn unread(&self, lane: u32, reader: Reached) -> Unread {
+    /// [`UnreadCounts::waiting`] counts those of its own extent, too, and [`UnreadCounts::lost`] is
+    /// a lower bound.
+    pub(crate) fn unread(&self, lane: u32, reader: Reached) -> UnreadCounts {
         let Ok(block) = self.lane_block(lane, Access::Read) else {
-            return Unread::default();
+            return UnreadCounts::default();
         };
-        let (count, position_behind) = lane::count(block);
+        let (count, position_behind) = lane::count_messages(block);
         let mut end = ExtentBase {
             position: position_behind,
             number: count,
             ..ExtentBase::default()
         };
         let position = reader.position;
-        let number = reader.number.or_else(|| lane::number_at(block, position));
+        let number = reader
+            .number
+            .or_else(|| lane::message_number_at(block, position));
         let before = |end: ExtentBase| match number {
             Some(first) => end.number.saturating_sub(first),
             None => end.position - position,
         };
         // Relaxed: the acquired head orders it. A newer extent begins at the head or behind it.
         let newest = block.generation.get();
-        let mut unread = Unread::default();
+        let mut unread = UnreadCounts::default();
         // WHY not owed without an extent: the head is where a publisher that moves will begin.
         let mut is_owed = newest != 0;
         for generation in (1..=newest).rev().take(GENERATIONS_MAX as usize) {
@@ -118,7 +120,7 @@ impl TopicMemory {
                 let is_there = generation == newest
                     || reader.keeps(generation, shape.base.position)
                     || self.is_reachable(id);
-                unread = unread.and(if is_there { here } else { here.gone() });
+                unread = unread.plus(if is_there { here } else { here.all_lost() });
             }
             if generation == 1 {
                 // WHY: what its publisher sent before was in another topic file.

@@ -7,7 +7,7 @@ use core::sync::atomic::AtomicU64;
 use std::alloc::{self, Layout};
 use std::sync::{Mutex, PoisonError};
 
-use super::{ADDRESS_MAX, BLOCKS_AHEAD, CLASSES, Class, prefetch};
+use super::{BLOCK_ADDRESS_MAX, BLOCKS_AHEAD, CLASSES, Class, prefetch};
 use crate::os::region::{advise_huge_pages, advise_small_pages, move_to_huge_pages};
 use crate::process::fork::ForkLocal;
 use crate::protocol::depot::{self, DepotMemory};
@@ -92,10 +92,10 @@ impl Magazine {
 const CHUNK_MIN: u32 = 16;
 
 /// The largest number of a magazine: the chunks have this many.
-const NUMBER_MAX: u32 = depot::NUMBER_MAX - CHUNK_MIN + 1;
+const ITEM_NUMBER_MAX: u32 = depot::ITEM_NUMBER_MAX - CHUNK_MIN + 1;
 
 /// Number of chunks.
-const CHUNKS: usize = (NUMBER_MAX / CHUNK_MIN).ilog2() as usize + 1;
+const CHUNKS: usize = (ITEM_NUMBER_MAX / CHUNK_MIN).ilog2() as usize + 1;
 
 /// The magazines of all threads, by their numbers, and the stacks of those that no thread has.
 struct Depot {
@@ -147,7 +147,7 @@ impl Depot {
         let _lock = slabs().lock().unwrap_or_else(PoisonError::into_inner);
         // Relaxed, all of it: the lock orders it.
         let number = self.made.get() as u32 + 1;
-        assert!(number <= NUMBER_MAX, "too many magazines");
+        assert!(number <= ITEM_NUMBER_MAX, "too many magazines");
         let (chunk, _) = position(number);
         if self.chunks[chunk].get() == 0 {
             self.chunks[chunk].set(make_chunk(chunk));
@@ -184,13 +184,13 @@ fn make_chunk(chunk: usize) -> u64 {
 
 /// Takes a magazine with blocks of this class out of the depot; it is the caller's.
 pub(super) fn pop_filled(class: Class) -> Option<&'static Magazine> {
-    let number = depot::pop(&DEPOT, &DEPOT.filled[class.number() as usize])?;
+    let number = depot::pop_item(&DEPOT, &DEPOT.filled[class.number() as usize])?;
     Some(DEPOT.magazine(number))
 }
 
 /// Returns a magazine without blocks, which is the caller's.
 pub(super) fn empty() -> &'static Magazine {
-    match depot::pop(&DEPOT, &DEPOT.empty) {
+    match depot::pop_item(&DEPOT, &DEPOT.empty) {
         Some(number) => DEPOT.magazine(number),
         None => DEPOT.make(),
     }
@@ -204,7 +204,7 @@ pub(super) fn push(magazine: &'static Magazine, class: Class) {
     } else {
         &DEPOT.filled[class.number() as usize]
     };
-    depot::push(&DEPOT, top, magazine.number);
+    depot::push_item(&DEPOT, top, magazine.number);
 }
 
 /// The slab from which blocks are cut.
@@ -296,7 +296,7 @@ impl Slabs {
             alloc::handle_alloc_error(layout);
         }
         assert!(
-            (slab.addr() + bytes - 1) as u64 <= ADDRESS_MAX,
+            (slab.addr() + bytes - 1) as u64 <= BLOCK_ADDRESS_MAX,
             "memory above 2^48 cannot hold messages"
         );
         if bytes == SLAB_BYTES_MAX && self.moves_pages {
@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(position(CHUNK_MIN), (0, CHUNK_MIN as usize - 1));
         assert_eq!(position(CHUNK_MIN + 1), (1, 0));
         assert_eq!(position(3 * CHUNK_MIN + 1), (2, 0));
-        let (chunk, index) = position(NUMBER_MAX);
+        let (chunk, index) = position(ITEM_NUMBER_MAX);
         assert!(chunk < CHUNKS && index < (CHUNK_MIN as usize) << chunk);
     }
 

@@ -7,7 +7,7 @@ use core::mem::ManuallyDrop;
 use super::run::Runnable;
 use super::{Group, Header, LATEST, Place, kind};
 use crate::heap::blocks::{self, Class, Envelope};
-use crate::protocol::latest::{self, Put};
+use crate::protocol::latest::{self, PutOutcome};
 use crate::protocol::life;
 use crate::protocol::mailbox::{self, Chain, MailboxMemory, Pushed, Refused, Tag};
 use crate::wait::WaitPolicy;
@@ -115,7 +115,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
         if header.is_bounded() {
             mailbox::refusal(self.0, header.capacity)
         } else {
-            mailbox::is_gone(self.0).then_some(Refused::Gone)
+            mailbox::is_actor_gone(self.0).then_some(Refused::Gone)
         }
     }
 
@@ -150,7 +150,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
                         return Some(false);
                     }
                 }
-                if mailbox::want_room(self.0, header.capacity) {
+                if mailbox::mark_room_wanted(self.0, header.capacity) {
                     return None;
                 }
             }
@@ -212,22 +212,22 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
     /// WHY an envelope: a message that is passed on would be copied once more by every sender.
     fn replace(&self, message: Envelope<M>) -> Result<Sent, Refusal<M>> {
         let header = self.header();
-        if mailbox::is_gone(self.0) {
+        if mailbox::is_actor_gone(self.0) {
             return Err(Refusal::Disconnected(message.into_inner()));
         }
         let own = message.into_address();
         let notice = blocks::take(SLOT_CLASS);
         let tag = blocks::tag(kind::SLOT, SLOT_CLASS, false);
-        let chain = Chain::one(blocks::address_of(notice), tag);
+        let chain = Chain::of_block(blocks::address_of(notice), tag);
         // SAFETY: the address keeps the cell; message and block are this thread's.
-        let put = unsafe { latest::put(self.0, &header.slot, own, chain) };
+        let put = unsafe { latest::put_latest(self.0, &header.slot, own, chain) };
         let (other, is_gone) = match put {
-            Put::Sent(pushed) => {
+            PutOutcome::Sent(pushed) => {
                 schedule(self.0, pushed);
                 return Ok(Sent::Added);
             }
-            Put::Replaced(older) => (older, false),
-            Put::Gone(left) => (left, true),
+            PutOutcome::Replaced(older) => (older, false),
+            PutOutcome::Gone(left) => (left, true),
         };
         // SAFETY: the block was not sent, and is this thread's again.
         unsafe { blocks::give(notice, SLOT_CLASS) };
@@ -252,7 +252,7 @@ struct Unsent<'a, M, G: Group> {
 
 impl<'a, M, G: Group> Unsent<'a, M, G> {
     fn one(address: &'a Address<M, G>, message: M, tag: Tag) -> Self {
-        let chain = Chain::one(Envelope::new(message).into_address(), tag);
+        let chain = Chain::of_block(Envelope::new(message).into_address(), tag);
         Self { address, chain }
     }
 
@@ -260,7 +260,7 @@ impl<'a, M, G: Group> Unsent<'a, M, G> {
         let block = Envelope::new(message).into_address();
         // SAFETY: the block is this thread's.
         unsafe { self.address.0.set_link(block, self.chain.link(tag)) };
-        self.chain = self.chain.and(block, tag);
+        self.chain = self.chain.with_newest(block, tag);
     }
 
     fn send(self) -> Result<(), Refusal<Vec<M>>> {
@@ -325,7 +325,7 @@ unsafe fn push<T, G: Group>(
 ) -> Result<(), Refusal<Envelope<T>>> {
     let block = envelope.into_address();
     // SAFETY: the contract; the block is this thread's.
-    unsafe { push_chain(cell, Chain::one(block, tag)) }.map_err(|refused| {
+    unsafe { push_chain(cell, Chain::of_block(block, tag)) }.map_err(|refused| {
         // SAFETY: the block was refused, and is this thread's again.
         Refusal::of(refused, unsafe { Envelope::from_address(block) })
     })
@@ -341,7 +341,7 @@ unsafe fn push_chain<G: Group>(cell: Place<G>, chain: Chain) -> Result<(), Refus
     // SAFETY: the caller keeps the cell.
     let capacity = unsafe { cell.header() }.capacity;
     // SAFETY: the contract.
-    schedule(cell, unsafe { mailbox::push(cell, chain, capacity) }?);
+    schedule(cell, unsafe { mailbox::push_chain(cell, chain, capacity) }?);
     Ok(())
 }
 
@@ -381,14 +381,14 @@ impl<M, G: Group> Address<M, G> {
     /// Returns true if the actor has ended, or belongs to a parent process.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
-        self.0.is_foreign() || mailbox::is_gone(self.0)
+        self.0.is_foreign() || mailbox::is_actor_gone(self.0)
     }
 
     /// Returns the number of messages of a bounded mailbox that were sent and not handled. It may
     /// be too high, by up to an eighth of the capacity.
     #[must_use]
     pub fn waiting(&self) -> u32 {
-        mailbox::waiting(self.0)
+        mailbox::depth_now(self.0)
     }
 
     /// Returns an address that does not keep the actor alive.
@@ -554,7 +554,7 @@ impl<G: Group> ControlHandle<G> {
     /// Returns true if the actor has ended, or belongs to a parent process.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
-        self.0.is_foreign() || mailbox::is_gone(self.0)
+        self.0.is_foreign() || mailbox::is_actor_gone(self.0)
     }
 
     fn header(&self) -> &Header<G> {

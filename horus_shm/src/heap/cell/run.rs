@@ -10,8 +10,8 @@ use super::turn::Turn;
 use super::{Behaviour, Cell, End, Group, Header, Place, drop_quietly, give_back, kind};
 use crate::heap::blocks::{self, Envelope};
 use crate::protocol::latest;
-use crate::protocol::life::{self, Rest};
-use crate::protocol::mailbox::{MailboxLook, Taken};
+use crate::protocol::life::{self, SleepOutcome};
+use crate::protocol::mailbox::{MailboxLook, TakenBlock};
 use crate::protocol::sync;
 
 /// The payload of a panic.
@@ -223,11 +223,11 @@ pub(super) unsafe fn run<B: Behaviour<G>, G: Group>(
         }
         // SAFETY: the contract; the mailbox was found empty.
         match unsafe { rest(&turn, is_ending) } {
-            Rest::Asleep { .. } => return Ran::Slept,
-            Rest::LookAgain { is_ending: again } => is_ending = again,
+            SleepOutcome::Asleep { .. } => return Ran::Slept,
+            SleepOutcome::LookAgain { is_ending: again } => is_ending = again,
             // SAFETY: the contract.
-            Rest::End if unsafe { outlives::<B, G>(&mut turn) } => is_ending = false,
-            Rest::End => {
+            SleepOutcome::End if unsafe { outlives::<B, G>(&mut turn) } => is_ending = false,
+            SleepOutcome::End => {
                 // SAFETY: the contract.
                 unsafe { end::<B, G>(cell, Some(turn.worker)) };
                 return Ran::Ended;
@@ -373,7 +373,7 @@ unsafe fn batch<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -
             // WHY not dropped by a panic: it would need an address, as in `Envelope::new`.
             let message = ManuallyDrop::new(unsafe { Envelope::read(taken.block) });
             // SAFETY: the block was just taken, and its message was moved out.
-            unsafe { inbox.pass(cell, taken.block) };
+            unsafe { inbox.remove_oldest(cell, taken.block) };
             turn.begin_event(taken.tag.is_counted());
             let message = ManuallyDrop::into_inner(message);
             // SAFETY: only the runner uses the state, and no other reference to it exists.
@@ -402,7 +402,7 @@ unsafe fn batch<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -
 #[cold]
 unsafe fn handle_other<B: Behaviour<G>, G: Group>(
     turn: &mut Turn<'_, B::Message, G>,
-    taken: Taken,
+    taken: TakenBlock,
 ) -> Option<Flow> {
     let (cell, state) = (turn.cell, state::<B, G>(turn.cell));
     // SAFETY: the block is one of this cell, and was just taken.
@@ -410,7 +410,7 @@ unsafe fn handle_other<B: Behaviour<G>, G: Group>(
     // SAFETY: only the runner uses the inbox.
     let inbox = unsafe { &mut *turn.header().inbox.get() };
     // SAFETY: the block was just taken, and its content was moved out.
-    unsafe { inbox.pass(cell, taken.block) };
+    unsafe { inbox.remove_oldest(cell, taken.block) };
     let (event, is_counted) = event?;
     turn.begin_event(is_counted);
     // SAFETY: only the runner uses the state, and no other reference to it exists.
@@ -426,7 +426,7 @@ type Counted<B, G> = (
 /// Moves the event out of a block; `None` if there is nothing to handle.
 unsafe fn read<B: Behaviour<G>, G: Group>(
     cell: Place<G>,
-    Taken { block, tag }: Taken,
+    TakenBlock { block, tag }: TakenBlock,
 ) -> Option<Counted<B, G>> {
     let event = match blocks::kind(tag) {
         // SAFETY: a block of this kind has a message, and was taken by the runner.
@@ -435,7 +435,7 @@ unsafe fn read<B: Behaviour<G>, G: Group>(
         kind::CONTROL => Event::Control(unsafe { Envelope::read(block) }),
         kind::SLOT => {
             // SAFETY: the runner keeps the cell.
-            let latest = latest::take(&unsafe { cell.header() }.slot);
+            let latest = latest::take_latest(&unsafe { cell.header() }.slot);
             if latest == 0 {
                 return None;
             }
@@ -449,7 +449,7 @@ unsafe fn read<B: Behaviour<G>, G: Group>(
 }
 
 /// Puts the actor to sleep, if it has no mail and at least one address.
-unsafe fn rest<M, G: Group>(turn: &Turn<'_, M, G>, is_ending: bool) -> Rest {
+unsafe fn rest<M, G: Group>(turn: &Turn<'_, M, G>, is_ending: bool) -> SleepOutcome {
     let cell = turn.cell;
     let inbox = turn.header().inbox.get();
     let wake = || {
@@ -459,8 +459,8 @@ unsafe fn rest<M, G: Group>(turn: &Turn<'_, M, G>, is_ending: bool) -> Rest {
         unsafe { runnable.schedule() };
     };
     // SAFETY: the inbox is that of the cell, and was found empty.
-    let rest = unsafe { life::rest(inbox, cell, turn.handled, is_ending, wake) };
-    if let Rest::Asleep {
+    let rest = unsafe { life::sleep_or_end(inbox, cell, turn.handled, is_ending, wake) };
+    if let SleepOutcome::Asleep {
         block,
         is_room_wanted,
         is_free,
@@ -514,7 +514,7 @@ unsafe fn end<B: Behaviour<G>, G: Group>(cell: Place<G>, worker: Option<&mut G::
     let state = state::<B, G>(cell);
     // SAFETY: the runner keeps the cell until it leaves below.
     let header = unsafe { cell.header() };
-    header.holders.end();
+    header.holders.end_actor();
     let mut end = End {
         undelivered: 0,
         panics: 0,

@@ -59,7 +59,7 @@ impl<'a, M, G: Group> Turn<'a, M, G> {
     #[must_use]
     pub fn address(&self) -> Address<M, G> {
         self.given.set(true);
-        self.header().holders.revive();
+        self.header().holders.add_address_after_end();
         Address::of(self.cell)
     }
 
@@ -133,7 +133,7 @@ impl<'a, M, G: Group> Turn<'a, M, G> {
     #[inline(always)]
     pub(super) fn subtract(&mut self) {
         let handled = core::mem::take(&mut self.handled);
-        if handled > 0 && mailbox::subtract(self.cell, handled) {
+        if handled > 0 && mailbox::subtract_handled(self.cell, handled) {
             self.notify_room();
         }
     }

@@ -5,8 +5,8 @@
 //! on with the next one. As positions are then not message numbers, each slot carries the number of
 //! its message, and its length; the lane counts its skips.
 
-use super::{Jump, LaneReader, LaneWriter, Polled, RESYNC_MAX};
-use crate::protocol::copy::Intent;
+use super::{Jump, LaneReader, LaneWriter, PollOutcome, RESYNCS_MAX};
+use crate::protocol::copy::PrefetchIntent;
 use crate::protocol::layout::{
     CAPACITY_MAX, LaneBlock, PINS_PER_READER, POSITION_MAX, SKIP, Skips, published, writing,
 };
@@ -14,31 +14,31 @@ use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
 /// A lane of a pinnable topic.
-pub trait InPlace: LaneMemory {
+pub trait PinnableLane: LaneMemory {
     /// Returns the lane's index in its topic.
-    fn lane(&self) -> u32;
+    fn lane_index(&self) -> u32;
 
     /// Returns the number of the message in slot `index`, as its lane counts them from 0 on.
-    fn number(&self, index: u64) -> &Self::Word;
+    fn message_number(&self, index: u64) -> &Self::Word;
 
     /// Returns the length of the message in slot `index`, in bytes.
-    fn length(&self, index: u64) -> &Self::Word;
+    fn message_length(&self, index: u64) -> &Self::Word;
 
     /// Returns the mask with a bit for each announced reader that pins slots.
-    fn pinners(&self) -> &Self::Word;
+    fn pinning_readers(&self) -> &Self::Word;
 
     /// Returns the number of pins of a reader. The last one is for copies.
-    fn pins(&self) -> u32 {
+    fn pin_count(&self) -> u32 {
         PINS_PER_READER as u32
     }
 
     /// Returns the word of pin number `pin` of announced reader number `reader`. `pin` is less than
-    /// [`Self::pins`].
-    fn pin(&self, reader: u32, pin: u32) -> &Self::Word;
+    /// [`Self::pin_count`].
+    fn pin_word(&self, reader: u32, pin: u32) -> &Self::Word;
 
     /// Prefetches the part of slot `index` that a message of `bytes` bytes changes. Only a hint.
     fn prefetch_message(&self, index: u64, _bytes: u64) {
-        self.prefetch(index, Intent::Write);
+        self.prefetch(index, PrefetchIntent::Write);
     }
 }
 
@@ -48,9 +48,9 @@ const INDEX_BITS: u32 = 24;
 const GENERATION_BITS: u32 = 32;
 
 /// Returns the value of a pin on slot `index` of `memory`.
-fn tag<M: InPlace>(memory: &M, index: u64) -> u64 {
+fn pin_value<M: PinnableLane>(memory: &M, index: u64) -> u64 {
     let generation = memory.generation() & ((1 << GENERATION_BITS) - 1);
-    u64::from(memory.lane()) << (GENERATION_BITS + INDEX_BITS)
+    u64::from(memory.lane_index()) << (GENERATION_BITS + INDEX_BITS)
         | generation << INDEX_BITS
         | (index + 1)
 }
@@ -59,7 +59,7 @@ const _: () = assert!(CAPACITY_MAX < 1 << INDEX_BITS);
 
 /// The reason why a writer cannot have the next slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Blocked {
+pub enum SlotBlocked {
     /// A gated reader is the lane's whole capacity behind.
     NoRoom,
     /// This reader has pinned the slot. The writer has to find out whether the reader lives, or
@@ -70,11 +70,11 @@ pub enum Blocked {
     },
 }
 
-impl<M: InPlace + Clone> LaneWriter<M> {
+impl<M: PinnableLane + Clone> LaneWriter<M> {
     /// Goes on with the count of skipped positions in the lane's block, so that the numbers of
     /// messages continue those of earlier writers.
     #[must_use]
-    pub fn numbering(mut self) -> Self {
+    pub fn with_numbering(mut self) -> Self {
         // Relaxed: the claim of the lane ordered it. WHY the minimum: a damaged count must not make
         // a negative number.
         self.skips = Skips::from_word(self.memory.block().skips.get())
@@ -91,50 +91,50 @@ impl<M: InPlace + Clone> LaneWriter<M> {
     ///
     /// # Errors
     ///
-    /// [`Blocked`].
-    pub fn begin(&mut self) -> Result<u64, Blocked> {
-        self.begin_beside(self.memory.pins())
+    /// [`SlotBlocked`].
+    pub fn claim_slot(&mut self) -> Result<u64, SlotBlocked> {
+        self.claim_unless_pinned(self.memory.pin_count())
     }
 
-    /// Takes the next slot as [`Self::begin`] does, but also one that is pinned only for a copy. A
-    /// reader that copies checks the stamp once more, and may lose the message. As it may still be
-    /// copying, the slot may be written only by [`LaneMemory::store_racing`].
+    /// Takes the next slot as [`Self::claim_slot`] does, but also one that is pinned only for a
+    /// copy. A reader that copies checks the stamp once more, and may lose the message. As it may
+    /// still be copying, the slot may be written only by [`LaneMemory::store_racing`].
     ///
     /// # Errors
     ///
-    /// [`Blocked`].
-    pub fn begin_over_copies(&mut self) -> Result<u64, Blocked> {
-        self.begin_beside(self.memory.pins() - 1)
+    /// [`SlotBlocked`].
+    pub fn claim_slot_over_copies(&mut self) -> Result<u64, SlotBlocked> {
+        self.claim_unless_pinned(self.memory.pin_count() - 1)
     }
 
     /// Takes the next slot, unless a reader has it under one of its first `pins` pins.
-    fn begin_beside(&mut self, pins: u32) -> Result<u64, Blocked> {
+    fn claim_unless_pinned(&mut self, pins: u32) -> Result<u64, SlotBlocked> {
         if self.pos >= self.limit && !self.find_room() {
-            return Err(Blocked::NoRoom);
+            return Err(SlotBlocked::NoRoom);
         }
         let index = self.pos & self.mask;
         // Relaxed: the fence below orders it before the pins, and before the payload.
         self.memory.stamp(index).set(writing(self.pos));
         // ORDERING(pin): pairs with the fence in `LaneReader::pin`.
         self.memory.fence(edge::PIN_SCAN);
-        match self.pinned(index, pins) {
-            Some(reader) => Err(Blocked::Pinned { reader }),
+        match self.pinning_reader(index, pins) {
+            Some(reader) => Err(SlotBlocked::Pinned { reader }),
             None => Ok(index),
         }
     }
 
     /// Returns the reader that has pinned slot `index` with one of its first `pins` pins.
-    fn pinned(&self, index: u64, pins: u32) -> Option<u32> {
-        let tag = tag(&self.memory, index);
-        // Relaxed: the fence in `begin_beside` orders it after the stamp.
-        let mut readers = self.memory.pinners().get();
+    fn pinning_reader(&self, index: u64, pins: u32) -> Option<u32> {
+        let tag = pin_value(&self.memory, index);
+        // Relaxed: the fence in `claim_unless_pinned` orders it after the stamp.
+        let mut readers = self.memory.pinning_readers().get();
         readers &= u64::MAX >> (64 - self.memory.reader_limit());
         while readers != 0 {
             let reader = readers.trailing_zeros();
             readers &= readers - 1;
             for pin in 0..pins {
-                // ORDERING(pinned): pairs with the stores in `LaneReader::pin` and `unpin`.
-                if self.memory.pin(reader, pin).load(edge::PIN_SEE) == tag {
+                // ORDERING(pinned): pairs with the stores in `LaneReader::pin` and `clear_pin`.
+                if self.memory.pin_word(reader, pin).load(edge::PIN_SEE) == tag {
                     return Some(reader);
                 }
             }
@@ -142,14 +142,17 @@ impl<M: InPlace + Clone> LaneWriter<M> {
         None
     }
 
-    /// Publishes the slot that [`Self::begin`] returned, which holds a message of `bytes` bytes.
-    pub fn commit(&mut self, bytes: u64) {
+    /// Publishes the slot that [`Self::claim_slot`] returned, which holds a message of `bytes`
+    /// bytes.
+    pub fn publish_claimed(&mut self, bytes: u64) {
         let spot = self.spot();
         // Relaxed, both: the stamp publishes them like the payload.
-        spot.memory.number(spot.index).set(self.number());
-        spot.memory.length(spot.index).set(bytes);
+        spot.memory
+            .message_number(spot.index)
+            .set(self.next_message_number());
+        spot.memory.message_length(spot.index).set(bytes);
         self.publish(&spot, published(spot.pos));
-        if let Some(index) = self.ahead_of(&spot) {
+        if let Some(index) = self.slot_to_prefetch(&spot) {
             // WHY not the whole slot: most slots are far longer than their messages, and the next
             // message probably has the length of this one.
             spot.memory.prefetch_message(index, bytes);
@@ -157,7 +160,7 @@ impl<M: InPlace + Clone> LaneWriter<M> {
     }
 
     /// Publishes the position as a skip, because its slot is pinned, and goes on with the next one.
-    pub fn skip(&mut self) {
+    pub fn skip_position(&mut self) {
         self.skips += 1;
         let spot = self.spot();
         let stamp = published(spot.pos) | SKIP;
@@ -172,19 +175,19 @@ impl<M: InPlace + Clone> LaneWriter<M> {
     }
 
     /// Returns the number of the next message, from 0 on: the number of messages so far.
-    pub const fn number(&self) -> u64 {
+    pub const fn next_message_number(&self) -> u64 {
         self.pos - self.skips
     }
 }
 
 /// Returns the number of messages that a lane has carried, and the position behind the last of
 /// them, where a new reader may start.
-pub fn count<W: Word>(block: &LaneBlock<W>) -> (u64, u64) {
+pub fn count_messages<W: Word>(block: &LaneBlock<W>) -> (u64, u64) {
     // ORDERING(head): pairs with the store in `LaneWriter::publish`: a thread that sees the head
     // sees every skip before it.
     let head = block.head.load(edge::HEAD_SEE).min(POSITION_MAX);
-    // ORDERING(pin): pairs with the fence in `LaneWriter::begin_beside`, which lies between a head
-    // and the next skip: a thread that sees the skip sees that head, or a later one.
+    // ORDERING(pin): pairs with the fence in `LaneWriter::claim_unless_pinned`, which lies between
+    // a head and the next skip: a thread that sees the skip sees that head, or a later one.
     let skips = Skips::from_word(block.skips.load(edge::PIN_COUNT));
     // Relaxed: it only bounds how far the writer went meanwhile.
     let now = block.head.get().min(POSITION_MAX);
@@ -192,10 +195,10 @@ pub fn count<W: Word>(block: &LaneBlock<W>) -> (u64, u64) {
     (position.saturating_sub(skips.count), position)
 }
 
-/// Does the same as [`count`] for a lane without a live session, whose slots `memory` maps. A
-/// publisher that died may have published a message that its head does not cover.
-pub fn count_all<M: InPlace>(memory: &M) -> (u64, u64) {
-    let (mut number, start) = count(memory.block());
+/// Does the same as [`count_messages`] for a lane without a live session, whose slots `memory`
+/// maps. A publisher that died may have published a message that its head does not cover.
+pub fn count_all_messages<M: PinnableLane>(memory: &M) -> (u64, u64) {
+    let (mut number, start) = count_messages(memory.block());
     let mask = memory.capacity() - 1;
     for pos in start..start + memory.capacity() {
         // Relaxed: no payload is read here.
@@ -210,9 +213,9 @@ pub fn count_all<M: InPlace>(memory: &M) -> (u64, u64) {
 
 /// Returns the number of the message at `position`, at or before the head, if no position was
 /// skipped from there on.
-pub fn number_at<W: Word>(block: &LaneBlock<W>, position: u64) -> Option<u64> {
-    // ORDERING(pin): as in `count`. The head that led to the position was acquired, so every skip
-    // before it is visible.
+pub fn message_number_at<W: Word>(block: &LaneBlock<W>, position: u64) -> Option<u64> {
+    // ORDERING(pin): as in `count_messages`. The head that led to the position was acquired, so
+    // every skip before it is visible.
     let skips = Skips::from_word(block.skips.load(edge::PIN_COUNT));
     // Relaxed: ordered by the line above.
     let head = block.head.get().min(POSITION_MAX);
@@ -223,7 +226,7 @@ pub fn number_at<W: Word>(block: &LaneBlock<W>, position: u64) -> Option<u64> {
 
 /// A pinned slot, and its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pinned {
+pub struct PinnedMessage {
     /// Index of the slot.
     pub index: u64,
     /// Length of the message in bytes, as its publisher stored it.
@@ -234,7 +237,7 @@ pub struct Pinned {
 
 /// Options of a copy out of a pinnable lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Copying {
+pub struct CopyOptions {
     /// True for the newest message instead of the next one.
     pub latest: bool,
     /// True if each message has a length of its own, and no more than that is copied.
@@ -244,12 +247,12 @@ pub struct Copying {
     pub pin: Option<(u32, u32)>,
 }
 
-impl<M: InPlace + Clone> LaneReader<M> {
+impl<M: PinnableLane + Clone> LaneReader<M> {
     /// Counts losses by message numbers, instead of positions. `next` is the number of the first
     /// message that is owed to this reader, or `None` if the reader takes the first one that it
     /// finds.
     #[must_use]
-    pub fn numbering(mut self, next: Option<u64>) -> Self {
+    pub fn with_numbering(mut self, next: Option<u64>) -> Self {
         self.numbered = true;
         (self.first_number, self.next_number) = (next, next);
         self
@@ -257,47 +260,53 @@ impl<M: InPlace + Clone> LaneReader<M> {
 
     /// Pins the next message with pin `pin` of announced reader `reader`. Bounded work.
     ///
-    /// The slot does not change until [`let_go`]; this reader goes on behind it.
+    /// The slot does not change until [`free_pin`]; this reader goes on behind it.
     ///
     /// # Errors
     ///
-    /// [`Polled::Empty`] or [`Polled::Busy`]; no slot is pinned then.
-    pub fn hold(&mut self, reader: u32, pin: u32) -> Result<Pinned, Polled> {
-        self.walk(|this| this.pin(reader, pin).then(|| this.pass(Jump::NONE)))
+    /// [`PollOutcome::Empty`] or [`PollOutcome::Busy`]; no slot is pinned then.
+    pub fn pin_next(&mut self, reader: u32, pin: u32) -> Result<PinnedMessage, PollOutcome> {
+        self.walk_to_next(|this| {
+            this.pin_current(reader, pin)
+                .then(|| this.pass_message(Jump::NONE))
+        })
     }
 
-    /// Does the same as [`Self::hold`] for the newest message; the messages before it count as
+    /// Does the same as [`Self::pin_next`] for the newest message; the messages before it count as
     /// skipped, or as lost if they are overwritten already.
     ///
     /// # Errors
     ///
-    /// As [`Self::hold`].
-    pub fn hold_latest(&mut self, reader: u32, pin: u32) -> Result<Pinned, Polled> {
-        self.walk_to_latest(|this, jump| this.pin(reader, pin).then(|| this.pass(jump)))
+    /// As [`Self::pin_next`].
+    pub fn pin_latest(&mut self, reader: u32, pin: u32) -> Result<PinnedMessage, PollOutcome> {
+        self.walk_to_latest(|this, jump| {
+            this.pin_current(reader, pin)
+                .then(|| this.pass_message(jump))
+        })
     }
 
-    /// Goes to the newest message, as [`Self::walk`] goes to the next one. `attempt` gets the
-    /// jump to it.
+    /// Goes to the newest message, as [`Self::walk_to_next`] goes to the next one. `attempt` gets
+    /// the jump to it.
     fn walk_to_latest<R>(
         &mut self,
         mut attempt: impl FnMut(&mut Self, Jump) -> Option<R>,
-    ) -> Result<R, Polled> {
+    ) -> Result<R, PollOutcome> {
         let start = self.pos;
-        for _ in 0..=RESYNC_MAX {
+        for _ in 0..=RESYNCS_MAX {
             if !self.has_message() {
-                return Err(self.nothing());
+                return Err(self.count_empty_poll());
             }
             // Relaxed: only the place where the search begins; the stamps decide. A head from
             // behind the end of this extent finds no message here, and changes nothing.
             let head = self.memory.block().head.get().min(POSITION_MAX);
-            let head = self.head_here(head).unwrap_or(self.pos + 1);
+            let head = self.head_in_extent(head).unwrap_or(self.pos + 1);
             let oldest = self.pos.max(head.saturating_sub(self.memory.capacity()));
             let newest = (oldest..head).rev().find(|&pos| {
                 // Relaxed: the stamp is loaded again below.
                 self.memory.stamp(pos & self.mask).get() == published(pos)
             });
             if let Some(newest) = newest {
-                self.pass_to(newest, 0, 0);
+                self.advance_counting(newest, 0, 0);
             }
             let want = published(self.pos);
             // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
@@ -308,40 +317,40 @@ impl<M: InPlace + Clone> LaneReader<M> {
                 return Ok(found);
             }
             if stamp == want | SKIP {
-                self.pass_to(self.pos + 1, 0, 0);
+                self.advance_counting(self.pos + 1, 0, 0);
             }
         }
         self.busy += 1;
-        Err(Polled::Busy)
+        Err(PollOutcome::Busy)
     }
 
     /// Pins the slot of the current position; returns true if it still holds that position's
     /// message.
-    fn pin(&mut self, reader: u32, pin: u32) -> bool {
+    fn pin_current(&mut self, reader: u32, pin: u32) -> bool {
         let index = self.pos & self.mask;
-        let word = self.memory.pin(reader, pin);
+        let word = self.memory.pin_word(reader, pin);
         // ORDERING(pinned): the reads under this pin's previous value are over. Pairs with the load
         // in `LaneWriter::pinned`.
-        word.store(tag(&self.memory, index), edge::PIN_MOVE);
-        // ORDERING(pin): pairs with the fence in `LaneWriter::begin_beside`.
+        word.store(pin_value(&self.memory, index), edge::PIN_MOVE);
+        // ORDERING(pin): pairs with the fence in `LaneWriter::claim_unless_pinned`.
         self.memory.fence(edge::PIN_HOLD);
         // Relaxed: the fence orders it after the pin.
         let held = self.memory.stamp(index).get() == published(self.pos);
         if !held {
-            unpin(word);
+            clear_pin(word);
         }
         held
     }
 
     /// Goes on behind the message of the current position, and accounts for those before it.
-    fn pass(&mut self, jump: Jump) -> Pinned {
+    fn pass_message(&mut self, jump: Jump) -> PinnedMessage {
         let index = self.pos & self.mask;
         // Relaxed, both: the stamp published them, and the pin keeps the writer out.
-        let number = self.memory.number(index).get();
-        let bytes = self.memory.length(index).get();
+        let number = self.memory.message_number(index).get();
+        let bytes = self.memory.message_length(index).get();
         self.account(number, jump);
-        self.advance(self.pos + 1);
-        Pinned {
+        self.advance_to(self.pos + 1);
+        PinnedMessage {
             index,
             bytes,
             number: number.wrapping_add(1),
@@ -350,14 +359,14 @@ impl<M: InPlace + Clone> LaneReader<M> {
 
     /// Counts losses by message numbers from now on: messages `first` to `next`, without `next`,
     /// are accounted for already.
-    pub fn begin_numbering(&mut self, first: u64, next: u64) {
+    pub fn start_numbering(&mut self, first: u64, next: u64) {
         self.numbered = true;
         (self.first_number, self.next_number) = (Some(first), Some(next));
     }
 
     /// Counts losses by positions from now on. Messages before number `next` that were not read
     /// count as lost. Returns the number of the first message accounted for, if there is one.
-    pub fn end_numbering(&mut self, next: u64) -> Option<u64> {
+    pub fn stop_numbering(&mut self, next: u64) -> Option<u64> {
         let first = self.first_number;
         self.account(next, Jump::NONE);
         self.numbered = false;
@@ -368,7 +377,7 @@ impl<M: InPlace + Clone> LaneReader<M> {
     /// Returns the numbers, from 0 on, of the first message that this reader accounts for and of
     /// the next one that it expects; `None` if no message was read, and none was owed from the
     /// beginning.
-    pub fn numbers(&self) -> Option<(u64, u64)> {
+    pub fn accounted_numbers(&self) -> Option<(u64, u64)> {
         self.first_number.zip(self.next_number)
     }
 
@@ -377,78 +386,78 @@ impl<M: InPlace + Clone> LaneReader<M> {
     ///
     /// # Errors
     ///
-    /// As [`Self::hold`].
+    /// As [`Self::pin_next`].
     ///
     /// # Safety
     ///
     /// As [`Self::read`].
-    pub unsafe fn copy(
+    pub unsafe fn copy_message(
         &mut self,
         dst: *mut u8,
         bytes: usize,
-        copying: Copying,
-    ) -> Result<Pinned, Polled> {
-        self.copy_by(bytes, copying, |memory, index, bytes| {
+        copying: CopyOptions,
+    ) -> Result<PinnedMessage, PollOutcome> {
+        self.copy_message_by(bytes, copying, |memory, index, bytes| {
             // SAFETY: `dst` is writable for the caller's `bytes`, and this `bytes` is not more.
             unsafe { memory.load_racing(index, dst, bytes) };
             true
         })
     }
 
-    /// Does the same as [`Self::copy`] by `load`, which copies the given number of bytes, at most
-    /// `bytes`, out of a slot; `load` returns false if it cannot.
+    /// Does the same as [`Self::copy_message`] by `load`, which copies the given number of bytes,
+    /// at most `bytes`, out of a slot; `load` returns false if it cannot.
     ///
     /// # Errors
     ///
-    /// As [`Self::hold`].
-    pub fn copy_by(
+    /// As [`Self::pin_next`].
+    pub fn copy_message_by(
         &mut self,
         bytes: usize,
-        copying: Copying,
+        copying: CopyOptions,
         mut load: impl FnMut(&M, u64, usize) -> bool,
-    ) -> Result<Pinned, Polled> {
+    ) -> Result<PinnedMessage, PollOutcome> {
         let mut attempt = |this: &mut Self, jump| {
             if let Some((reader, pin)) = copying.pin
-                && !this.pin(reader, pin)
+                && !this.pin_current(reader, pin)
             {
                 return None;
             }
             let copied = this.try_copy(bytes, (copying.sized, jump), &mut load);
             if let Some((reader, pin)) = copying.pin {
-                unpin(this.memory.pin(reader, pin));
+                clear_pin(this.memory.pin_word(reader, pin));
             }
             copied
         };
         if copying.latest {
             self.walk_to_latest(attempt)
         } else {
-            self.walk(|this| attempt(this, Jump::NONE))
+            self.walk_to_next(|this| attempt(this, Jump::NONE))
         }
     }
 
     /// Copies the message of the current position, if the slot still holds it after the copy.
-    /// `sized` is as in [`Copying`].
+    /// `sized` is as in [`CopyOptions`].
     fn try_copy(
         &mut self,
         bytes: usize,
         (sized, jump): (bool, Jump),
         load: &mut impl FnMut(&M, u64, usize) -> bool,
-    ) -> Option<Pinned> {
+    ) -> Option<PinnedMessage> {
         let index = self.pos & self.mask;
         let want = published(self.pos);
         // Relaxed, both: they are used only if the slot still holds this message below.
-        let number = self.memory.number(index).get();
+        let number = self.memory.message_number(index).get();
         // WHY: where all messages have one size, that is their length, whatever the word says. The
         // caller takes every byte as written, and could not distinguish a short message from
         // damage.
         let length = match sized {
-            true => self.memory.length(index).get(),
+            true => self.memory.message_length(index).get(),
             false => bytes as u64,
         };
         if !load(&self.memory, index, length.min(bytes as u64) as usize) {
             return None;
         }
-        // ORDERING(overwrite): pairs with the fence in `LaneWriter::begin_beside`, which is
+        // ORDERING(overwrite): pairs with the fence in `LaneWriter::claim_unless_pinned`, which is
         // stronger.
         self.memory.fence(edge::OVERWRITE_CHECK);
         // Relaxed: the fence orders it after the payload.
@@ -456,8 +465,8 @@ impl<M: InPlace + Clone> LaneReader<M> {
             return None;
         }
         self.account(number, jump);
-        self.advance(self.pos + 1);
-        Some(Pinned {
+        self.advance_to(self.pos + 1);
+        Some(PinnedMessage {
             index,
             bytes: length,
             number: number.wrapping_add(1),
@@ -466,15 +475,15 @@ impl<M: InPlace + Clone> LaneReader<M> {
 }
 
 /// Clears the word of a pin: the reads under it are over.
-pub fn unpin<W: Word>(word: &W) {
+pub fn clear_pin<W: Word>(word: &W) {
     // ORDERING(pinned): pairs with the load in `LaneWriter::pinned`.
     word.store(0, edge::PIN_MOVE);
 }
 
 /// Takes the first pin that is free according to `held`, the process's own mask of the pins that it
 /// uses, unless it uses `limit` pins already.
-pub fn take_pin<W: Word>(held: &W, limit: u32) -> Option<u32> {
-    // ORDERING(reuse): pairs with the store in `let_go`: the pin was taken back before it is used
+pub fn claim_free_pin<W: Word>(held: &W, limit: u32) -> Option<u32> {
+    // ORDERING(reuse): pairs with the store in `free_pin`: the pin was taken back before it is used
     // again.
     let used = held.load(edge::PIN_REUSE);
     // WHY their number, not the index: beside a shorter lane the limit may fall, and any pins be
@@ -487,9 +496,9 @@ pub fn take_pin<W: Word>(held: &W, limit: u32) -> Option<u32> {
 }
 
 /// Frees pin `pin`. `word` is the pin in the file, and `held` the process's mask, as in
-/// [`take_pin`].
-pub fn let_go<W: Word>(held: &W, word: &W, pin: u32) {
-    unpin(word);
-    // ORDERING(reuse): pairs with the load in `take_pin`.
+/// [`claim_free_pin`].
+pub fn free_pin<W: Word>(held: &W, word: &W, pin: u32) {
+    clear_pin(word);
+    // ORDERING(reuse): pairs with the load in `claim_free_pin`.
     held.clear_bits_at(1 << pin, edge::PIN_FREE);
 }

@@ -1,6 +1,6 @@
 //! The accounts of a reader: the messages that it did not receive, as lost or as skipped.
 
-use super::{Jump, LaneReader, Unread};
+use super::{Jump, LaneReader, UnreadCounts};
 use crate::protocol::layout::POSITION_MAX;
 use crate::protocol::memory::{LaneMemory, Passed};
 
@@ -10,9 +10,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// the others as skipped.
     pub(super) fn skip_to(&mut self, pos: u64, end: u64) {
         let passed = pos - self.pos;
-        let unread = Unread::of(self.pos, end, self.memory.capacity());
+        let unread = UnreadCounts::of_positions(self.pos, end, self.memory.capacity());
         let lost = unread.lost.min(passed);
-        self.pass_to(pos, lost, passed - lost);
+        self.advance_counting(pos, lost, passed - lost);
     }
 
     /// Passes over the rest of this extent, as a call for the newest message does. The extent ends
@@ -20,8 +20,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     pub fn skip_to_end(&mut self, end: u64, number: u64) {
         if self.numbered {
             let (start, head) = (self.pos, end);
-            self.account_to(number, Jump { start, head });
-            self.pass_to(end, 0, 0);
+            self.account_before(number, Jump { start, head });
+            self.advance_counting(end, 0, 0);
         } else {
             self.skip_to(end, end);
         }
@@ -29,34 +29,34 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
 
     /// Goes on at `pos`, in an extent that begins there. The positions before `pos`, and the
     /// `numbers` messages in them, are counted neither as lost nor as skipped.
-    pub fn leave_out(&mut self, pos: u64, numbers: u64) {
+    pub fn skip_uncounted(&mut self, pos: u64, numbers: u64) {
         let shifted = |number: Option<u64>| number.map(|number| number.wrapping_add(numbers));
         self.first_number = shifted(self.first_number);
         self.next_number = shifted(self.next_number);
-        self.advance(pos);
+        self.advance_to(pos);
     }
 
     /// Goes on at `pos`, before the message with the number `number`, if `pos` is ahead. Earlier
     /// messages that were not read are lost.
-    pub fn lose_to(&mut self, pos: u64, number: u64) {
+    pub fn count_lost_to(&mut self, pos: u64, number: u64) {
         if self.pos < pos {
             let lost = if self.numbered { 0 } else { pos - self.pos };
             if self.numbered {
-                self.account_to(number, Jump::NONE);
+                self.account_before(number, Jump::NONE);
             }
-            self.pass_to(pos, lost, 0);
+            self.advance_counting(pos, lost, 0);
         }
     }
 
     /// Goes on at `pos`, and receives no message from before it. `lost` and `skipped` are added to
     /// the counters of those names.
-    pub(super) fn pass_to(&mut self, pos: u64, lost: u64, skipped: u64) {
+    pub(super) fn advance_counting(&mut self, pos: u64, lost: u64, skipped: u64) {
         self.count_passed(Passed {
             positions: pos - self.pos,
             lost,
             skipped,
         });
-        self.advance(pos);
+        self.advance_to(pos);
     }
 
     /// Accounts for message `number`, to which `jump` led, and for the messages between the one
@@ -70,7 +70,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     }
 
     /// Accounts for the messages before message `number`, without that one, if any of them is owed.
-    fn account_to(&mut self, number: u64, jump: Jump) {
+    fn account_before(&mut self, number: u64, jump: Jump) {
         if let Some(next) = self.next_number
             && self.count_gap(number.saturating_sub(next), jump, 0)
         {
@@ -85,7 +85,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         // WHY the maximum: a damaged number must not make the counters implausible.
         let is_sound = 0 < gap && gap < POSITION_MAX;
         if is_sound {
-            let unread = Unread::of(jump.start, jump.head, self.memory.capacity());
+            let unread = UnreadCounts::of_positions(jump.start, jump.head, self.memory.capacity());
             let skipped = gap.min(unread.waiting.saturating_sub(received));
             self.count_passed(Passed {
                 positions: 0,

@@ -1,19 +1,19 @@
 //! Readers of a lane.
 
-use super::{Polled, RESYNC_MAX, Spot, kept_after_lap, prefetch_distance};
-use crate::protocol::copy::{Intent, is_worth_awaiting};
+use super::{LaneSlot, PollOutcome, RESYNCS_MAX, kept_after_lap, prefetch_distance};
+use crate::protocol::copy::{PrefetchIntent, is_prefetch_worthwhile};
 use crate::protocol::layout::{POSITION_MAX, SKIP, published};
 use crate::protocol::memory::{LaneMemory, Passed};
 use crate::protocol::sync::{Word, edge};
 
 /// Number of empty polls after which a reader checks whether something is damaged.
-const IDLE_LOOKS: u64 = 256;
+const EMPTY_POLLS_PER_CHECK: u64 = 256;
 
 /// Number of messages in a row after which a reader checks how many more there are.
-const RUN_MIN: u64 = 16;
+const RUN_MESSAGES_MIN: u64 = 16;
 
 /// Value of [`LaneReader::end`] for an extent that may be the lane's newest one.
-const NO_END: u64 = u64::MAX;
+const UNKNOWN_END: u64 = u64::MAX;
 
 /// A reader of a lane, with its own position.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub struct LaneReader<M> {
     pub(super) busy: u64,
     /// Number of all polls that found nothing.
     pub(super) idle: u64,
-    /// Position behind the last one of this extent, or [`NO_END`] while that is not known.
+    /// Position behind the last one of this extent, or [`UNKNOWN_END`] while that is not known.
     pub(super) end: u64,
     /// Number of slots ahead of the next position that are prefetched; see [`prefetch_distance`].
     pub(super) ahead: u64,
@@ -55,7 +55,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         let next_number = None;
         let ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
         let horizon = 0;
-        let next_head_read = pos + RUN_MIN;
+        let next_head_read = pos + RUN_MESSAGES_MIN;
         Self {
             memory,
             mask,
@@ -65,7 +65,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             skipped,
             busy,
             idle,
-            end: NO_END,
+            end: UNKNOWN_END,
             ahead,
             horizon,
             next_head_read,
@@ -77,21 +77,21 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
 
     /// Copies the next message into `dst`. Bounded work; never blocks.
     ///
-    /// `dst` holds a message only if [`Polled::Message`] is returned; otherwise its bytes are
+    /// `dst` holds a message only if [`PollOutcome::Message`] is returned; otherwise its bytes are
     /// meaningless.
     ///
     /// # Safety
     ///
     /// `dst` is writable for `bytes` bytes, which are at most the slot's payload.
     #[inline(always)]
-    pub unsafe fn read(&mut self, dst: *mut u8, bytes: usize) -> Polled {
+    pub unsafe fn read(&mut self, dst: *mut u8, bytes: usize) -> PollOutcome {
         if self.memory.is_exclusive() {
-            let found = self.find();
-            if found == Polled::Message {
+            let found = self.find_message();
+            if found == PollOutcome::Message {
                 // SAFETY: `dst` is valid for `bytes` by the contract; the cursor keeps the writer
                 // out of the slot.
-                unsafe { self.memory.load_exclusive(self.found(), dst, bytes) };
-                self.step();
+                unsafe { self.memory.load_exclusive(self.found_index(), dst, bytes) };
+                self.pass_found();
             }
             return found;
         }
@@ -101,56 +101,58 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         let stamp = spot.stamp().load(edge::SLOT_SEE);
         if stamp < want {
             // An older message, or this position while it is being written.
-            return self.nothing();
+            return self.count_empty_poll();
         }
         if stamp == want {
             // SAFETY: `dst` is writable for `bytes`, which fit the payload, by the contract.
             unsafe { spot.memory.load_racing(spot.index, dst, bytes) };
-            if spot.is_still() {
-                self.advance(spot.pos + 1);
+            if spot.is_unchanged() {
+                self.advance_to(spot.pos + 1);
                 self.prefetch_next(&spot);
-                return Polled::Message;
+                return PollOutcome::Message;
             }
         }
         // SAFETY: `dst` is writable for `bytes`, which fit the payload, by the contract.
-        unsafe { self.read_on(dst, bytes) }
+        unsafe { self.read_past_skips(dst, bytes) }
     }
 
     /// Finds the next message of an exclusive lane, one whose readers are all gated; passes over
-    /// skipped positions. The message stays in its slot, whose index is [`Self::found`], and the
-    /// writer stays out of that slot until [`Self::step`]. Never blocks.
+    /// skipped positions. The message stays in its slot, whose index is [`Self::found_index`], and
+    /// the writer stays out of that slot until [`Self::pass_found`]. Never blocks.
     #[inline(always)]
-    pub fn find(&mut self) -> Polled {
+    pub fn find_message(&mut self) -> PollOutcome {
         debug_assert!(self.memory.is_exclusive());
         let want = published(self.pos);
         // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
         let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
         if stamp == want {
-            return Polled::Message;
+            return PollOutcome::Message;
         }
         if stamp < want {
-            self.nothing()
+            self.count_empty_poll()
         } else {
-            self.find_on()
+            self.find_past_skips()
         }
     }
 
     #[cold]
-    fn find_on(&mut self) -> Polled {
-        self.walk(|_| Some(())).err().unwrap_or(Polled::Message)
+    fn find_past_skips(&mut self) -> PollOutcome {
+        self.walk_to_next(|_| Some(()))
+            .err()
+            .unwrap_or(PollOutcome::Message)
     }
 
-    /// Returns the index of the slot that [`Self::find`] found.
+    /// Returns the index of the slot that [`Self::find_message`] found.
     #[inline(always)]
-    pub fn found(&self) -> u64 {
+    pub fn found_index(&self) -> u64 {
         self.pos & self.mask
     }
 
-    /// Goes on behind the message that [`Self::find`] found.
+    /// Goes on behind the message that [`Self::find_message`] found.
     #[inline(always)]
-    pub fn step(&mut self) {
+    pub fn pass_found(&mut self) {
         let spot = self.spot();
-        self.advance(spot.pos + 1);
+        self.advance_to(spot.pos + 1);
         self.prefetch_next(&spot);
     }
 
@@ -196,11 +198,11 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
                 let Some(message) = load(&spot.memory, spot.index) else {
                     break 'run;
                 };
-                if !spot.is_still() {
+                if !spot.is_unchanged() {
                     break 'run;
                 }
                 progress.pos = spot.pos + 1;
-                if M::DRAINS_AHEAD {
+                if M::PREFETCHES_WHILE_DRAINING {
                     progress.reader.prefetch_next(&spot);
                 }
                 if behind + 1 == slots {
@@ -214,9 +216,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
 
     /// Returns the position of the next message, and its slot.
     #[inline(always)]
-    pub(super) fn spot(&self) -> Spot<M> {
+    pub(super) fn spot(&self) -> LaneSlot<M> {
         let Self { pos, mask, .. } = *self;
-        Spot {
+        LaneSlot {
             memory: self.memory.clone(),
             pos,
             index: pos & mask,
@@ -231,8 +233,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     ///
     /// As [`Self::read`].
     #[inline(always)]
-    unsafe fn copy_out(&mut self, spot: &Spot<M>, dst: *mut u8, bytes: usize) -> bool {
-        let Spot {
+    unsafe fn copy_out(&mut self, spot: &LaneSlot<M>, dst: *mut u8, bytes: usize) -> bool {
+        let LaneSlot {
             memory, pos, index, ..
         } = spot;
         if memory.is_exclusive() {
@@ -243,9 +245,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             // SAFETY: `dst` is writable for `bytes`, which fit the payload, by the contract.
             unsafe { memory.load_racing(*index, dst, bytes) };
         }
-        let is_whole = spot.is_still();
+        let is_whole = spot.is_unchanged();
         if is_whole {
-            self.advance(pos + 1);
+            self.advance_to(pos + 1);
         }
         is_whole
     }
@@ -256,21 +258,21 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     ///
     /// As [`Self::read`].
     #[cold]
-    unsafe fn read_on(&mut self, dst: *mut u8, bytes: usize) -> Polled {
-        let copied = self.walk(|this| {
+    unsafe fn read_past_skips(&mut self, dst: *mut u8, bytes: usize) -> PollOutcome {
+        let copied = self.walk_to_next(|this| {
             // SAFETY: `dst` is writable for `bytes`, which fit the payload, by the contract.
             unsafe { this.copy_out(&this.spot(), dst, bytes) }.then_some(())
         });
-        copied.err().unwrap_or(Polled::Message)
+        copied.err().unwrap_or(PollOutcome::Message)
     }
 
     /// Goes to the next message, over skips and lost messages, and gets it by `attempt`, which
     /// finds it at the current position. `attempt` returns `None` if the writer overwrote it
     /// meanwhile.
-    pub(super) fn walk<R>(
+    pub(super) fn walk_to_next<R>(
         &mut self,
         mut attempt: impl FnMut(&mut Self) -> Option<R>,
-    ) -> Result<R, Polled> {
+    ) -> Result<R, PollOutcome> {
         let mut resyncs = 0;
         let mut skips = 0;
         loop {
@@ -278,7 +280,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
             let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
             if stamp & !SKIP < want {
-                return Err(self.nothing());
+                return Err(self.count_empty_poll());
             }
             if stamp == want
                 && let Some(found) = attempt(self)
@@ -287,12 +289,12 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             }
             if stamp == want | SKIP && skips < self.memory.capacity() {
                 skips += 1;
-                self.pass_to(self.pos + 1, 0, 0);
+                self.advance_counting(self.pos + 1, 0, 0);
                 continue;
             }
-            if resyncs == RESYNC_MAX {
+            if resyncs == RESYNCS_MAX {
                 self.busy += 1;
-                return Err(Polled::Busy);
+                return Err(PollOutcome::Busy);
             }
             resyncs += 1;
             self.resync();
@@ -305,10 +307,10 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// away from the writer. And the head is loaded only in a run of messages, because its line is
     /// the writer's, too.
     #[inline(always)]
-    fn prefetch_next(&mut self, spot: &Spot<M>) {
+    fn prefetch_next(&mut self, spot: &LaneSlot<M>) {
         let pos = spot.pos + self.ahead;
         if pos < self.horizon {
-            spot.memory.prefetch(pos & spot.mask, Intent::Read);
+            spot.memory.prefetch(pos & spot.mask, PrefetchIntent::Read);
         } else if spot.pos >= self.next_head_read {
             self.read_head(spot.pos);
         }
@@ -321,31 +323,32 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.caught_up(pos);
     }
 
-    /// Puts off the next load of the head by [`RUN_MIN`] positions: the run of messages is over, or
-    /// nearly.
+    /// Puts off the next load of the head by [`RUN_MESSAGES_MIN`] positions: the run of messages is
+    /// over, or nearly.
     #[inline(always)]
     fn caught_up(&mut self, pos: u64) {
-        self.next_head_read = pos + RUN_MIN;
+        self.next_head_read = pos + RUN_MESSAGES_MIN;
     }
 
     /// Prefetches all lines of the slot of the next message, if that is worthwhile for a reader
     /// that waits for `lanes` lanes. Only a hint.
     #[inline(always)]
     pub fn prefetch_slot(&self, lanes: usize) {
-        if is_worth_awaiting(self.memory.slot_lines(), lanes) {
-            self.memory.prefetch(self.pos & self.mask, Intent::Read);
+        if is_prefetch_worthwhile(self.memory.slot_lines(), lanes) {
+            self.memory
+                .prefetch(self.pos & self.mask, PrefetchIntent::Read);
         }
     }
 
     /// Counts a poll that found nothing.
     #[inline(always)]
-    pub(super) fn nothing(&mut self) -> Polled {
+    pub(super) fn count_empty_poll(&mut self) -> PollOutcome {
         self.caught_up(self.pos);
         self.idle += 1;
-        if self.idle.is_multiple_of(IDLE_LOOKS) {
+        if self.idle.is_multiple_of(EMPTY_POLLS_PER_CHECK) {
             self.repair();
         }
-        Polled::Empty
+        PollOutcome::Empty
     }
 
     /// Repairs the reader if nothing comes because of damage: a stamp that no writer will ever
@@ -353,12 +356,12 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     #[cold]
     fn repair(&mut self) {
         if self.memory.cursor(self.reader).get() != self.pos + 1 {
-            self.advance(self.pos);
+            self.advance_to(self.pos);
         }
         // ORDERING(head): pairs with the store in `LaneWriter::publish`: a head past this position
         // was stored after its stamp.
         let head = self.memory.block().head.load(edge::HEAD_SEE);
-        let Some(head) = self.head_here(head) else {
+        let Some(head) = self.head_in_extent(head) else {
             return;
         };
         for _ in 0..self.memory.capacity() {
@@ -371,7 +374,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             let oldest = head.saturating_sub(self.memory.capacity());
             let next = oldest.max(self.pos + 1);
             let lost = if self.numbered { 0 } else { next - self.pos };
-            self.pass_to(next, lost, 0);
+            self.advance_counting(next, lost, 0);
         }
     }
 
@@ -382,16 +385,16 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     ///
     /// As [`Self::read`].
     #[inline]
-    pub unsafe fn read_latest(&mut self, dst: *mut u8, bytes: usize) -> Polled {
-        for _ in 0..=RESYNC_MAX {
+    pub unsafe fn read_latest(&mut self, dst: *mut u8, bytes: usize) -> PollOutcome {
+        for _ in 0..=RESYNCS_MAX {
             // WHY: the head is loaded only if there is a message: its line is the writer's.
             // Relaxed: no payload is read because of it; the stamp is loaded again below.
             if !self.has_message() {
-                return self.nothing();
+                return self.count_empty_poll();
             }
             // ORDERING(head): pairs with the store in `LaneWriter::publish`.
             let head = self.memory.block().head.load(edge::HEAD_SEE);
-            let head = self.head_here(head).unwrap_or(self.pos + 1);
+            let head = self.head_in_extent(head).unwrap_or(self.pos + 1);
             let newest = head.wrapping_sub(1);
             if head <= POSITION_MAX && head > 0 && newest > self.pos {
                 self.skip_to(newest, head);
@@ -402,14 +405,14 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             let stamp = spot.stamp().load(edge::SLOT_SEE);
             // SAFETY: `dst` is writable for `bytes`, which fit the payload, by the contract.
             if stamp == want && unsafe { self.copy_out(&spot, dst, bytes) } {
-                return Polled::Message;
+                return PollOutcome::Message;
             }
             if stamp == want | SKIP {
-                self.pass_to(self.pos + 1, 0, 0);
+                self.advance_counting(self.pos + 1, 0, 0);
             }
         }
         self.busy += 1;
-        Polled::Busy
+        PollOutcome::Busy
     }
 
     /// Goes on behind the message of this position, which was overwritten. If others were, too,
@@ -421,7 +424,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     pub(super) fn resync(&mut self) {
         // ORDERING(head): pairs with the store in `LaneWriter::publish`.
         let head = self.memory.block().head.load(edge::HEAD_SEE);
-        let Some(head) = self.head_here(head) else {
+        let Some(head) = self.head_in_extent(head) else {
             return;
         };
         let capacity = self.memory.capacity();
@@ -434,28 +437,28 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             after
         };
         let lost = if self.numbered { 0 } else { target - self.pos };
-        self.pass_to(target, lost, 0);
+        self.advance_counting(target, lost, 0);
     }
 
     /// Returns the head, or the end of this extent if that is lower; `None` if the lane has a newer
     /// extent, and it is not known where this one ends. `head` was loaded with [`edge::HEAD_SEE`].
     ///
     /// WHY: positions behind the end are in other slots, so that here they would look like damage.
-    pub(super) fn head_here(&self, head: u64) -> Option<u64> {
+    pub(super) fn head_in_extent(&self, head: u64) -> Option<u64> {
         // Relaxed: the acquired head orders it. A writer stores the generation before the first
         // head that lies behind the end of the extent before.
         let is_newest = self.memory.block().generation.get() == self.memory.generation();
         if is_newest {
             return Some(head);
         }
-        (self.end != NO_END).then(|| head.min(self.end))
+        (self.end != UNKNOWN_END).then(|| head.min(self.end))
     }
 
     /// Returns the head if the lane has no newer extent than this reader's.
     pub fn newest_head(&self) -> Option<u64> {
         // ORDERING(head): pairs with the store in `LaneWriter::publish`.
         let head = self.memory.block().head.load(edge::HEAD_SEE);
-        // Relaxed: see `head_here`.
+        // Relaxed: see `head_in_extent`.
         let is_newest = self.memory.block().generation.get() == self.memory.generation();
         is_newest.then_some(head.min(POSITION_MAX))
     }
@@ -477,20 +480,20 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
 
     /// Goes on in a later extent, which begins at the message with the number `number`. Earlier
     /// messages that were not read are lost.
-    pub fn move_to(&mut self, memory: M, number: u64) {
-        let base = memory.base();
+    pub fn move_to_extent(&mut self, memory: M, number: u64) {
+        let base = memory.base_position();
         self.mask = memory.capacity() - 1;
         self.ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
         self.memory = memory;
-        self.end = NO_END;
+        self.end = UNKNOWN_END;
         self.horizon = 0;
-        self.lose_to(base, number);
+        self.count_lost_to(base, number);
         self.caught_up(self.pos);
     }
 
     /// Goes on at `pos`, and publishes that in the cursor.
     #[inline(always)]
-    pub(super) fn advance(&mut self, pos: u64) {
+    pub(super) fn advance_to(&mut self, pos: u64) {
         self.pos = pos;
         // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`.
         self.memory
@@ -522,12 +525,12 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     }
 
     /// Returns the number of calls that gave up because the writer was faster.
-    pub const fn busy(&self) -> u64 {
+    pub const fn busy_calls(&self) -> u64 {
         self.busy
     }
 
     /// Counts a message as skipped although it was read.
-    pub fn count_skipped(&mut self) {
+    pub fn count_read_as_skipped(&mut self) {
         self.count_passed(Passed {
             positions: 1,
             lost: 0,
@@ -537,7 +540,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
 
     /// Returns the number of published messages that this reader has not passed, according to the
     /// head.
-    pub fn waiting(&self) -> u64 {
+    pub fn waiting_messages(&self) -> u64 {
         // Relaxed: a counter for people.
         self.memory.block().head.get().saturating_sub(self.pos)
     }
@@ -564,7 +567,7 @@ impl<M: LaneMemory + Clone> CursorPublisher<'_, M> {
         // WHY not always: a poll that finds nothing must not write the cursor's line.
         if self.pos != self.published_pos {
             self.published_pos = self.pos;
-            self.reader.advance(self.pos);
+            self.reader.advance_to(self.pos);
         }
     }
 }

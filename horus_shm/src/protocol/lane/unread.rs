@@ -3,7 +3,7 @@
 /// The messages of a lane that a reader has not passed, or their positions, as they are at one
 /// moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Unread {
+pub struct UnreadCounts {
     /// Number of those that the reader would still get.
     pub waiting: u64,
     /// Number of those that are overwritten, or that the reader would pass over because they
@@ -11,11 +11,11 @@ pub struct Unread {
     pub lost: u64,
 }
 
-impl Unread {
+impl UnreadCounts {
     /// Divides the positions from `next` to `end`, without `end`, into those that wait and those
     /// that are lost. `end` is the next position to be written in an extent with `capacity` slots.
     #[must_use]
-    pub const fn of(next: u64, end: u64, capacity: u64) -> Self {
+    pub const fn of_positions(next: u64, end: u64, capacity: u64) -> Self {
         let unread = end.saturating_sub(next);
         let waiting = if unread <= capacity {
             unread
@@ -46,7 +46,7 @@ impl Unread {
 
     /// Returns the counts for a reader that cannot reach the slots any more: all are lost.
     #[must_use]
-    pub const fn gone(self) -> Self {
+    pub const fn all_lost(self) -> Self {
         Self {
             waiting: 0,
             lost: self.waiting.saturating_add(self.lost),
@@ -55,7 +55,7 @@ impl Unread {
 
     /// Returns the sum of the counts of two parts of a lane.
     #[must_use]
-    pub const fn and(self, other: Self) -> Self {
+    pub const fn plus(self, other: Self) -> Self {
         Self {
             waiting: self.waiting.saturating_add(other.waiting),
             lost: self.lost.saturating_add(other.lost),
@@ -88,7 +88,7 @@ pub const fn kept_after_lap(capacity: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Unread, kept_after_lap};
+    use super::{UnreadCounts, kept_after_lap};
 
     #[test]
     fn a_reader_that_was_lapped_has_lost_what_it_will_pass_over() {
@@ -101,15 +101,15 @@ mod tests {
             (0, 1000, 2, 1),
             (0, 4096, 1024, 896),
         ] {
-            let unread = Unread::of(next, end, capacity);
+            let unread = UnreadCounts::of_positions(next, end, capacity);
             let all = u64::saturating_sub(end, next);
             assert_eq!(unread.waiting, waiting, "{next} {end} {capacity}");
             assert_eq!(unread.waiting + unread.lost, all);
         }
-        let lapped = Unread::of(0, 20, 16);
+        let lapped = UnreadCounts::of_positions(0, 20, 16);
         for (messages, waiting) in [(20, 14), (30, 14), (15, 14), (9, 9), (0, 0)] {
             let lost = messages - waiting;
-            assert_eq!(lapped.of_messages(messages), Unread { waiting, lost });
+            assert_eq!(lapped.of_messages(messages), UnreadCounts { waiting, lost });
         }
         assert_eq!(kept_after_lap(u64::MAX), u64::MAX - u64::MAX / 8);
     }

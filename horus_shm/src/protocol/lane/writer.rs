@@ -1,8 +1,8 @@
 //! Writers of a lane.
 
-use super::{NoRoom, Spot, prefetch_distance};
-use crate::protocol::copy::{self, Intent};
-use crate::protocol::gate::JOINING;
+use super::{LaneSlot, NoRoom, prefetch_distance};
+use crate::protocol::copy::{self, PrefetchIntent};
+use crate::protocol::gate::JOINING_BIT;
 use crate::protocol::layout::{published, writing};
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
@@ -79,7 +79,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
             return Err(NoRoom);
         }
         let spot = self.spot();
-        let Spot { memory, index, .. } = &spot;
+        let LaneSlot { memory, index, .. } = &spot;
         if memory.is_exclusive() {
             // SAFETY: `src` is valid for `bytes`, this is the only writer, and the cursors keep
             // readers out.
@@ -87,7 +87,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         } else {
             // Relaxed: the fence below orders it before the payload.
             spot.stamp().set(writing(pos));
-            // ORDERING(overwrite): pairs with the fence in `Spot::is_still`.
+            // ORDERING(overwrite): pairs with the fence in `LaneSlot::is_unchanged`.
             memory.fence(edge::OVERWRITE_BEGIN);
             // SAFETY: `src` is readable for `bytes`, which fit, and this is the only writer, by the
             // contract.
@@ -95,17 +95,17 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         }
         self.publish(&spot, published(pos));
         self.hand_over(&spot, bytes);
-        if let Some(index) = self.ahead_of(&spot) {
-            spot.memory.prefetch(index, Intent::Write);
+        if let Some(index) = self.slot_to_prefetch(&spot) {
+            spot.memory.prefetch(index, PrefetchIntent::Write);
         }
         Ok(())
     }
 
     /// Returns the position of the next message, and its slot.
     #[inline(always)]
-    pub(super) fn spot(&self) -> Spot<M> {
+    pub(super) fn spot(&self) -> LaneSlot<M> {
         let Self { pos, mask, .. } = *self;
-        Spot {
+        LaneSlot {
             memory: self.memory.clone(),
             pos,
             index: pos & mask,
@@ -118,18 +118,19 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     /// WHY only if it is known to be free: otherwise the hint would take a cache line away from a
     /// reader that is in the slot.
     #[inline(always)]
-    pub(super) fn ahead_of(&self, spot: &Spot<M>) -> Option<u64> {
+    pub(super) fn slot_to_prefetch(&self, spot: &LaneSlot<M>) -> Option<u64> {
         let pos = spot.pos + 1 + self.ahead;
         (pos < self.limit).then_some(pos & spot.mask)
     }
 
     /// Publishes the current position, which is `spot`, by its stamp, and goes on to the next one.
     #[inline(always)]
-    pub(super) fn publish(&mut self, spot: &Spot<M>, stamp: u64) {
+    pub(super) fn publish(&mut self, spot: &LaneSlot<M>, stamp: u64) {
         let next = spot.pos + 1;
         // ORDERING(slot): pairs with the load in `LaneReader::read`.
         spot.stamp().store(stamp, edge::SLOT_PUBLISH);
-        // ORDERING(head): pairs with the loads in `LaneReader::resync` and `takeover::session`.
+        // ORDERING(head): pairs with the loads in `LaneReader::resync` and
+        // `takeover::live_session`.
         spot.memory.block().head.store(next, edge::HEAD_PUBLISH);
         self.pos = next;
     }
@@ -141,7 +142,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     /// and to move them takes longer than to leave them. WHY ticks, not the cursor of a reader: to
     /// load it would take its line away from the reader.
     #[inline(always)]
-    pub(super) fn hand_over(&mut self, spot: &Spot<M>, bytes: usize) {
+    pub(super) fn hand_over(&mut self, spot: &LaneSlot<M>, bytes: usize) {
         let lines = spot.memory.lines_to_hand_over(bytes);
         if lines == 0 {
             return;
@@ -157,22 +158,22 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     /// Reads the cursors of gated readers again; returns true if the next position may be written.
     #[cold]
     pub(super) fn find_room(&mut self) -> bool {
-        // ORDERING(gate): pairs with the fence in `gate::join`.
+        // ORDERING(gate): pairs with the fence in `gate::join_lane`.
         self.memory.fence(edge::GATE_SCAN);
-        // ORDERING(gated): pairs with the clear in `gate::withdraw`.
+        // ORDERING(gated): pairs with the clear in `gate::withdraw_gated_reader`.
         let gated = self.memory.gated().load(edge::GATED_SEE);
         let mut least = self.pos;
         for (reader, given_up) in self.gated_readers(gated) {
             // ORDERING(cursor): pairs with the store in `LaneReader::advance`.
-            let cursor = self.memory.cursor(reader).load(edge::CURSOR_SEE) & !JOINING;
+            let cursor = self.memory.cursor(reader).load(edge::CURSOR_SEE) & !JOINING_BIT;
             if cursor != 0 && cursor != given_up && self.memory.is_read_by(reader) {
                 least = least.min(cursor - 1);
             }
         }
         // WHY the maximum: positions before the base are in other extents.
         self.limit = least
-            .max(self.memory.base())
-            .saturating_add(self.memory.room())
+            .max(self.memory.base_position())
+            .saturating_add(self.memory.lead_max())
             .min(self.hold);
         self.pos < self.limit
     }
@@ -189,7 +190,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         // Relaxed, both: it only selects the reader to probe; `find_room` decides.
         let gated = self.memory.gated().get();
         let cursors = self.gated_readers(gated).filter_map(|(reader, given_up)| {
-            let cursor = self.memory.cursor(reader).get() & !JOINING;
+            let cursor = self.memory.cursor(reader).get() & !JOINING_BIT;
             let counts = cursor != 0 && cursor != given_up && self.memory.is_read_by(reader);
             counts.then_some((reader, cursor))
         });
@@ -205,7 +206,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         let gated = self.memory.gated().get();
         let readers = (0..self.memory.reader_limit()).filter(|reader| gated >> reader & 1 != 0);
         let cursors = readers.filter_map(|reader| {
-            let cursor = self.memory.cursor(reader).get() & !JOINING;
+            let cursor = self.memory.cursor(reader).get() & !JOINING_BIT;
             let given_up = self.given_up.get(reader as usize).copied();
             let counts = cursor != 0 && given_up != Some(cursor) && counts(reader);
             counts.then(|| (reader, cursor - 1))
@@ -214,7 +215,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     }
 
     /// Goes on in another extent of the lane, which begins at the next position.
-    pub fn move_to(&mut self, memory: M) {
+    pub fn move_to_extent(&mut self, memory: M) {
         self.mask = memory.capacity() - 1;
         self.ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
         // WHY: the next write then reads the cursors, and allows for the new number of slots.
@@ -228,12 +229,12 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
 
     /// Makes the writer write no position from `hold` on, until another call of this function:
     /// readers that have not joined the lane yet are owed the lap before it.
-    pub const fn hold_at(&mut self, hold: u64) {
+    pub const fn stop_before(&mut self, hold: u64) {
         self.hold = hold;
     }
 
     /// Stops waiting for `reader` until its cursor moves on from `cursor`.
-    pub fn give_up(&mut self, reader: u32, cursor: u64) {
+    pub fn stop_waiting_for(&mut self, reader: u32, cursor: u64) {
         self.given_up[reader as usize] = cursor;
     }
 

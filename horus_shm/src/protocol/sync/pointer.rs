@@ -2,7 +2,7 @@
 
 use core::sync::atomic::AtomicPtr;
 
-use super::{EXCHANGE, Edge, LOAD, STORE, exchange};
+use super::{Edge, UNORDERED_EXCHANGE, UNORDERED_LOAD, UNORDERED_STORE, exchange_ordering};
 
 /// A shared pointer: a core atomic on real memory, a loom atomic in a model.
 pub trait PointerWord<T> {
@@ -24,12 +24,12 @@ pub trait PointerWord<T> {
 impl<T> PointerWord<T> for AtomicPtr<T> {
     #[inline(always)]
     fn get(&self) -> *mut T {
-        AtomicPtr::load(self, LOAD)
+        AtomicPtr::load(self, UNORDERED_LOAD)
     }
 
     #[inline(always)]
     fn set(&self, new: *mut T) {
-        AtomicPtr::store(self, new, STORE);
+        AtomicPtr::store(self, new, UNORDERED_STORE);
     }
 
     #[inline(always)]
@@ -39,17 +39,17 @@ impl<T> PointerWord<T> for AtomicPtr<T> {
 
     #[inline(always)]
     fn swap_relaxed(&self, new: *mut T) -> *mut T {
-        self.swap(new, EXCHANGE)
+        self.swap(new, UNORDERED_EXCHANGE)
     }
 
     #[inline(always)]
     fn swap_at(&self, new: *mut T, edge: Edge) -> *mut T {
-        self.swap(new, exchange(edge))
+        self.swap(new, exchange_ordering(edge))
     }
 
     #[inline(always)]
     fn compare_exchange_at(&self, old: *mut T, new: *mut T, edge: Edge) -> Result<(), *mut T> {
-        self.compare_exchange(old, new, exchange(edge), LOAD)
+        self.compare_exchange(old, new, exchange_ordering(edge), UNORDERED_LOAD)
             .map(drop)
     }
 }

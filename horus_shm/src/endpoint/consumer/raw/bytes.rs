@@ -3,7 +3,7 @@
 use super::{RawConsumer, Reading};
 use crate::endpoint::sample::{BorrowError, RawSample};
 use crate::protocol::copy::COMMAND_BYTES;
-use crate::protocol::lane::Polled;
+use crate::protocol::lane::PollOutcome;
 use crate::wait::WaitPolicy;
 
 /// A function that returns the key of a message. Of the newest messages of several publishers, the
@@ -60,7 +60,7 @@ impl RawConsumer {
             // SAFETY: as above.
             unsafe { self.recv(buffer, bytes) }
         };
-        (polled == Polled::Message).then(|| self.length(bytes))
+        (polled == PollOutcome::Message).then(|| self.length(bytes))
     }
 
     /// Receives as [`Self::recv_bytes`] does, but waits for a message until `wait_policy` ends.
@@ -73,7 +73,7 @@ impl RawConsumer {
         let bytes = buffer.len().min(self.max_bytes());
         // SAFETY: the buffer is writable for `bytes`, which are at most the payload.
         let polled = unsafe { self.recv_until(wait_policy, buffer.as_mut_ptr(), bytes) };
-        (polled == Polled::Message).then(|| self.length(bytes))
+        (polled == PollOutcome::Message).then(|| self.length(bytes))
     }
 
     /// Copies the newest message that was not received yet into one of two buffers, as

@@ -40,8 +40,8 @@ impl RawConsumer {
             let ExtentBase {
                 position, number, ..
             } = left_out;
-            self.lanes[at].reader.lose_to(position, number);
-            self.leave_out(at, left_out, extent.base);
+            self.lanes[at].reader.count_lost_to(position, number);
+            self.skip_uncounted(at, left_out, extent.base);
             self.move_to(at, extent, raw);
         }
         Ok(())
@@ -49,14 +49,14 @@ impl RawConsumer {
 
     /// Passes over messages that are not owed to this reader: its account of the lane goes on as if
     /// there were none from `end` to `next`.
-    fn leave_out(&mut self, at: usize, end: ExtentBase, next: ExtentBase) {
+    fn skip_uncounted(&mut self, at: usize, end: ExtentBase, next: ExtentBase) {
         let Followed { lane, reader, .. } = &mut self.lanes[at];
         let start = &mut self.starts[*lane as usize];
         let positions = next.position.saturating_sub(end.position);
         let numbers = next.number.saturating_sub(end.number);
         start.position = start.position.saturating_add(positions);
         start.number = start.number.map(|number| number.saturating_add(numbers));
-        reader.leave_out(next.position.max(reader.position()), numbers);
+        reader.skip_uncounted(next.position.max(reader.position()), numbers);
     }
 
     /// Goes on in a later extent. If that counts its messages in another way, converts the account
@@ -75,13 +75,13 @@ impl RawConsumer {
         let ExtentBase {
             position, number, ..
         } = extent.base;
-        reader.move_to(raw, number);
+        reader.move_to_extent(raw, number);
         let is_numbered = extent.offer.shape.request().pinnable;
         if is_numbered && !reader.is_numbered() {
             let passed = position.wrapping_sub(start.position);
-            reader.begin_numbering(number.wrapping_sub(passed), number);
+            reader.start_numbering(number.wrapping_sub(passed), number);
         } else if !is_numbered && reader.is_numbered() {
-            let first = reader.end_numbering(number).unwrap_or(number);
+            let first = reader.stop_numbering(number).unwrap_or(number);
             start.position = position.wrapping_sub(number.wrapping_sub(first));
         }
         let left = std::mem::replace(present, extent);

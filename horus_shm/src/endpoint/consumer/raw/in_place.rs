@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Arrival, Followed, RawConsumer};
 use crate::endpoint::reader_slot::{COPY_PIN, ReaderSlot};
 use crate::endpoint::sample::{BorrowError, RawSample, SampleMemory};
-use crate::protocol::lane::{Copying, Polled, let_go, take_pin};
+use crate::protocol::lane::{CopyOptions, PollOutcome, claim_free_pin, free_pin};
 use crate::protocol::layout::CAPACITY_MIN;
 
 impl RawConsumer {
@@ -15,20 +15,20 @@ impl RawConsumer {
     /// # Safety
     ///
     /// As [`Self::recv`].
-    pub(super) unsafe fn poll_in_place(&mut self, dst: *mut u8, bytes: usize) -> Polled {
+    pub(super) unsafe fn poll_in_place(&mut self, dst: *mut u8, bytes: usize) -> PollOutcome {
         // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
         let attempt = |this: &mut Self, lane| unsafe { this.copy_of(lane, dst, bytes, false) };
         let found = self.turn(|this, lane| Ok((attempt(this, lane)?, ())));
-        found.err().unwrap_or(Polled::Message)
+        found.err().unwrap_or(PollOutcome::Message)
     }
 
     /// Calls `attempt` for each lane once, in turn, until one returns a message, and counts that as
     /// received.
     fn turn<R>(
         &mut self,
-        mut attempt: impl FnMut(&mut Self, usize) -> Result<(Arrival, R), Polled>,
-    ) -> Result<R, Polled> {
-        let mut nothing = Polled::Empty;
+        mut attempt: impl FnMut(&mut Self, usize) -> Result<(Arrival, R), PollOutcome>,
+    ) -> Result<R, PollOutcome> {
+        let mut nothing = PollOutcome::Empty;
         for look in 0..self.looks() {
             let lane = self.lane_to_look_at(look);
             match attempt(self, lane) {
@@ -36,7 +36,7 @@ impl RawConsumer {
                     self.count_received(lane, arrival);
                     return Ok(found);
                 }
-                Err(Polled::Busy) => nothing = Polled::Busy,
+                Err(PollOutcome::Busy) => nothing = PollOutcome::Busy,
                 Err(_) => {}
             }
             self.wake_publishers_that_sleep();
@@ -56,7 +56,7 @@ impl RawConsumer {
         dst: *mut u8,
         bytes: usize,
         latest: bool,
-    ) -> Result<Arrival, Polled> {
+    ) -> Result<Arrival, PollOutcome> {
         let pin = self.place.as_ref().map(|place| (place.index(), COPY_PIN));
         let wanted = bytes;
         let Followed {
@@ -77,7 +77,7 @@ impl RawConsumer {
                 unsafe { reader.read(dst, bytes) }
             };
             let number = reader.position();
-            if polled != Polled::Message {
+            if polled != PollOutcome::Message {
                 return Err(polled);
             }
             if let Some(other) = other {
@@ -87,15 +87,15 @@ impl RawConsumer {
             return Ok(Arrival { number, bytes });
         }
         let sized = shape.sized;
-        let copying = Copying { latest, sized, pin };
+        let copying = CopyOptions { latest, sized, pin };
         let copied = if pin.is_some() {
             // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
-            unsafe { reader.copy(dst, bytes, copying) }?
+            unsafe { reader.copy_message(dst, bytes, copying) }?
         } else {
             // SAFETY: `dst` is writable for `bytes` by the contract; no more than `bytes` are
             // copied.
             let load = |_: &_, index, bytes| unsafe { extent.load(index, dst, bytes) };
-            reader.copy_by(bytes, copying, load)?
+            reader.copy_message_by(bytes, copying, load)?
         };
         let number = copied.number;
         let came = copied.bytes.min(bytes as u64) as usize;
@@ -120,11 +120,11 @@ impl RawConsumer {
             self.spin_back_off();
             return None;
         }
-        (self.confirmed() == Polled::Message).then(|| self.length(self.longest))
+        (self.confirmed() == PollOutcome::Message).then(|| self.length(self.longest))
     }
 
     /// Passes over the next message of a lane, as [`Self::copy_of`] does, but copies nothing.
-    pub(super) fn pass_next(&mut self, lane: usize) -> Result<Arrival, Polled> {
+    pub(super) fn pass_next(&mut self, lane: usize) -> Result<Arrival, PollOutcome> {
         let Followed {
             reader,
             extent,
@@ -135,12 +135,12 @@ impl RawConsumer {
         let shape = extent.offer.shape.request();
         let bytes = *shared;
         if shape.pinnable {
-            let copying = Copying {
+            let copying = CopyOptions {
                 latest: false,
                 sized: shape.sized,
                 pin: None,
             };
-            let passed = reader.copy_by(bytes, copying, |_, _, _| true)?;
+            let passed = reader.copy_message_by(bytes, copying, |_, _, _| true)?;
             let came = passed.bytes.min(bytes as u64) as usize;
             return Ok(Arrival {
                 number: passed.number,
@@ -149,7 +149,7 @@ impl RawConsumer {
         }
         // SAFETY: no byte is written.
         match unsafe { reader.read(ptr::dangling_mut(), 0) } {
-            Polled::Message => Ok(Arrival {
+            PollOutcome::Message => Ok(Arrival {
                 number: reader.position(),
                 bytes,
             }),
@@ -270,7 +270,7 @@ impl RawConsumer {
         lane: usize,
         (place, pin): (&ReaderSlot, u32),
         latest: bool,
-    ) -> Result<Held, Polled> {
+    ) -> Result<Held, PollOutcome> {
         let other = self.lanes[lane].other.as_ref();
         if let Some((copy, copies)) = other.and_then(|other| other.private_copy(pin, self.longest))
         {
@@ -289,9 +289,9 @@ impl RawConsumer {
             ..
         } = &mut self.lanes[lane];
         let pinned = if latest {
-            reader.hold_latest(place.index(), pin)?
+            reader.pin_latest(place.index(), pin)?
         } else {
-            reader.hold(place.index(), pin)?
+            reader.pin_next(place.index(), pin)?
         };
         let is_sized = extent.offer.shape.request().sized;
         let length = pinned.bytes.min(*shared as u64) as usize;
@@ -301,7 +301,7 @@ impl RawConsumer {
         };
         Ok(Held {
             arrival,
-            address: reader.memory().slot(pinned.index),
+            address: reader.memory().slot_address(pinned.index),
             memory: SampleMemory::Extent(Arc::clone(extent)),
         })
     }
@@ -343,7 +343,7 @@ impl RawConsumer {
         }
         let place = self.place.clone().ok_or_else(|| self.not_announced())?;
         let slots = self.pinnable_slots;
-        let take = || take_pin(place.held(), place.pin_limit(slots));
+        let take = || claim_free_pin(place.held(), place.pin_limit(slots));
         let pin = match take() {
             Some(pin) => pin,
             None => {
@@ -365,6 +365,6 @@ struct Held {
 /// Gives back a pin under which no message is held.
 fn give_back(place: &ReaderSlot, pin: u32) {
     if let Some(word) = place.pin(pin) {
-        let_go(place.held(), word, pin);
+        free_pin(place.held(), word, pin);
     }
 }

@@ -84,7 +84,7 @@ impl RawConsumer {
             self.room = Some(Room::of(&segment)?);
             if !resumed {
                 let wait = segment.wait_block(Access::Write)?;
-                gate::announce(&wait.gated, self.progress.reader());
+                gate::announce_gated_reader(&wait.gated, self.progress.reader());
             }
         }
         for lane in 0..self.starts.len() as u32 {
@@ -113,7 +113,7 @@ impl RawConsumer {
     /// Returns the start at the beginning of a lane. A gated reader joins the lane there.
     fn beginning(&self, lane: u32) -> Result<Start, OpenError> {
         if self.reading == Reading::Gated {
-            gate::join(&self.lane_without_slots(lane)?, self.progress.reader(), 0);
+            gate::join_lane(&self.lane_without_slots(lane)?, self.progress.reader(), 0);
         }
         Ok(Start {
             position: 0,
@@ -126,14 +126,15 @@ impl RawConsumer {
     /// reader.
     fn start(&self, lane: u32, resumed: bool) -> Result<Start, OpenError> {
         let block = self.segment.lane_block(lane, Access::Read)?;
-        let (mut head, session) = takeover::session(block, |owner| self.segment.is_dead(owner));
+        let (mut head, session) =
+            takeover::live_session(block, |owner| self.segment.is_dead(owner));
         // WHY no error: a lane that cannot be mapped is tried again.
         let newest = self.newest(lane)?.and_then(|id| self.map(id).ok());
         let mut ended = None;
         if session.is_none_or(|start| start > head)
             && let Some((_, memory)) = &newest
         {
-            head = takeover::pass_over(memory, head);
+            head = takeover::first_unpublished(memory, head);
             ended = Some(memory);
         }
         let offer = newest.as_ref().map(|(extent, _)| &extent.offer);
@@ -163,13 +164,13 @@ impl RawConsumer {
         if self.reading == Reading::Gated {
             let memory = self.lane_without_slots(lane)?;
             let reader = self.progress.reader();
-            if let Some(position) = gate::resume(&memory, reader).filter(|_| resumed) {
-                let number = lane::number_at(block, position);
+            if let Some(position) = gate::resume_position(&memory, reader).filter(|_| resumed) {
+                let number = lane::message_number_at(block, position);
                 return Ok(Start { position, number });
             }
             let back_to = back_to.filter(|_| history > 0).unwrap_or(u64::MAX);
             // WHY: the head at which the reader joins may be before the positions just passed.
-            position = gate::join(&memory, reader, back_to).max(position);
+            position = gate::join_lane(&memory, reader, back_to).max(position);
         }
         if !offer.is_some_and(|offer| offer.shape.request().pinnable) {
             return Ok(Start {
@@ -181,7 +182,7 @@ impl RawConsumer {
             // If there are skips in between, their number is unknown until they are read.
             return Ok(Start {
                 position,
-                number: lane::number_at(block, position),
+                number: lane::message_number_at(block, position),
             });
         }
         self.start_numbered(lane, ended)
@@ -222,8 +223,8 @@ impl RawConsumer {
     /// there. `ended` is the lane if its session has ended.
     fn start_numbered(&self, lane: u32, ended: Option<&RawLane>) -> Result<Start, OpenError> {
         let (number, position) = match ended {
-            Some(memory) => lane::count_all(memory),
-            None => lane::count(self.segment.lane_block(lane, Access::Read)?),
+            Some(memory) => lane::count_all_messages(memory),
+            None => lane::count_messages(self.segment.lane_block(lane, Access::Read)?),
         };
         Ok(Start {
             position,
@@ -363,10 +364,10 @@ impl RawConsumer {
         let Start { position, number } = self.starts[lane as usize];
         let mut reader = LaneReader::new(raw, position, self.progress.reader());
         if extent.offer.shape.request().pinnable {
-            reader = reader.numbering(number);
+            reader = reader.with_numbering(number);
         }
         // WHY: what was in extents that are gone is lost.
-        reader.move_to(raw, extent.base.number);
+        reader.move_to_extent(raw, extent.base.number);
         let (shared, other) = self.fit(&extent.offer.type_info);
         self.lanes.push(Followed {
             lane,
@@ -472,7 +473,7 @@ impl RawConsumer {
         if let Some(at) = self.lanes.iter().position(|followed| followed.lane == lane) {
             let reader = self.lanes.remove(at).reader;
             let start = self.starts[lane as usize];
-            let passed = match reader.numbers() {
+            let passed = match reader.accounted_numbers() {
                 Some((first, next)) => next.wrapping_sub(first),
                 None => reader.position().wrapping_sub(start.position),
             };
@@ -489,7 +490,7 @@ impl RawConsumer {
             };
             self.note_lanes();
         }
-        gate::leave(self.progress.cursor(lane));
+        gate::leave_lane(self.progress.cursor(lane));
         self.publish_counters();
     }
 
@@ -505,7 +506,7 @@ impl RawConsumer {
         };
         let memory = self.lane_without_slots(lane)?;
         let position = match self.reading {
-            Reading::Gated => gate::join(&memory, self.progress.reader(), u64::MAX),
+            Reading::Gated => gate::join_lane(&memory, self.progress.reader(), u64::MAX),
             // ORDERING(head): pairs with the store in `LaneWriter::publish`.
             _ => Word::load(&memory.block().head, edge::HEAD_SEE).min(POSITION_MAX),
         };

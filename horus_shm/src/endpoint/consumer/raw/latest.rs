@@ -1,7 +1,7 @@
 //! Reading the newest message only.
 
 use super::{Arrival, RawConsumer};
-use crate::protocol::lane::Polled;
+use crate::protocol::lane::PollOutcome;
 
 impl RawConsumer {
     /// Copies the newest message of a lane into `dst`, and skips the older ones. `lane` is the
@@ -24,7 +24,7 @@ impl RawConsumer {
             let reader = &mut self.lanes[lane].reader;
             // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
             let polled = unsafe { reader.read_latest(dst, bytes) };
-            (polled == Polled::Message).then(|| Arrival {
+            (polled == PollOutcome::Message).then(|| Arrival {
                 number: reader.position(),
                 bytes,
             })
@@ -69,12 +69,12 @@ impl RawConsumer {
                 continue;
             };
             if of_best.is_some_and(|(_, _, best)| best > key) {
-                self.pass_over(lane);
+                self.first_unpublished(lane);
                 continue;
             }
             best = Some(message);
             if let Some((passed, ..)) = of_best.replace((lane, arrival, key)) {
-                self.pass_over(passed);
+                self.first_unpublished(passed);
             }
         }
         let Some((lane, arrival, _)) = of_best else {
@@ -83,11 +83,11 @@ impl RawConsumer {
             return None;
         };
         self.count_received(lane, arrival);
-        best.filter(|_| self.confirmed() == Polled::Message)
+        best.filter(|_| self.confirmed() == PollOutcome::Message)
     }
 
     /// Counts the message that [`Self::latest_of`] just read from a lane as skipped.
-    fn pass_over(&mut self, lane: usize) {
-        self.lanes[lane].reader.count_skipped();
+    fn first_unpublished(&mut self, lane: usize) {
+        self.lanes[lane].reader.count_read_as_skipped();
     }
 }

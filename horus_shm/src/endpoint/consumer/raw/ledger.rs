@@ -5,7 +5,7 @@ use super::{Followed, RawConsumer};
 use crate::file::segment::{Blocks as _, Reached};
 use crate::os::futex::monotonic;
 use crate::os::region::Access;
-use crate::protocol::lane::{self, LaneReader, Unread};
+use crate::protocol::lane::{self, LaneReader, UnreadCounts};
 use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::Word;
 use crate::protocol::telemetry;
@@ -94,7 +94,7 @@ impl RawConsumer {
         block.passed.set(positions.wrapping_sub(self.received));
         block.lost.set(sum(LaneReader::lost));
         block.skipped.set(sum(LaneReader::skipped));
-        block.busy.set(sum(LaneReader::busy));
+        block.busy.set(sum(LaneReader::busy_calls));
     }
 
     /// Returns the ledger since this reader joined. Loads every lane's head.
@@ -122,7 +122,7 @@ impl RawConsumer {
             add(&mut stats.lost, unread.lost);
             add(&mut stats.lost, reader.map_or(0, LaneReader::lost));
             add(&mut stats.skipped, reader.map_or(0, LaneReader::skipped));
-            add(&mut stats.busy, reader.map_or(0, LaneReader::busy));
+            add(&mut stats.busy, reader.map_or(0, LaneReader::busy_calls));
         }
         self.with_past(stats)
     }
@@ -133,34 +133,36 @@ impl RawConsumer {
         match reader {
             None => 0,
             Some(reader) if reader.is_numbered() => reader
-                .numbers()
+                .accounted_numbers()
                 .map_or(0, |(first, next)| next.wrapping_sub(first)),
             Some(reader) => reader.position().wrapping_sub(first),
         }
     }
 
     /// Returns the numbers of messages of a lane that this reader has not passed.
-    fn unread(&self, lane: u32, followed: Option<&Followed>) -> Unread {
+    fn unread(&self, lane: u32, followed: Option<&Followed>) -> UnreadCounts {
         let Start { position, number } = self.starts[lane as usize];
         let Ok(block) = self.segment.lane_block(lane, Access::Read) else {
-            return Unread::default();
+            return UnreadCounts::default();
         };
         let reader = followed.map(|followed| &followed.reader);
         let position = reader.map_or(position, LaneReader::position);
         let is_numbered = reader.is_none_or(LaneReader::is_numbered);
-        let next = reader.and_then(LaneReader::numbers).map(|(_, next)| next);
+        let next = reader
+            .and_then(LaneReader::accounted_numbers)
+            .map(|(_, next)| next);
         let number = next.or(number).filter(|_| is_numbered);
         if is_numbered && number.is_none() {
             // WHY: it is not known which messages are owed, until one is read.
-            return Unread::default();
+            return UnreadCounts::default();
         }
         // WHY: this takes no lock, and most lanes have one extent.
         if let Some(Followed { reader, extent, .. }) = followed
             && let Some(end) = reader.newest_head()
         {
-            let here = Unread::of(position, end, extent.offer.shape.capacity());
+            let here = UnreadCounts::of_positions(position, end, extent.offer.shape.capacity());
             return number.map_or(here, |number| {
-                here.of_messages(lane::count(block).0.saturating_sub(number))
+                here.of_messages(lane::count_messages(block).0.saturating_sub(number))
             });
         }
         let reader = Reached {

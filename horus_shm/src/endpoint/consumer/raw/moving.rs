@@ -20,7 +20,7 @@ use crate::file::topic_files::TopicFiles;
 use crate::os::cancel::NoCancelGuard;
 use crate::os::fault;
 use crate::os::region::Access;
-use crate::protocol::lane::{self, Polled};
+use crate::protocol::lane::{self, PollOutcome};
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
@@ -89,7 +89,7 @@ fn sessions(segment: &Segment, ignored: u64) -> impl Iterator<Item = Reached> {
         let id = block.session.get();
         (id != 0).then(|| Reached {
             id,
-            number: lane::count(block).0,
+            number: lane::count_messages(block).0,
             is_ignored: ignored & 1 << lane != 0,
         })
     })
@@ -365,8 +365,8 @@ impl RawConsumer {
         let is_owned = |lane: u32| {
             let is_read = self.ignored & 1 << lane == 0 && self.unmatched_in(lane).is_none();
             let owner = self.segment.lane_block(lane, Access::Read).map(|block| {
-                // ORDERING(owner): pairs with the release in `owner::release`: the messages of an
-                // owner that left are seen below.
+                // ORDERING(owner): pairs with the release in `owner::release_entry`: the messages
+                // of an owner that left are seen below.
                 Word::load(&block.owner, edge::OWNER_SEE)
             });
             is_read && owner.is_ok_and(|owner| owner != 0 && !self.segment.is_dead(owner))
@@ -384,18 +384,18 @@ impl RawConsumer {
     ///
     /// As [`Self::recv`].
     #[cold]
-    pub(super) unsafe fn recv_draining(&mut self, dst: *mut u8, bytes: usize) -> Polled {
+    pub(super) unsafe fn recv_draining(&mut self, dst: *mut u8, bytes: usize) -> PollOutcome {
         if !self.can_drain() {
-            return Polled::Empty;
+            return PollOutcome::Empty;
         }
         self.look_for_lanes();
         if self.would_cut(bytes) {
-            return Polled::Empty;
+            return PollOutcome::Empty;
         }
         let old = |former: &mut Self| {
             // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
             let polled = unsafe { former.recv(dst, bytes) };
-            (polled == Polled::Message).then_some(Polled::Message)
+            (polled == PollOutcome::Message).then_some(PollOutcome::Message)
         };
         let own = |this: &mut Self, lane| {
             // SAFETY: as above.
@@ -407,7 +407,7 @@ impl RawConsumer {
         found.unwrap_or_else(|| {
             self.publish_counters();
             self.spin_back_off();
-            Polled::Empty
+            PollOutcome::Empty
         })
     }
 
@@ -420,7 +420,7 @@ impl RawConsumer {
         let own = |this: &mut Self, lane| {
             let arrival = this.pass_next(lane).ok()?;
             this.count_received(lane, arrival);
-            (this.confirmed() == Polled::Message).then(|| this.length(this.longest))
+            (this.confirmed() == PollOutcome::Message).then(|| this.length(this.longest))
         };
         self.turn_draining(Self::recv_length, own)
     }

@@ -8,7 +8,7 @@ use crate::endpoint::reader_slot::{self, FRUITLESS_WAKES_MAX};
 use crate::file::error::OpenError;
 use crate::file::segment::{Blocks as _, Segment};
 use crate::os::region::Access;
-use crate::protocol::lane::Polled;
+use crate::protocol::lane::PollOutcome;
 use crate::protocol::layout::WaitBlock;
 use crate::wait::{
     EVENTS_MAX, Event, Sleeper, WaitPolicy, WakeEdge, WakeOrder, has_sleepers, wait_until, wake,
@@ -85,7 +85,7 @@ impl RawConsumer {
         wait_policy: WaitPolicy,
         dst: *mut u8,
         bytes: usize,
-    ) -> Polled {
+    ) -> PollOutcome {
         loop {
             let place = self.place.clone();
             let fences = place.as_ref().map(|place| place.fences());
@@ -113,14 +113,14 @@ impl RawConsumer {
                 let polled = unsafe { self.recv(dst, bytes) };
                 is_other_order = files != self.file_changes()
                     || fences != place.as_ref().map(|place| place.fences());
-                let is_over = polled == Polled::Message
+                let is_over = polled == PollOutcome::Message
                     || is_other_order
                     || self.would_cut(bytes)
                     || self.check().is_err();
                 is_over.then_some(polled)
             };
-            let polled = wait_until(events, wait_policy, look).unwrap_or(Polled::Empty);
-            if !is_other_order || polled == Polled::Message {
+            let polled = wait_until(events, wait_policy, look).unwrap_or(PollOutcome::Empty);
+            if !is_other_order || polled == PollOutcome::Message {
                 return polled;
             }
         }

@@ -83,7 +83,7 @@ impl Claim {
         let newest = latched.map(|latched| latched.claim).max();
         let owners = order.iter().map(|&lane| &blocks[lane as usize].owner);
         let is_dead = |owner| segment.is_dead(owner);
-        let Some((place, _)) = owner::claim_first(owners, segment.me(), is_dead) else {
+        let Some((place, _)) = owner::claim_first_free(owners, segment.me(), is_dead) else {
             return Err(OpenError::TooManyPublishers { limit });
         };
         let lane = order[place as usize];

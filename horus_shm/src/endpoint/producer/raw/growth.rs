@@ -76,7 +76,7 @@ impl ClaimedLane {
             .flatten();
         let position = match &found {
             Some(extent) => take_over(&raw_lane(segment, extent)?, segment.me()),
-            None => lane::count(block).1.max(session.number),
+            None => lane::count_messages(block).1.max(session.number),
         };
         // WHY not before: until then, the messages that readers find are of the predecessor.
         // ORDERING(epoch): pairs with the load in `RawConsumer::find_start`: a reader that sees the
@@ -209,7 +209,7 @@ impl RawProducer {
             self.remove_oldest();
         }
         extent.populate();
-        self.writer.move_to(raw);
+        self.writer.move_to_extent(raw);
         self.slot_bytes = extent.offer.shape.request().payload_bytes;
         let left = std::mem::replace(&mut self.extent, extent);
         let former = FormerExtent {

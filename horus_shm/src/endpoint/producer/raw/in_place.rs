@@ -12,7 +12,7 @@ use crate::file::extent::Extent;
 use crate::os::fault;
 use crate::os::futex::monotonic;
 use crate::os::region::Region;
-use crate::protocol::lane::{Blocked, NoRoom};
+use crate::protocol::lane::{NoRoom, SlotBlocked};
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::telemetry;
 use crate::wait::WaitPolicy;
@@ -85,17 +85,17 @@ impl RawProducer {
         for _ in 0..2 * capacity + u64::from(self.segment.shape().reader_limit()) {
             let is_alone = skips < capacity;
             let begun = if is_alone {
-                self.writer.begin()
+                self.writer.claim_slot()
             } else {
-                self.writer.begin_over_copies()
+                self.writer.claim_slot_over_copies()
             };
             match begun {
                 Ok(index) => return Ok(Begun { index, is_alone }),
-                Err(Blocked::NoRoom) => return Err(NoRoom),
-                Err(Blocked::Pinned { reader }) => {
+                Err(SlotBlocked::NoRoom) => return Err(NoRoom),
+                Err(SlotBlocked::Pinned { reader }) => {
                     // WHY: the pins of dead readers do not count.
                     if !reader_slot::reap(&self.segment, reader) {
-                        self.writer.skip();
+                        self.writer.skip_position();
                         skips += 1;
                     }
                 }
@@ -111,7 +111,7 @@ impl RawProducer {
         if telemetry::is_sampled(pos) {
             telemetry::note_published(self.writer.memory().block(), pos, monotonic);
         }
-        self.writer.commit(bytes);
+        self.writer.publish_claimed(bytes);
         self.remove_former_if_due();
     }
 
@@ -212,7 +212,7 @@ impl RawProducer {
         self.confirm()?;
         if is_alone && !self.segment.is_observed() {
             self.apart.slot = None;
-            return Ok(self.writer.memory().slot(index));
+            return Ok(self.writer.memory().slot_address(index));
         }
         self.apart.slot = Some((self.writer.position(), index));
         Ok(self.apart.memory_for_new_loan(self.slot_bytes))

@@ -210,7 +210,7 @@ impl RawProducer {
         if self.is_awaiting() {
             let memory = self.writer.memory();
             self.writer
-                .hold_at(memory.base().saturating_add(memory.room()));
+                .stop_before(memory.base_position().saturating_add(memory.lead_max()));
             self.seen_epoch = fault::NO_EPOCH;
         } else {
             self.awaited.clear();
@@ -258,7 +258,7 @@ impl RawProducer {
     /// Stops waiting for the readers of former files.
     pub(super) fn end_wait_for_readers(&mut self) {
         self.awaited.clear();
-        self.writer.hold_at(u64::MAX);
+        self.writer.stop_before(u64::MAX);
     }
 
     /// Leaves a last trace in the file that has the name now, if this publisher is dropped in a

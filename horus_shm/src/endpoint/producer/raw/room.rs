@@ -201,7 +201,7 @@ impl RawProducer {
         };
         match self.on_stalled {
             OnStalled::Detach { after } if stalled >= after => {
-                self.writer.give_up(reader, cursor);
+                self.writer.stop_waiting_for(reader, cursor);
                 block.detached.fetch_add_one();
                 true
             }
