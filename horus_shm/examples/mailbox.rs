@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use horus_shm::internals::heap::{
-    Address, Behaviour, Event, Flow, Group, Mail, Panic, Ran, Rooms, Runnable, Turn, answer, spawn,
+    ActivationOutcome, Address, Behaviour, Event, Flow, Group, Mail, Panic, RoomEventcounts,
+    Runnable, Turn, answer, spawn,
 };
 
 const MESSAGES: u64 = 1_000_000;
@@ -21,7 +22,7 @@ thread_local! {
 
 /// A group whose only worker is this thread.
 #[derive(Default)]
-struct Queue(Rooms);
+struct Queue(RoomEventcounts);
 
 impl Group for Queue {
     type Control = ();
@@ -31,7 +32,7 @@ impl Group for Queue {
         RUNNABLE.with_borrow_mut(|list| list.push(runnable));
     }
 
-    fn rooms(&self) -> &Rooms {
+    fn room_eventcounts(&self) -> &RoomEventcounts {
         &self.0
     }
 }
@@ -41,7 +42,7 @@ impl Queue {
         loop {
             let next = RUNNABLE.with_borrow_mut(Vec::pop);
             let Some(runnable) = next else { break };
-            if let Ran::More(runnable) = runnable.run(self, &mut (), 256) {
+            if let ActivationOutcome::More(runnable) = runnable.run(self, &mut (), 256) {
                 self.schedule(runnable);
             }
         }

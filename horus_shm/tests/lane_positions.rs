@@ -21,13 +21,13 @@ use horus_shm::internals::takeover::take_over;
 
 use hostile::rounds;
 
-const SLOTS: u64 = 8;
+const RING_SLOTS: u64 = 8;
 const READERS: u32 = 2;
 /// The distance of the blocks of two readers.
 const READER_BYTES: usize = reader_bytes(1);
 const STEPS: u64 = 200;
 /// More than any script sends.
-const SENT_MAX: u64 = STEPS * 2 * SLOTS;
+const SENT_MAX: u64 = STEPS * 2 * RING_SLOTS;
 /// The largest head that a takeover accepts.
 const PLAUSIBLE_POSITION_MAX: u64 = POSITION_MAX / 2;
 const ME: u64 = 7;
@@ -51,9 +51,10 @@ struct Memory {
 impl Memory {
     /// Makes a lane in which position `head` is the next to be written. (At 0, none was.)
     fn at(head: u64) -> Self {
-        let mut slots = vec![Slot([0; 64]); SLOTS as usize];
-        for pos in head.saturating_sub(SLOTS)..head {
-            slots[(pos % SLOTS) as usize].0[56..].copy_from_slice(&published(pos).to_le_bytes());
+        let mut slots = vec![Slot([0; 64]); RING_SLOTS as usize];
+        for pos in head.saturating_sub(RING_SLOTS)..head {
+            slots[(pos % RING_SLOTS) as usize].0[56..]
+                .copy_from_slice(&published(pos).to_le_bytes());
         }
         let memory = Self {
             slots,
@@ -76,7 +77,7 @@ impl Memory {
             generation: 0,
             slots: self.slots.as_mut_ptr().cast(),
             stride: size_of::<Slot>(),
-            capacity: SLOTS,
+            capacity: RING_SLOTS,
             block: &raw const *self.block,
             lane: 0,
             type_identity: &TypeIdentity::NONE,
@@ -135,7 +136,7 @@ fn script(start: u64, seed: u64, kind: Script) -> Vec<Event> {
         match rng.u64(..100) {
             0..45 => number += u64::from(send(&mut writer, number)),
             45..50 => {
-                for _ in 0..rng.u64(..2 * SLOTS) {
+                for _ in 0..rng.u64(..2 * RING_SLOTS) {
                     number += u64::from(send(&mut writer, number));
                 }
             }
@@ -245,7 +246,7 @@ fn a_lapped_reader_past_the_largest_position_keeps_an_exact_ledger() {
     let mut reader = LaneReader::new(lane, start, 0);
     let mut received = 0;
     let mut last = None;
-    let sent = 10 * SLOTS;
+    let sent = 10 * RING_SLOTS;
     (0..sent).for_each(|number| assert!(send(&mut writer, number)));
     for _ in 0..sent {
         if let (_, Some(number)) = recv(&mut reader, false) {
@@ -268,11 +269,11 @@ fn a_takeover_past_the_accepted_positions_begins_anew_and_counts_a_resync() {
         (PLAUSIBLE_POSITION_MAX, PLAUSIBLE_POSITION_MAX, 0),
         (PLAUSIBLE_POSITION_MAX + 1, PLAUSIBLE_POSITION_MAX, 1),
         (
-            PLAUSIBLE_POSITION_MAX + SLOTS - 1,
+            PLAUSIBLE_POSITION_MAX + RING_SLOTS - 1,
             PLAUSIBLE_POSITION_MAX,
             1,
         ),
-        (PLAUSIBLE_POSITION_MAX + SLOTS, 0, 1),
+        (PLAUSIBLE_POSITION_MAX + RING_SLOTS, 0, 1),
         (POSITION_MAX, 0, 1),
         (POSITION_MAX + 1, 0, 1),
     ];
@@ -285,7 +286,7 @@ fn a_takeover_past_the_accepted_positions_begins_anew_and_counts_a_resync() {
         assert_eq!((found, counted), (wanted, resyncs), "from {head:#x}");
         let mut writer = LaneWriter::new(lane, found, false);
         let mut reader = LaneReader::new(lane, found, 1);
-        for number in 0..3 * SLOTS {
+        for number in 0..3 * RING_SLOTS {
             assert!(send(&mut writer, number));
             assert_eq!(
                 recv(&mut reader, false),

@@ -115,7 +115,7 @@ mod checker {
 /// The most files that the processes of a model make.
 const FILES: usize = 10;
 /// Slots of the lane: so few that every reader is lapped, or waited for.
-const SLOTS: usize = 2;
+const RING_SLOTS: usize = 2;
 /// The most stores that a process executes in one life; with more, it is not killed.
 const STORES_MAX: u32 = 28;
 /// Owner words, by process.
@@ -151,7 +151,7 @@ impl Topic {
     fn new(copying: CopyOptions) -> Self {
         Self {
             lanes: (0..FILES)
-                .map(|_| LoomLane::new(SLOTS, 1, copying, 0))
+                .map(|_| LoomLane::new(RING_SLOTS, 1, copying, 0))
                 .collect(),
             dead: Arc::default(),
             done: Arc::default(),
@@ -268,7 +268,7 @@ impl Topic {
         for lane in self.lanes.iter() {
             let mut heir = Producer::claim_from(lane, HEIR, |owner| self.is_dead(owner)).unwrap();
             let mut late = Consumer::ungated(lane, heir.writer.position());
-            for _ in 0..=SLOTS {
+            for _ in 0..=RING_SLOTS {
                 if heir.send() == Err(NoRoom) {
                     self.reap(&heir, lane, HEIR);
                     heir.send().expect("no room, because of a dead reader");

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use horus_shm::internals::heap::{
-    Address, Behaviour, Event, Flow, Group, Mail, Panic, Ran, Rooms, Runnable, Turn, spawn,
+    ActivationOutcome, Address, Behaviour, Event, Flow, Group, Mail, Panic, RoomEventcounts,
+    Runnable, Turn, spawn,
 };
 use horus_testing as _;
 
@@ -15,7 +16,7 @@ use horus_testing as _;
 #[derive(Default)]
 struct Interleaved {
     runnable: Mutex<VecDeque<Runnable<Interleaved>>>,
-    rooms: Rooms,
+    room_eventcounts: RoomEventcounts,
     /// The address that the handler has last given away.
     given: Mutex<Option<Address<u64, Interleaved>>>,
     /// The messages that are sent by that address, one after each look; the address leaves then.
@@ -30,8 +31,8 @@ impl Group for Interleaved {
         self.runnable.lock().unwrap().push_back(runnable);
     }
 
-    fn rooms(&self) -> &Rooms {
-        &self.rooms
+    fn room_eventcounts(&self) -> &RoomEventcounts {
+        &self.room_eventcounts
     }
 
     fn looks_again(&self, (): &mut ()) -> bool {
@@ -85,9 +86,11 @@ fn a_message_sent_by_an_address_that_then_leaves_is_handled() {
             let runnable = group.runnable.lock().unwrap().pop_front();
             let Some(runnable) = runnable else { break };
             match runnable.run(&group, &mut (), 256) {
-                Ran::Slept => {}
-                Ran::More(runnable) | Ran::Suspended(runnable) => group.schedule(runnable),
-                Ran::Ended => has_ended = true,
+                ActivationOutcome::Slept => {}
+                ActivationOutcome::More(runnable) | ActivationOutcome::Suspended(runnable) => {
+                    group.schedule(runnable)
+                }
+                ActivationOutcome::Ended => has_ended = true,
             }
         }
         assert_eq!(handled.load(Ordering::Relaxed), 1 + late, "of {}", 1 + late);
@@ -164,7 +167,7 @@ fn run_script(
 ) -> (
     Option<Address<u64, Interleaved>>,
     Arc<Seen>,
-    Ran<Interleaved>,
+    ActivationOutcome<Interleaved>,
 ) {
     let (group, seen) = (Arc::new(Interleaved::default()), Arc::<Seen>::default());
     let scripted = Scripted {
@@ -193,7 +196,7 @@ fn a_message_that_is_taken_back_leaves_the_mailbox() {
     };
     for (script, messages) in [(panics, 2), (batches, 1)] {
         let (address, _, ran) = run_script(script, messages, true);
-        assert!(matches!(ran, Ran::Slept));
+        assert!(matches!(ran, ActivationOutcome::Slept));
         assert_eq!(address.unwrap().waiting(), 0, "of {messages}");
     }
 }
@@ -206,7 +209,7 @@ fn a_panic_at_the_end_of_a_batch_does_not_undo_the_end_of_the_actor() {
         ..Script::default()
     };
     let (_address, seen, ran) = run_script(script, 1, true);
-    assert!(matches!(ran, Ran::Ended));
+    assert!(matches!(ran, ActivationOutcome::Ended));
     assert_eq!(seen.batches.load(Ordering::Relaxed), 1);
 }
 
@@ -217,7 +220,7 @@ fn an_actor_that_pauses_handles_no_batch() {
         ..Script::default()
     };
     let (_address, seen, ran) = run_script(script, 1, true);
-    assert!(matches!(ran, Ran::Suspended(_)));
+    assert!(matches!(ran, ActivationOutcome::Suspended(_)));
     assert_eq!(seen.batches.load(Ordering::Relaxed), 0);
 }
 
@@ -229,6 +232,6 @@ fn a_message_sent_by_an_address_of_the_last_batch_is_handled() {
         ..Script::default()
     };
     let (_, seen, ran) = run_script(script, 1, false);
-    assert!(matches!(ran, Ran::Ended));
+    assert!(matches!(ran, ActivationOutcome::Ended));
     assert_eq!(seen.handled.load(Ordering::Relaxed), 2);
 }

@@ -9,8 +9,8 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use horus_shm::internals::heap::injector::Queued;
-use horus_shm::internals::heap::{Entry, Parked, RunQueues, SLOTS, Worker};
+use horus_shm::internals::heap::injector::InjectorEntry;
+use horus_shm::internals::heap::{Entry, ParkOutcome, RING_SLOTS, RunQueues, Worker};
 
 /// A job, which counts how often it ran.
 struct Job {
@@ -58,7 +58,7 @@ impl Log {
 }
 
 // SAFETY: the link is one word, which only the queues store to.
-unsafe impl Queued for Job {
+unsafe impl InjectorEntry for Job {
     fn injector_link(&self) -> &AtomicPtr<Self> {
         &self.link
     }
@@ -108,8 +108,8 @@ fn next(worker: &mut Worker<Handle>, begin: Instant, is_over: impl Fn() -> bool)
         let stolen = (0..10).find_map(|_| worker.steal());
         stolen.or_else(
             || match worker.park(SLEEP, || begin.elapsed().as_nanos() as u64, is_over) {
-                Parked::Found(entry) => Some(entry),
-                Parked::Search | Parked::Elapsed => None,
+                ParkOutcome::Found(entry) => Some(entry),
+                ParkOutcome::Search | ParkOutcome::Elapsed => None,
             },
         )
     })
@@ -185,7 +185,7 @@ fn entries_from_outside_run_once() {
 #[test]
 fn entries_of_workers_run_once_each_time() {
     for workers in [1, 2, 4] {
-        let (jobs, laps) = (3 * SLOTS as usize, 50);
+        let (jobs, laps) = (3 * RING_SLOTS as usize, 50);
         let log = Log::new(jobs);
         with_workers(
             workers,
@@ -355,7 +355,7 @@ fn a_worker_with_a_timer_does_not_keep_others_asleep() {
         },
     );
     assert!(
-        matches!(parked, Parked::Search | Parked::Found(_)),
+        matches!(parked, ParkOutcome::Search | ParkOutcome::Found(_)),
         "it slept"
     );
 }
@@ -374,7 +374,7 @@ fn closed_injectors_keep_no_entry() {
     let kept: Vec<_> = std::iter::from_fn(|| workers[0].pop()).collect();
     assert_eq!(kept.len(), 255);
     kept.iter().for_each(Handle::run);
-    assert!(!workers[0].has_own() && workers[1].pop_injected().is_none());
+    assert!(!workers[0].has_own_entry() && workers[1].pop_injected().is_none());
     queues.inject(1, log.job(1000), |job| job.run());
     log.check(1);
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use horus_shm::internals::heap::{self, Ran};
+use horus_shm::internals::heap::{self, ActivationOutcome};
 
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
@@ -244,8 +244,10 @@ impl<'a> SpawnOptions<'a> {
         let mut context = WorkerContext::without_linger(&group.clock());
         // WHY two: a thing more than `init`, so that the actor is asleep afterwards.
         match task.run(group, &mut context, 2) {
-            Ran::More(task) | Ran::Suspended(task) => group.inject(task),
-            Ran::Slept | Ran::Ended => {}
+            ActivationOutcome::More(task) | ActivationOutcome::Suspended(task) => {
+                group.inject(task)
+            }
+            ActivationOutcome::Slept | ActivationOutcome::Ended => {}
         }
         if let Some(cause) = context.init_error {
             return Err(SpawnError::Init {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use horus_shm::clock::Clock;
 use horus_shm::internals::heap::{
-    self, ControlHandle, Rooms, RunQueues, Runnable, WORKERS_MAX, Worker,
+    self, ControlHandle, RoomEventcounts, RunQueues, Runnable, WORKERS_MAX, Worker,
 };
 use horus_shm::internals::sync::Word;
 
@@ -74,7 +74,7 @@ pub(crate) enum TimerEntry {
 pub(crate) struct ActorGroup {
     name: String,
     queues: Arc<RunQueues<Task>>,
-    rooms: Rooms,
+    room_eventcounts: RoomEventcounts,
     /// The owner's ends of those queues that no thread uses now.
     workers: Mutex<Vec<Worker<Task>>>,
     roll: Mutex<Membership>,
@@ -126,8 +126,8 @@ impl heap::Group for ActorGroup {
         }
     }
 
-    fn rooms(&self) -> &Rooms {
-        &self.rooms
+    fn room_eventcounts(&self) -> &RoomEventcounts {
+        &self.room_eventcounts
     }
 
     #[inline]
@@ -148,7 +148,7 @@ impl ActorGroup {
         Arc::new(Self {
             name: name.to_owned(),
             queues,
-            rooms: Rooms::default(),
+            room_eventcounts: RoomEventcounts::default(),
             workers: Mutex::new(workers),
             roll: Mutex::default(),
             timers: Timers::default(),

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use horus_shm::WaitPolicy;
 use horus_shm::internals::heap::{
-    self, Behaviour, ControlHandle, End, Event, Flow, Panic, PullQueue, Ran, Turn,
+    self, ActivationOutcome, Behaviour, ControlHandle, End, Event, Flow, Panic, PullQueue, Turn,
 };
 
 use crate::actor::address::Address;
@@ -255,7 +255,7 @@ impl<M: Send + 'static> Inbox<M> {
     fn pop_taken(&mut self) -> Option<M> {
         let taken = self.taken.as_mut();
         taken
-            .filter(|_| !self.handle.is_foreign())?
+            .filter(|_| !self.handle.belongs_to_parent())?
             .messages
             .pop_front()
     }
@@ -263,7 +263,7 @@ impl<M: Send + 'static> Inbox<M> {
     /// Takes the task of this inbox out of its queue, if it is there.
     fn look(&mut self) {
         // WHY: the task of another inbox could come out of the queue of a set.
-        if !self.is_in_set && self.task.is_none() && !self.handle.is_foreign() {
+        if !self.is_in_set && self.task.is_none() && !self.handle.belongs_to_parent() {
             let Self { queue, task, .. } = self;
             queue.take(|found| *task = Some(found));
         }
@@ -271,7 +271,7 @@ impl<M: Send + 'static> Inbox<M> {
 
     /// Runs the inbox until a message is taken, or it sleeps or has ended. Takes at most `max`.
     fn fill(&mut self, max: u32) {
-        if self.handle.is_foreign() {
+        if self.handle.belongs_to_parent() {
             return;
         }
         while let Some(task) = self.task.take() {
@@ -293,9 +293,11 @@ impl<M: Send + 'static> Inbox<M> {
         });
         context.taken = Some(taken);
         match task.run(&self.group, &mut context, max) {
-            Ran::More(task) | Ran::Suspended(task) => self.task = Some(task),
-            Ran::Slept => {}
-            Ran::Ended => self.is_ended = true,
+            ActivationOutcome::More(task) | ActivationOutcome::Suspended(task) => {
+                self.task = Some(task)
+            }
+            ActivationOutcome::Slept => {}
+            ActivationOutcome::Ended => self.is_ended = true,
         }
         self.taken = context.taken.and_then(|any| any.downcast().ok());
     }
@@ -318,12 +320,12 @@ impl<M: Send + 'static> Inbox<M> {
 impl<M> Inbox<M> {
     fn has_taken(&self) -> bool {
         let taken = self.taken.as_ref();
-        taken.is_some_and(|taken| !taken.messages.is_empty()) && !self.handle.is_foreign()
+        taken.is_some_and(|taken| !taken.messages.is_empty()) && !self.handle.belongs_to_parent()
     }
 
     /// Withdraws a waker. WHY not in a forked child: a thread of its parent may have held the lock.
     fn withdraw(&self) {
-        if !self.handle.is_foreign() {
+        if !self.handle.belongs_to_parent() {
             self.queue.withdraw();
         }
     }
@@ -350,7 +352,7 @@ impl<M> Inbox<M> {
 impl<M> Drop for Inbox<M> {
     fn drop(&mut self) {
         // WHY: in a forked child, a thread of its parent may have held a lock.
-        if self.handle.is_foreign() {
+        if self.handle.belongs_to_parent() {
             return;
         }
         self.withdraw();

@@ -155,7 +155,7 @@ pub(crate) fn with_local_worker<R>(act: impl FnOnce(&mut LocalWorker) -> R) -> O
 
 /// Returns true if the worker of the calling thread has an actor to run, or if there is none.
 pub(crate) fn has_work() -> bool {
-    with_local_worker(|local| local.worker.has_own()).unwrap_or(true)
+    with_local_worker(|local| local.worker.has_own_entry()).unwrap_or(true)
 }
 
 /// Gives `task` to the worker of the calling thread, if that is one of `group`; returns it

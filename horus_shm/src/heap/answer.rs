@@ -42,29 +42,29 @@ use crate::protocol::sync::{self, Edge};
 use crate::wait::{Backoff, LocalEventcount, WaitPolicy};
 
 /// Number of eventcounts at which the threads of a process wait for answers.
-const EVENTS: usize = 16;
+const EVENTCOUNTS: usize = 16;
 
 /// The time for which a thread looks for a reply after a longer look was in vain.
-const SHORT_LOOK: Duration = Duration::from_micros(2);
+const SHORT_POLL_TIME: Duration = Duration::from_micros(2);
 
 thread_local! {
     /// Decides which looks for a reply may be long: after one in vain, more of them are short.
-    static LONG_LOOKS: Cell<Backoff<31>> = const { Cell::new(Backoff::new()) };
+    static LONG_POLL_BACKOFF: Cell<Backoff<31>> = const { Cell::new(Backoff::new()) };
 }
 
 /// Number of looks between two readings of the clock.
 ///
 /// WHY 1 under miri: the interpreter takes as long for one look as a CPU takes for all of them.
-const LOOKS_PER_CLOCK_READ: u32 = if cfg!(miri) { 1 } else { 16 };
+const POLLS_PER_CLOCK_READ: u32 = if cfg!(miri) { 1 } else { 16 };
 
 /// The eventcounts at which threads wait for answers.
 #[derive(Default)]
-struct Events([LocalEventcount; EVENTS]);
+struct AnswerEventcounts([LocalEventcount; EVENTCOUNTS]);
 
-static EVENTS_OF_PROCESS: ForkLocal<Events> = ForkLocal::new();
+static EVENTCOUNTS_OF_PROCESS: ForkLocal<AnswerEventcounts> = ForkLocal::new();
 
 /// The memory between both ends.
-struct Place<T> {
+struct AnswerBlock<T> {
     state: AtomicU64,
     /// The waker of the asker; `None` for a thread, which waits at an eventcount.
     waker: UnsafeCell<Option<Waker>>,
@@ -72,17 +72,17 @@ struct Place<T> {
 }
 
 /// A handle of the memory, which its owner has to keep.
-struct Handle<T>(NonNull<Place<T>>);
+struct AnswerPointer<T>(NonNull<AnswerBlock<T>>);
 
-impl<T> Clone for Handle<T> {
+impl<T> Clone for AnswerPointer<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Handle<T> {}
+impl<T> Copy for AnswerPointer<T> {}
 
-impl<T> AnswerMemory for Handle<T> {
+impl<T> AnswerMemory for AnswerPointer<T> {
     type Word = AtomicU64;
 
     #[inline(always)]
@@ -97,10 +97,10 @@ impl<T> AnswerMemory for Handle<T> {
     }
 }
 
-impl<T> Handle<T> {
+impl<T> AnswerPointer<T> {
     fn new() -> Self {
-        let place: NonNull<Place<T>> = allocate(Layout::new::<Place<T>>()).cast();
-        let value = Place {
+        let place: NonNull<AnswerBlock<T>> = allocate(Layout::new::<AnswerBlock<T>>()).cast();
+        let value = AnswerBlock {
             state: AtomicU64::new(NO_REPLY_YET),
             waker: UnsafeCell::new(None),
             value: UnsafeCell::new(MaybeUninit::uninit()),
@@ -110,14 +110,14 @@ impl<T> Handle<T> {
         Self(place)
     }
 
-    fn waker(self) -> *mut Option<Waker> {
+    fn waker_address(self) -> *mut Option<Waker> {
         // SAFETY: the owner keeps the memory; only an address is computed.
         unsafe { &raw const (*self.0.as_ptr()).waker }
             .cast_mut()
             .cast()
     }
 
-    fn value(self) -> *mut T {
+    fn value_address(self) -> *mut T {
         // SAFETY: as above.
         unsafe { &raw const (*self.0.as_ptr()).value }
             .cast_mut()
@@ -131,11 +131,11 @@ impl<T> Handle<T> {
     /// The caller is the last owner, and `has_value` says if there is a value.
     unsafe fn free(self, has_value: bool) -> Option<T> {
         // SAFETY: by the contract there is a value, which is not read again.
-        let value = has_value.then(|| unsafe { self.value().read() });
+        let value = has_value.then(|| unsafe { self.value_address().read() });
         // SAFETY: the waker is initialised, and is not used again.
-        let waker = unsafe { self.waker().read() };
+        let waker = unsafe { self.waker_address().read() };
         // SAFETY: made by `new` with this layout; nothing uses it any more.
-        unsafe { deallocate(self.0.cast(), Layout::new::<Place<T>>()) };
+        unsafe { deallocate(self.0.cast(), Layout::new::<AnswerBlock<T>>()) };
         drop(waker);
         value
     }
@@ -143,13 +143,13 @@ impl<T> Handle<T> {
     /// Returns the eventcount at which a thread waits for this answer.
     fn event(self) -> &'static LocalEventcount {
         // WHY shifted: places are aligned to 32 bytes at least.
-        &EVENTS_OF_PROCESS.get().0[(self.0.addr().get() >> 5) % EVENTS]
+        &EVENTCOUNTS_OF_PROCESS.get().0[(self.0.addr().get() >> 5) % EVENTCOUNTS]
     }
 }
 
 /// The end that replies, once. If it is dropped without a value, the reply is that there is no
 /// answer.
-pub struct Reply<T>(Handle<T>);
+pub struct Reply<T>(AnswerPointer<T>);
 
 // SAFETY: it hands a value over to another thread, and wakers are made for all threads.
 unsafe impl<T: Send> Send for Reply<T> {}
@@ -159,7 +159,7 @@ unsafe impl<T: Send> Sync for Reply<T> {}
 /// The end of the asker, which waits for the reply.
 pub struct Answer<T> {
     /// `None` once the reply was taken.
-    place: Option<Handle<T>>,
+    place: Option<AnswerPointer<T>>,
     /// True from the registration of a waker on, until it is retracted.
     is_registered: bool,
     /// The fork epoch in which the answer was made. A forked child cannot use it.
@@ -196,7 +196,7 @@ impl From<NoAnswer> for AnswerError {
 /// Makes both ends of an answer.
 #[must_use]
 pub fn answer<T: Send>() -> (Reply<T>, Answer<T>) {
-    let place = Handle::new();
+    let place = AnswerPointer::new();
     let answer = Answer {
         place: Some(place),
         is_registered: false,
@@ -210,9 +210,9 @@ impl<T> Reply<T> {
     pub fn send(self, value: T) {
         let place = ManuallyDrop::new(self).0;
         // SAFETY: until it is published, the value is the replier's.
-        unsafe { place.value().write(value) };
+        unsafe { place.value_address().write(value) };
         // SAFETY: this is the only replier, which is not used after this.
-        unsafe { give(place, true) };
+        unsafe { publish_and_wake(place, true) };
     }
 
     /// Returns true if the asker has left, so that a reply is of no use.
@@ -225,7 +225,7 @@ impl<T> Reply<T> {
 impl<T> Drop for Reply<T> {
     fn drop(&mut self) {
         // SAFETY: this is the only replier, which is not used after this.
-        unsafe { give(self.0, false) };
+        unsafe { publish_and_wake(self.0, false) };
     }
 }
 
@@ -234,9 +234,9 @@ impl<T> Drop for Reply<T> {
 /// # Safety
 ///
 /// The caller is the replier and does this once; if `has_value`, it has written the value.
-unsafe fn give<T>(place: Handle<T>, has_value: bool) {
+unsafe fn publish_and_wake<T>(place: AnswerPointer<T>, has_value: bool) {
     // SAFETY: the closure is called while the waker is the replier's.
-    let take = || unsafe { (*place.waker()).take() };
+    let take = || unsafe { (*place.waker_address()).take() };
     // SAFETY: the contract.
     match unsafe { protocol::publish_reply(&place, has_value, take) } {
         ReplyOutcome::Published => {}
@@ -254,12 +254,12 @@ unsafe fn give<T>(place: Handle<T>, has_value: bool) {
 impl<T> Answer<T> {
     /// Returns the answer, or [`NoAnswer`] if there will be none; `None` if there is no reply yet.
     pub fn try_take(&mut self) -> Option<Result<T, NoAnswer>> {
-        let Some(place) = self.place() else {
+        let Some(place) = self.usable_block() else {
             return Some(Err(NoAnswer));
         };
         match protocol::look_for_reply(&place) {
-            ReplyState::Full => Some(self.take(place, true)),
-            ReplyState::Empty => Some(self.take(place, false)),
+            ReplyState::Full => Some(self.take_reply(place, true)),
+            ReplyState::Empty => Some(self.take_reply(place, false)),
             ReplyState::Pending | ReplyState::Busy => None,
         }
     }
@@ -270,54 +270,54 @@ impl<T> Answer<T> {
     ///
     /// [`AnswerError`]; after a timeout it can be called again.
     pub fn wait(&mut self, wait_policy: WaitPolicy) -> Result<T, AnswerError> {
-        if let Some(event) = self.place().map(Handle::event) {
+        if let Some(event) = self.usable_block().map(AnswerPointer::event) {
             // WHY first without a registration: a reply that comes soon then costs one exchange.
-            if let Some(found) = self.look_for(wait_policy) {
+            if let Some(found) = self.poll_for(wait_policy) {
                 return Ok(found?);
             }
-            self.register(None);
+            self.register_waker(None);
             let found = event.wait_until(wait_policy.spinning(Duration::ZERO), || self.try_take());
             if let Some(found) = found {
                 return Ok(found?);
             }
         }
-        self.retract();
+        self.retract_waker();
         self.try_take()
             .map_or(Err(AnswerError::Timeout), |found| Ok(found?))
     }
 
-    /// Looks for the reply for as long as `wait_policy` spins, or for [`SHORT_LOOK`] if that was in
-    /// vain lately.
+    /// Looks for the reply for as long as `wait_policy` spins, or for [`SHORT_POLL_TIME`] if that
+    /// was in vain lately.
     ///
     /// WHY: the thread that replies may be waiting for this CPU. The sooner this thread sleeps, the
     /// sooner its wake moves it to another CPU. On one CPU a question takes 7 µs then, and 15 µs
     /// with a long look each time.
-    fn look_for(&mut self, wait_policy: WaitPolicy) -> Option<Result<T, NoAnswer>> {
+    fn poll_for(&mut self, wait_policy: WaitPolicy) -> Option<Result<T, NoAnswer>> {
         let found = self.try_take();
         if found.is_some() || wait_policy.spin.is_zero() {
             return found;
         }
-        let mut long_looks = LONG_LOOKS.get();
-        let is_long = long_looks.is_due();
+        let mut long_polls = LONG_POLL_BACKOFF.get();
+        let is_long = long_polls.is_due();
         let spin = if is_long {
             wait_policy.spin
         } else {
-            wait_policy.spin.min(SHORT_LOOK)
+            wait_policy.spin.min(SHORT_POLL_TIME)
         };
         let found = self.spin(spin, wait_policy.deadline);
         if found.is_some() {
-            long_looks.succeed();
+            long_polls.succeed();
         } else if is_long {
-            long_looks.fail();
+            long_polls.fail();
         }
-        LONG_LOOKS.set(long_looks);
+        LONG_POLL_BACKOFF.set(long_polls);
         found
     }
 
     fn spin(&mut self, time: Duration, deadline: Option<Instant>) -> Option<Result<T, NoAnswer>> {
         let begin = Instant::now();
         loop {
-            for _ in 0..LOOKS_PER_CLOCK_READ {
+            for _ in 0..POLLS_PER_CLOCK_READ {
                 core::hint::spin_loop();
                 let found = self.try_take();
                 if found.is_some() {
@@ -332,12 +332,12 @@ impl<T> Answer<T> {
     }
 
     /// Returns the memory, unless the reply was taken, or this is a copy in a forked child.
-    fn place(&self) -> Option<Handle<T>> {
+    fn usable_block(&self) -> Option<AnswerPointer<T>> {
         self.place.filter(|_| self.epoch == fork_epoch())
     }
 
     /// Takes the reply, which was published.
-    fn take(&mut self, place: Handle<T>, has_value: bool) -> Result<T, NoAnswer> {
+    fn take_reply(&mut self, place: AnswerPointer<T>, has_value: bool) -> Result<T, NoAnswer> {
         self.place = None;
         // SAFETY: a published reply and its memory are the asker's.
         unsafe { place.free(has_value) }.ok_or(NoAnswer)
@@ -345,20 +345,20 @@ impl<T> Answer<T> {
 
     /// Registers a waker instead of an earlier one; `None` stands for this thread. Returns false if
     /// there is a reply, or will be at once.
-    fn register(&mut self, waker: Option<Waker>) -> bool {
-        let Some(place) = self.place().filter(|_| self.retract()) else {
+    fn register_waker(&mut self, waker: Option<Waker>) -> bool {
+        let Some(place) = self.usable_block().filter(|_| self.retract_waker()) else {
             return false;
         };
         // SAFETY: while no waker is registered, its place is the asker's.
-        drop(unsafe { place.waker().replace(waker) });
+        drop(unsafe { place.waker_address().replace(waker) });
         self.is_registered = protocol::register_waker(&place);
         self.is_registered
     }
 
     /// Takes a registered waker back. Returns false if the replier has taken it.
-    fn retract(&mut self) -> bool {
+    fn retract_waker(&mut self) -> bool {
         if self.is_registered
-            && let Some(place) = self.place()
+            && let Some(place) = self.usable_block()
         {
             self.is_registered = !protocol::retract_waker(&place);
         }
@@ -374,7 +374,7 @@ impl<T> Future for Answer<T> {
         if let Some(found) = this.try_take() {
             return Poll::Ready(found);
         }
-        if this.register(Some(context.waker().clone())) {
+        if this.register_waker(Some(context.waker().clone())) {
             return Poll::Pending;
         }
         // WHY: the replier has just taken the waker or published, and may wake an earlier task.
@@ -392,12 +392,12 @@ impl<T> Unpin for Answer<T> {}
 
 impl<T> Drop for Answer<T> {
     fn drop(&mut self) {
-        let Some(place) = self.place() else {
+        let Some(place) = self.usable_block() else {
             return;
         };
-        if self.retract() {
+        if self.retract_waker() {
             // SAFETY: while no waker is registered, its place is the asker's.
-            drop(unsafe { (*place.waker()).take() });
+            drop(unsafe { (*place.waker_address()).take() });
         }
         // SAFETY: this is the asker, which is not used after this.
         match unsafe { protocol::leave_as_asker(&place) } {

@@ -22,35 +22,35 @@ use crate::protocol::copy::{self, CACHE_LINE_BYTES, PrefetchIntent};
 use crate::protocol::mailbox::{self, Tag};
 
 /// Number of block sizes.
-const CLASSES: usize = 5;
+const BLOCK_CLASSES: usize = 5;
 
 /// The smallest size of a block.
-const SMALLEST_BYTES: usize = 16;
+const BLOCK_BYTES_MIN: usize = 16;
 
 /// The largest size of a block.
-const LARGEST_BYTES: usize = SMALLEST_BYTES << (CLASSES - 1);
+const BLOCK_BYTES_MAX: usize = BLOCK_BYTES_MIN << (BLOCK_CLASSES - 1);
 
 /// The largest address of a block that a mailbox can name.
 pub(super) const BLOCK_ADDRESS_MAX: u64 = mailbox::BLOCK_ADDRESS_MAX;
 
 /// Distance, in blocks to be taken, at which a free block is prefetched.
-const BLOCKS_AHEAD: usize = 6;
+const PREFETCHED_BLOCKS_AHEAD: usize = 6;
 
 /// Maximum number of blocks that one thread can reserve: its two magazines.
-pub const RESERVED_MAX: usize = 2 * MAGAZINE_BLOCKS;
+pub const RESERVED_BLOCKS_MAX: usize = 2 * MAGAZINE_BLOCKS;
 
 /// The size of a block: 16 bytes times a power of two. Blocks are aligned to their size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Class(u8);
+pub(super) struct BlockClass(u8);
 
-impl Class {
+impl BlockClass {
     /// Returns the class of blocks that hold `bytes` bytes; `None` if these are too many.
-    pub(super) const fn of(bytes: usize) -> Option<Self> {
+    pub(super) const fn for_bytes(bytes: usize) -> Option<Self> {
         let mut class = 0;
-        while (SMALLEST_BYTES << class) < bytes {
+        while (BLOCK_BYTES_MIN << class) < bytes {
             class += 1;
         }
-        if class < CLASSES {
+        if class < BLOCK_CLASSES {
             Some(Self(class as u8))
         } else {
             None
@@ -58,7 +58,7 @@ impl Class {
     }
 
     /// Returns the class with this number, as [`Self::number`] returned it.
-    pub(super) const fn numbered(number: u8) -> Self {
+    pub(super) const fn from_number(number: u8) -> Self {
         Self(number)
     }
 
@@ -67,31 +67,31 @@ impl Class {
     }
 
     const fn bytes(self) -> usize {
-        SMALLEST_BYTES << self.0
+        BLOCK_BYTES_MIN << self.0
     }
 }
 
 /// A thread's magazines of one class: blocks are taken from and given to the first one. WHY two: a
 /// thread that alternates at the border of a magazine does not trade each time.
-struct Pair {
+struct MagazinePair {
     loaded: Cell<Option<&'static Magazine>>,
     spare: Cell<Option<&'static Magazine>>,
 }
 
 /// A thread's magazines. They go to the depot when the thread ends.
-struct Local([Pair; CLASSES]);
+struct ThreadMagazines([MagazinePair; BLOCK_CLASSES]);
 
 thread_local! {
-    static LOCAL: Local = const { Local::new() };
+    static THREAD_MAGAZINES: ThreadMagazines = const { ThreadMagazines::new() };
 }
 
 /// Takes a block. Does not block, unless new memory has to be allocated.
 #[inline]
-pub(super) fn take(class: Class) -> NonNull<u8> {
+pub(super) fn take_block(class: BlockClass) -> NonNull<u8> {
     // WHY an alternative: destructors of other thread locals run after this one is gone.
-    LOCAL
+    THREAD_MAGAZINES
         .try_with(|local| local.take(class))
-        .unwrap_or_else(|_| Local::new().take(class))
+        .unwrap_or_else(|_| ThreadMagazines::new().take(class))
 }
 
 /// Gives a block back. Does not block, unless memory for magazines has to be allocated.
@@ -100,125 +100,133 @@ pub(super) fn take(class: Class) -> NonNull<u8> {
 ///
 /// The block was taken with the same class, and nothing uses it any more.
 #[inline]
-pub(super) unsafe fn give(block: NonNull<u8>, class: Class) {
-    LOCAL
+pub(super) unsafe fn give_block_back(block: NonNull<u8>, class: BlockClass) {
+    THREAD_MAGAZINES
         .try_with(|local| local.give(block, class))
-        .unwrap_or_else(|_| Local::new().give(block, class));
+        .unwrap_or_else(|_| ThreadMagazines::new().give(block, class));
 }
 
-/// Makes sure that the next `count` messages of type `T`, at most [`RESERVED_MAX`], are sent by
-/// this thread without an allocation. A thread with real-time needs calls it before it begins.
+/// Makes sure that the next `count` messages of type `T`, at most [`RESERVED_BLOCKS_MAX`], are sent
+/// by this thread without an allocation. A thread with real-time needs calls it before it begins.
 ///
 /// Messages of more than 248 bytes are allocated one by one nevertheless.
 pub fn reserve<T>(count: usize) {
     let class = Envelope::<T>::CLASS;
-    let blocks: Vec<_> = (0..count.min(RESERVED_MAX)).map(|_| take(class)).collect();
+    let blocks: Vec<_> = (0..count.min(RESERVED_BLOCKS_MAX))
+        .map(|_| take_block(class))
+        .collect();
     for block in blocks {
         // SAFETY: its memory is the caller's. WHY: the first access to a page is a fault.
         unsafe { block.write(0) };
         // SAFETY: it was just taken with this class.
-        unsafe { give(block, class) };
+        unsafe { give_block_back(block, class) };
     }
 }
 
-impl Local {
+impl ThreadMagazines {
     const fn new() -> Self {
         Self(
             [const {
-                Pair {
+                MagazinePair {
                     loaded: Cell::new(None),
                     spare: Cell::new(None),
                 }
-            }; CLASSES],
+            }; BLOCK_CLASSES],
         )
     }
 
     #[inline(always)]
-    fn take(&self, class: Class) -> NonNull<u8> {
+    fn take(&self, class: BlockClass) -> NonNull<u8> {
         let pair = &self.0[class.0 as usize];
         // SAFETY: a loaded magazine is this thread's.
-        let found = pair.loaded.get().and_then(|loaded| unsafe { loaded.pop() });
+        let found = pair
+            .loaded
+            .get()
+            .and_then(|loaded| unsafe { loaded.pop_block() });
         found.unwrap_or_else(|| pair.refill(class))
     }
 
     #[inline(always)]
-    fn give(&self, block: NonNull<u8>, class: Class) {
+    fn give(&self, block: NonNull<u8>, class: BlockClass) {
         let pair = &self.0[class.0 as usize];
         // SAFETY: a loaded magazine is this thread's.
         let is_in = pair
             .loaded
             .get()
-            .is_some_and(|loaded| unsafe { loaded.push(block) });
+            .is_some_and(|loaded| unsafe { loaded.push_block(block) });
         if !is_in {
             pair.unload(block, class);
         }
     }
 }
 
-impl Pair {
+impl MagazinePair {
     /// Takes a block where the loaded magazine has none.
     #[cold]
-    fn refill(&self, class: Class) -> NonNull<u8> {
+    fn refill(&self, class: BlockClass) -> NonNull<u8> {
         let spare = self.spare.get();
         // SAFETY: the spare magazine is this thread's.
         if spare.is_some_and(|spare| !unsafe { spare.is_empty() }) {
             self.loaded.swap(&self.spare);
-        } else if let Some(full) = magazines::pop_filled(class) {
+        } else if let Some(full) = magazines::pop_filled_magazine(class) {
             if let Some(empty) = self.loaded.replace(Some(full)) {
-                magazines::push(empty, class);
+                magazines::put_magazine(empty, class);
             }
         } else {
-            let empty = self.loaded.get().unwrap_or_else(magazines::empty);
+            let empty = self
+                .loaded
+                .get()
+                .unwrap_or_else(magazines::take_empty_magazine);
             self.loaded.set(Some(empty));
-            magazines::fill(empty, class);
+            magazines::fill_magazine(empty, class);
         }
         let loaded = self.loaded.get();
         // SAFETY: the loaded magazine is this thread's.
-        let block = loaded.and_then(|loaded| unsafe { loaded.pop() });
+        let block = loaded.and_then(|loaded| unsafe { loaded.pop_block() });
         block.expect("a magazine that was filled has a block")
     }
 
     /// Gives a block back where the loaded magazine is full, or there is none.
     #[cold]
-    fn unload(&self, block: NonNull<u8>, class: Class) {
+    fn unload(&self, block: NonNull<u8>, class: BlockClass) {
         let spare = self.spare.get();
         // SAFETY: the spare magazine is this thread's.
         if spare.is_some_and(|spare| unsafe { spare.is_empty() }) {
             self.loaded.swap(&self.spare);
         } else {
             if let Some(full) = spare {
-                magazines::push(full, class);
+                magazines::put_magazine(full, class);
             }
             self.spare.set(self.loaded.get());
-            self.loaded.set(Some(magazines::empty()));
+            self.loaded.set(Some(magazines::take_empty_magazine()));
         }
         let loaded = self.loaded.get();
         // SAFETY: the loaded magazine is this thread's.
-        let is_in = loaded.is_some_and(|loaded| unsafe { loaded.push(block) });
+        let is_in = loaded.is_some_and(|loaded| unsafe { loaded.push_block(block) });
         debug_assert!(is_in, "an empty magazine has room");
     }
 }
 
-impl Drop for Local {
+impl Drop for ThreadMagazines {
     fn drop(&mut self) {
-        for (class, pair) in (0..).map(Class).zip(&self.0) {
+        for (class, pair) in (0..).map(BlockClass).zip(&self.0) {
             let own = [pair.loaded.take(), pair.spare.take()];
             own.into_iter()
                 .flatten()
-                .for_each(|magazine| magazines::push(magazine, class));
+                .for_each(|magazine| magazines::put_magazine(magazine, class));
         }
     }
 }
 
 /// Prefetches a free block that is taken soon.
 #[inline(always)]
-fn prefetch(block: *mut u8) {
+fn prefetch_block(block: *mut u8) {
     copy::prefetch(block, 1, PrefetchIntent::Write);
 }
 
 /// A block of a mailbox as memory: the link, and the content.
 #[repr(C)]
-struct Linked<T> {
+struct LinkedBlock<T> {
     link: UnsafeCell<u64>,
     content: MaybeUninit<T>,
 }
@@ -241,16 +249,16 @@ unsafe impl<T: Send> Send for Envelope<T> {}
 unsafe impl<T: Send> Sync for Envelope<T> {}
 
 impl<T> Envelope<T> {
-    const IS_BOXED: bool = size_of::<Linked<T>>() > LARGEST_BYTES;
+    const IS_BOXED: bool = size_of::<LinkedBlock<T>>() > BLOCK_BYTES_MAX;
 
     /// The class of blocks for values of this type.
-    const CLASS: Class = {
+    const CLASS: BlockClass = {
         let bytes = if Self::IS_BOXED {
-            size_of::<Linked<Box<T>>>()
+            size_of::<LinkedBlock<Box<T>>>()
         } else {
-            size_of::<Linked<T>>()
+            size_of::<LinkedBlock<T>>()
         };
-        Class::of(bytes).expect("a box is small")
+        BlockClass::for_bytes(bytes).expect("a box is small")
     };
 
     /// Moves `value` into a block.
@@ -260,7 +268,7 @@ impl<T> Envelope<T> {
         // WHY: a value that were dropped if `take` panicked would need an address, and be written
         // there before it is copied.
         let value = ManuallyDrop::new(value);
-        let block = take(Self::CLASS);
+        let block = take_block(Self::CLASS);
         let value = ManuallyDrop::into_inner(value);
         if Self::IS_BOXED {
             let content = Box::into_raw(Box::new(value));
@@ -284,7 +292,7 @@ impl<T> Envelope<T> {
         // SAFETY: the block has a value of this type, which `self` owned.
         let value = unsafe { Self::read(address_of(block)) };
         // SAFETY: the block is of this class, and its value was moved out.
-        unsafe { give(block, Self::CLASS) };
+        unsafe { give_block_back(block, Self::CLASS) };
         value
     }
 
@@ -340,7 +348,7 @@ impl<T> Drop for Envelope<T> {
         // SAFETY: the block has a value, which is not used after this.
         let value = unsafe { Self::read(address_of(block)) };
         // SAFETY: the block is of this class, and its value was moved out.
-        unsafe { give(block, Self::CLASS) };
+        unsafe { give_block_back(block, Self::CLASS) };
         drop(value);
     }
 }
@@ -355,18 +363,18 @@ impl<T> core::fmt::Debug for Envelope<T> {
 const KIND_BITS: u32 = 3;
 
 /// Returns the tag of blocks of this kind and class.
-pub(super) const fn tag(kind: u8, class: Class, is_counted: bool) -> Tag {
+pub(super) const fn tag(kind: u8, class: BlockClass, is_counted: bool) -> Tag {
     Tag::new(kind | class.0 << KIND_BITS, is_counted)
 }
 
 /// Returns the kind in a tag.
-pub(super) const fn kind(tag: Tag) -> u8 {
+pub(super) const fn kind_of(tag: Tag) -> u8 {
     tag.kind() & ((1 << KIND_BITS) - 1)
 }
 
 /// Returns the class of the block with this tag.
-pub(super) const fn class(tag: Tag) -> Class {
-    Class::numbered(tag.kind() >> KIND_BITS)
+pub(super) const fn class_of(tag: Tag) -> BlockClass {
+    BlockClass::from_number(tag.kind() >> KIND_BITS)
 }
 
 /// Returns the address of a block as a number, from which [`block_at`] gets the block again.
@@ -389,7 +397,7 @@ pub(super) unsafe fn block_at(address: u64) -> NonNull<u8> {
 /// Returns the place of the content of a block.
 #[inline(always)]
 fn content_of<T>(block: NonNull<u8>) -> *mut T {
-    let offset = core::mem::offset_of!(Linked<T>, content);
+    let offset = core::mem::offset_of!(LinkedBlock<T>, content);
     block.as_ptr().wrapping_add(offset).cast()
 }
 
@@ -406,13 +414,13 @@ pub(super) unsafe fn link_at(address: u64) -> NonNull<u64> {
 
 /// Allocates memory of this layout, as a block if it is small; else it begins at a cache line.
 pub(super) fn allocate(layout: Layout) -> NonNull<u8> {
-    if let Some(class) = Class::of(layout.size()) {
-        return take(class);
+    if let Some(class) = BlockClass::for_bytes(layout.size()) {
+        return take_block(class);
     }
     // WHY: without the handlers, a forked child would use its copies. They lack memory only where
     // the allocation below does, too.
     let _ = install_handlers();
-    let layout = in_own_lines(layout);
+    let layout = align_to_line_pairs(layout);
     // SAFETY: the size is not 0.
     let memory = unsafe { alloc::alloc(layout) };
     let Some(memory) = NonNull::new(memory) else {
@@ -427,16 +435,16 @@ pub(super) fn allocate(layout: Layout) -> NonNull<u8> {
 ///
 /// It was allocated with this layout, and nothing uses it any more.
 pub(super) unsafe fn deallocate(memory: NonNull<u8>, layout: Layout) {
-    match Class::of(layout.size()) {
+    match BlockClass::for_bytes(layout.size()) {
         // SAFETY: `allocate` took it with this class.
-        Some(class) => unsafe { give(memory, class) },
+        Some(class) => unsafe { give_block_back(memory, class) },
         // SAFETY: `allocate` allocated it with this layout.
-        None => unsafe { alloc::dealloc(memory.as_ptr(), in_own_lines(layout)) },
+        None => unsafe { alloc::dealloc(memory.as_ptr(), align_to_line_pairs(layout)) },
     }
 }
 
 /// Returns the layout, aligned to pairs of cache lines.
-fn in_own_lines(layout: Layout) -> Layout {
+fn align_to_line_pairs(layout: Layout) -> Layout {
     layout
         .align_to(2 * CACHE_LINE_BYTES)
         .expect("a layout this large overflows nothing")
@@ -449,13 +457,13 @@ mod tests {
     use super::*;
 
     /// The class that no other test of this binary uses.
-    const OWN: Class = Class((CLASSES - 1) as u8);
+    const OWN: BlockClass = BlockClass((BLOCK_CLASSES - 1) as u8);
 
     fn take_and_give(count: usize) -> Vec<usize> {
-        let blocks: Vec<_> = (0..count).map(|_| take(OWN)).collect();
+        let blocks: Vec<_> = (0..count).map(|_| take_block(OWN)).collect();
         for &block in &blocks {
             // SAFETY: it was taken with this class, and nothing uses it.
-            unsafe { give(block, OWN) };
+            unsafe { give_block_back(block, OWN) };
         }
         blocks.iter().map(|block| block.addr().get()).collect()
     }
@@ -478,11 +486,11 @@ mod tests {
 
     #[test]
     fn a_class_holds_its_bytes() {
-        for bytes in 0..=LARGEST_BYTES {
-            let class = Class::of(bytes).expect("a small block");
+        for bytes in 0..=BLOCK_BYTES_MAX {
+            let class = BlockClass::for_bytes(bytes).expect("a small block");
             assert!(class.bytes() >= bytes);
             assert!(class.0 == 0 || class.bytes() / 2 < bytes);
         }
-        assert_eq!(Class::of(LARGEST_BYTES + 1), None);
+        assert_eq!(BlockClass::for_bytes(BLOCK_BYTES_MAX + 1), None);
     }
 }

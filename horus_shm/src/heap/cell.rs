@@ -18,12 +18,13 @@
 //! use std::sync::{Arc, Mutex};
 //!
 //! use horus_shm::internals::heap::{
-//!     Behaviour, Event, Flow, Group, Mail, Panic, Ran, Rooms, Runnable, Turn, spawn,
+//!     ActivationOutcome, Behaviour, Event, Flow, Group, Mail, Panic, RoomEventcounts, Runnable,
+//!     Turn, spawn,
 //! };
 //!
 //! /// A group with one queue, and no threads.
 //! #[derive(Default)]
-//! struct Queue(Mutex<Vec<Runnable<Queue>>>, Rooms);
+//! struct Queue(Mutex<Vec<Runnable<Queue>>>, RoomEventcounts);
 //!
 //! impl Group for Queue {
 //!     type Control = ();
@@ -31,7 +32,7 @@
 //!     fn schedule(&self, runnable: Runnable<Self>) {
 //!         self.0.lock().unwrap().push(runnable);
 //!     }
-//!     fn rooms(&self) -> &Rooms {
+//!     fn room_eventcounts(&self) -> &RoomEventcounts {
 //!         &self.1
 //!     }
 //! }
@@ -56,7 +57,7 @@
 //! address.send(3)?;
 //! address.send(4)?;
 //! let runnable = group.0.lock().unwrap().pop().expect("the first message woke it");
-//! assert!(matches!(runnable.run(&group, &mut (), 256), Ran::Slept));
+//! assert!(matches!(runnable.run(&group, &mut (), 256), ActivationOutcome::Slept));
 //! assert_eq!(*sum.lock().unwrap(), 7);
 //! # Ok::<(), horus_shm::internals::heap::Refusal<u64>>(())
 //! ```
@@ -76,10 +77,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 pub use self::address::{Address, ControlHandle, Refusal, Sent, WaitRefusal, WeakAddress};
-pub use self::run::{Event, Flow, Panic, Ran, Runnable};
+pub use self::run::{ActivationOutcome, Event, Flow, Panic, Runnable};
 pub use self::turn::Turn;
 use super::blocks::{self, allocate, deallocate};
-use super::injector::Queued;
+use super::injector::InjectorEntry;
 use super::pull_queue::PullQueue;
 use super::run_queues::Entry;
 use crate::process::fork::fork_epoch;
@@ -90,13 +91,13 @@ use crate::protocol::sync::{self, Edge, Word};
 use crate::wait::LocalEventcount;
 
 /// Number of eventcounts at which the senders of a group wait for room.
-const ROOMS: usize = 16;
+const ROOM_EVENTCOUNTS: usize = 16;
 
 /// Value of [`Header::capacity`] for an unbounded mailbox.
-const UNBOUNDED: u16 = 0;
+const UNBOUNDED_CAPACITY: u16 = 0;
 
 /// Value of [`Header::capacity`] for a mailbox that keeps the latest message.
-const LATEST: u16 = CAPACITY_MAX + 1;
+const LATEST_CAPACITY: u16 = CAPACITY_MAX + 1;
 
 /// The workers that run a set of actors, and what these share.
 pub trait Group: Send + Sync + Sized + 'static {
@@ -111,7 +112,7 @@ pub trait Group: Send + Sync + Sized + 'static {
     fn schedule(&self, runnable: Runnable<Self>);
 
     /// Returns the eventcounts at which senders wait for room.
-    fn rooms(&self) -> &Rooms;
+    fn room_eventcounts(&self) -> &RoomEventcounts;
 
     /// Called before an actor without mail is put to sleep. Returns true if its runner shall look
     /// again, because another message may come soon.
@@ -190,21 +191,21 @@ impl Mail {
     fn capacity(self) -> u16 {
         match self {
             Self::Bounded(capacity) => capacity.clamp(1, CAPACITY_MAX),
-            Self::Unbounded => UNBOUNDED,
-            Self::Latest => LATEST,
+            Self::Unbounded => UNBOUNDED_CAPACITY,
+            Self::Latest => LATEST_CAPACITY,
         }
     }
 }
 
 /// The eventcounts at which the senders of a group wait for room in a full mailbox.
 #[derive(Debug, Default)]
-pub struct Rooms([LocalEventcount; ROOMS]);
+pub struct RoomEventcounts([LocalEventcount; ROOM_EVENTCOUNTS]);
 
-impl Rooms {
+impl RoomEventcounts {
     /// Returns the eventcount of the cell with this id.
-    fn of(&self, id: usize) -> &LocalEventcount {
+    fn eventcount_of(&self, id: usize) -> &LocalEventcount {
         // WHY shifted: cells are aligned to 128 bytes.
-        &self.0[(id >> 7) % ROOMS]
+        &self.0[(id >> 7) % ROOM_EVENTCOUNTS]
     }
 }
 
@@ -215,7 +216,7 @@ pub struct Header<G: Group> {
     /// The block of the message, in a mailbox that keeps only the latest one; else 0.
     slot: AtomicU64,
     holders: Holders<AtomicU64>,
-    table: &'static Table<G>,
+    table: &'static CellFunctions<G>,
     group: Arc<G>,
     injector_link: AtomicPtr<Self>,
     /// The low 32 bits of the fork epoch in which the cell was made.
@@ -230,7 +231,7 @@ pub struct Header<G: Group> {
 }
 
 /// The functions of a cell that depend on the behaviour.
-struct Table<G: Group> {
+struct CellFunctions<G: Group> {
     /// Runs the actor of a cell; the caller is its runner.
     run: run::RunFn<G>,
     /// Visits the actor of a cell; the caller is its runner.
@@ -251,15 +252,15 @@ struct Cell<B, G: Group> {
 }
 
 const _: () = {
-    assert!(offset_of!(Header<Nobody>, inbox) == 64);
-    assert!(size_of::<Header<Nobody>>() == 96);
-    assert!(size_of::<Cell<[u64; 4], Nobody>>() == 128);
+    assert!(offset_of!(Header<AssertionGroup>, inbox) == 64);
+    assert!(size_of::<Header<AssertionGroup>>() == 96);
+    assert!(size_of::<Cell<[u64; 4], AssertionGroup>>() == 128);
 };
 
 /// A group for the assertions above, which hold for every group.
-enum Nobody {}
+enum AssertionGroup {}
 
-impl Group for Nobody {
+impl Group for AssertionGroup {
     type Control = ();
     type Worker = ();
 
@@ -267,13 +268,13 @@ impl Group for Nobody {
         match *self {}
     }
 
-    fn rooms(&self) -> &Rooms {
+    fn room_eventcounts(&self) -> &RoomEventcounts {
         match *self {}
     }
 }
 
 // SAFETY: the link is a field of its own, which nothing else uses.
-unsafe impl<G: Group> Queued for Header<G> {
+unsafe impl<G: Group> InjectorEntry for Header<G> {
     fn injector_link(&self) -> &AtomicPtr<Self> {
         &self.injector_link
     }
@@ -309,24 +310,24 @@ mod kind {
     /// The block holds a control.
     pub(super) const CONTROL: u8 = 1;
     /// The block is a notice: the actor's slot for the latest message has a message.
-    pub(super) const SLOT: u8 = 2;
+    pub(super) const LATEST_NOTICE: u8 = 2;
     /// The last address has left. The block is a part of the cell.
-    pub(super) const LAST: u8 = 3;
+    pub(super) const LAST_ADDRESS_LEFT: u8 = 3;
 }
 
 /// A handle of a cell as memory: the caller has to keep the cell.
-struct Place<G: Group>(NonNull<Header<G>>);
+struct CellPointer<G: Group>(NonNull<Header<G>>);
 
-impl<G: Group> Clone for Place<G> {
+impl<G: Group> Clone for CellPointer<G> {
     #[inline(always)]
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<G: Group> Copy for Place<G> {}
+impl<G: Group> Copy for CellPointer<G> {}
 
-impl<G: Group> Place<G> {
+impl<G: Group> CellPointer<G> {
     /// Returns the header.
     ///
     /// # Safety
@@ -345,7 +346,7 @@ impl<G: Group> Place<G> {
 
     /// Returns true if the cell belongs to a parent process.
     #[inline(always)]
-    fn is_foreign(self) -> bool {
+    fn belongs_to_parent(self) -> bool {
         // SAFETY: as in `word`.
         let epoch = unsafe { (*self.0.as_ptr()).epoch };
         epoch != fork_epoch() as u32
@@ -356,7 +357,7 @@ impl<G: Group> Place<G> {
     /// # Safety
     ///
     /// The hold is the caller's, who does not use the cell any more.
-    unsafe fn leave(self) {
+    unsafe fn remove_hold(self) {
         // SAFETY: the caller's hold keeps the cell.
         let is_last = unsafe { self.header() }.holders.remove_hold();
         if is_last {
@@ -377,7 +378,7 @@ impl<G: Group> Place<G> {
     }
 }
 
-impl<G: Group> MailboxMemory for Place<G> {
+impl<G: Group> MailboxMemory for CellPointer<G> {
     type Word = AtomicU64;
 
     #[inline(always)]
@@ -418,7 +419,7 @@ impl<G: Group> MailboxMemory for Place<G> {
     }
 }
 
-impl<G: Group> CellMemory for Place<G> {
+impl<G: Group> CellMemory for CellPointer<G> {
     #[inline(always)]
     fn holders(&self) -> &Holders<AtomicU64> {
         // SAFETY: as in `word`.
@@ -433,7 +434,7 @@ impl<G: Group> CellMemory for Place<G> {
     }
 
     fn last_block_tag(&self) -> Tag {
-        Tag::new(kind::LAST, false)
+        Tag::new(kind::LAST_ADDRESS_LEFT, false)
     }
 }
 
@@ -451,24 +452,24 @@ unsafe fn give_back(block: u64) {
     // SAFETY: the contract.
     let place = unsafe { blocks::block_at(block) };
     // SAFETY: the tag of the link has the class of the block.
-    unsafe { blocks::give(place, blocks::class(Tag::in_link(link))) };
+    unsafe { blocks::give_block_back(place, blocks::class_of(Tag::in_link(link))) };
 }
 
 impl<G: Group> Header<G> {
     /// Returns true if messages are counted in the depth.
     #[inline(always)]
     const fn is_bounded(&self) -> bool {
-        self.capacity != UNBOUNDED && self.capacity != LATEST
+        self.capacity != UNBOUNDED_CAPACITY && self.capacity != LATEST_CAPACITY
     }
 }
 
 impl<B: Behaviour<G>, G: Group> Cell<B, G> {
-    const TABLE: Table<G> = Table {
+    const TABLE: CellFunctions<G> = CellFunctions {
         run: run::run::<B, G>,
         visit: run::visit::<B, G>,
-        end: run::end_alone::<B, G>,
+        end: run::end_without_worker::<B, G>,
         pull: if B::IS_PULLED {
-            Some(run::pull::<B, G>)
+            Some(run::push_to_pull_queue::<B, G>)
         } else {
             None
         },
@@ -482,7 +483,12 @@ pub fn spawn<B: Behaviour<G>, G: Group>(
     behaviour: B,
     mail: Mail,
 ) -> Address<B::Message, G> {
-    Address::of(make(group, behaviour, mail, Holders::with_one_address()))
+    Address::from_counted(make_cell(
+        group,
+        behaviour,
+        mail,
+        Holders::with_one_address(),
+    ))
 }
 
 /// Makes an actor as [`spawn`] does. Returns also a handle, without the cost of a further hold.
@@ -491,16 +497,19 @@ pub fn spawn_with_handle<B: Behaviour<G>, G: Group>(
     behaviour: B,
     mail: Mail,
 ) -> (Address<B::Message, G>, ControlHandle<G>) {
-    let cell = make(group, behaviour, mail, Holders::with_one_address_and_hold());
-    (Address::of(cell), ControlHandle::of(cell))
+    let cell = make_cell(group, behaviour, mail, Holders::with_one_address_and_hold());
+    (
+        Address::from_counted(cell),
+        ControlHandle::from_counted(cell),
+    )
 }
 
-fn make<B: Behaviour<G>, G: Group>(
+fn make_cell<B: Behaviour<G>, G: Group>(
     group: Arc<G>,
     behaviour: B,
     mail: Mail,
     holders: Holders<AtomicU64>,
-) -> Place<G> {
+) -> CellPointer<G> {
     let cell = Cell {
         header: Header {
             word: AtomicU64::new(mailbox::NEW_MAILBOX),
@@ -527,7 +536,7 @@ fn make<B: Behaviour<G>, G: Group>(
     let place = memory.cast::<Cell<B, G>>();
     // SAFETY: just allocated with the layout of a cell.
     unsafe { place.write(cell) };
-    Place(place.cast())
+    CellPointer(place.cast())
 }
 
 /// Calls `drop`, and returns true if it panicked. The panic's payload is leaked, as its drop could

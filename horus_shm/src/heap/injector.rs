@@ -17,7 +17,7 @@ use crate::protocol::sync::{PointerWord, edge};
 ///
 /// * `injector_link` returns the same word in each call.
 /// * Nothing else stores to that word while the instance is in an injector or a chain.
-pub unsafe trait Queued: Sized {
+pub unsafe trait InjectorEntry: Sized {
     /// Returns the word that names the entry below this one.
     fn injector_link(&self) -> &AtomicPtr<Self>;
 }
@@ -25,7 +25,7 @@ pub unsafe trait Queued: Sized {
 /// The memory of an injector.
 pub trait InjectorMemory {
     /// The type of the entries.
-    type Entry: Queued;
+    type Entry: InjectorEntry;
     /// The shared pointers.
     type Pointer: PointerWord<Self::Entry>;
 
@@ -108,7 +108,7 @@ pub unsafe fn put_back<M: InjectorMemory>(memory: &M, list: *mut M::Entry) {
 ///
 /// The caller has the entries of the list for itself, and they are valid.
 #[inline]
-pub unsafe fn pop_front<T: Queued>(list: &mut *mut T) -> *mut T {
+pub unsafe fn pop_front<T: InjectorEntry>(list: &mut *mut T) -> *mut T {
     let first = *list;
     if !first.is_null() {
         // SAFETY: valid by the contract.
@@ -124,7 +124,7 @@ pub unsafe fn pop_front<T: Queued>(list: &mut *mut T) -> *mut T {
 /// # Safety
 ///
 /// As of [`pop_front`].
-pub unsafe fn take_reversed<T: Queued>(list: &mut *mut T, most: u32) -> *mut T {
+pub unsafe fn take_reversed<T: InjectorEntry>(list: &mut *mut T, most: u32) -> *mut T {
     let mut reversed = ptr::null_mut();
     for _ in 0..most {
         // SAFETY: by the contract.

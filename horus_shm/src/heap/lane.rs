@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use core::mem::{needs_drop, size_of};
 use core::sync::atomic::AtomicU64;
 
-use super::slot::{Packing, Row, Slot};
+use super::slot::{Packing, Slot, SlotRow};
 use crate::protocol::copy::PrefetchIntent;
 use crate::protocol::layout::LaneBlock;
 use crate::protocol::memory::LaneMemory;
@@ -97,11 +97,17 @@ impl Packing for Share {
 }
 
 const _: () = {
-    assert!(Slot::<()>::pitch::<Move>() == 8 && Slot::<u64>::pitch::<Move>() == 16);
-    assert!(Slot::<[u64; 2]>::pitch::<Move>() == 32 && Slot::<[u64; 4]>::pitch::<Move>() == 64);
-    assert!(Slot::<u64>::pitch::<Share>() == 64);
-    assert!(Slot::<[u64; 8]>::pitch::<Share>() == 72);
-    assert!(Slot::<[u64; 7]>::pitch::<Move>() == 64 && Slot::<[u64; 32]>::pitch::<Move>() == 320);
+    assert!(Slot::<()>::slot_distance::<Move>() == 8 && Slot::<u64>::slot_distance::<Move>() == 16);
+    assert!(
+        Slot::<[u64; 2]>::slot_distance::<Move>() == 32
+            && Slot::<[u64; 4]>::slot_distance::<Move>() == 64
+    );
+    assert!(Slot::<u64>::slot_distance::<Share>() == 64);
+    assert!(Slot::<[u64; 8]>::slot_distance::<Share>() == 72);
+    assert!(
+        Slot::<[u64; 7]>::slot_distance::<Move>() == 64
+            && Slot::<[u64; 32]>::slot_distance::<Move>() == 320
+    );
 };
 
 mod sealed {
@@ -114,7 +120,7 @@ mod sealed {
 /// The addresses of one lane of values. A copy refers to the same lane. An owner of the memory must
 /// be kept alive beside it.
 pub(super) struct ValueLane<T, H> {
-    slots: Row<T, H>,
+    slots: SlotRow<T, H>,
     room: u64,
     block: *const LaneBlock<AtomicU64>,
     gated: *const AtomicU64,
@@ -128,7 +134,7 @@ pub(super) struct ValueLane<T, H> {
 /// The parts from which [`ValueLane::new`] builds a lane.
 pub(super) struct ValueLaneParts<'a, T, H> {
     /// Empty for a lane of which only the block and the cursors are used.
-    pub(super) slots: Row<T, H>,
+    pub(super) slots: SlotRow<T, H>,
     pub(super) room: u64,
     pub(super) block: &'a LaneBlock<AtomicU64>,
     /// The mask of gated readers.
@@ -190,7 +196,7 @@ impl<T, H: ReadPolicy<T>> ValueLane<T, H> {
     ///
     /// The contract of [`Self::load`]. If `each` panics, the value is still in the slot.
     #[inline(always)]
-    pub(super) unsafe fn show(&self, index: u64, each: &mut impl FnMut(&T)) -> H::Remainder {
+    pub(super) unsafe fn pass_to(&self, index: u64, each: &mut impl FnMut(&T)) -> H::Remainder {
         let value = self.slot(index).value();
         // SAFETY: there is a value and no thread writes it, by the contract.
         each(unsafe { &*value });

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::lane::{Move, ReadPolicy, Share, ValueLane, ValueLaneParts};
 use super::reader::{FanReader, ValueReader};
-use super::slot::{Row, Slots};
+use super::slot::{SlotRow, Slots};
 use super::writer::ValueWriter;
 use crate::protocol::gate;
 use crate::protocol::lane::LaneReader;
@@ -23,7 +23,7 @@ pub const LANES_MAX: usize = if cfg!(miri) { 8 } else { 64 };
 
 /// The owner word of a claimed lane or reader. WHY the same for all owners: threads of a process
 /// die together, so no owner is ever checked.
-const CLAIMED: u64 = 1;
+const CLAIMED_OWNER: u64 = 1;
 
 /// The only reader of lanes whose values are moved out.
 const ONLY_READER: u32 = 0;
@@ -36,12 +36,12 @@ const WORDS_PER_LINE: usize = SEPARATION_BYTES / size_of::<AtomicU64>();
 /// Some of the cursors of one reader, on cache lines that they share with no other reader.
 #[repr(align(128))]
 #[derive(Debug, Default)]
-struct Cursors([AtomicU64; WORDS_PER_LINE]);
+struct CursorLine([AtomicU64; WORDS_PER_LINE]);
 
 /// The bits of the lanes that have slots, in cache lines of their own.
 #[repr(align(128))]
 #[derive(Debug, Default)]
-struct Ready(AtomicU64);
+struct ReadyLanes(AtomicU64);
 
 /// Lanes of values of type `T`, and their readers, which are all gated.
 ///
@@ -49,14 +49,14 @@ struct Ready(AtomicU64);
 /// before there is a reader wait for it, and nothing is overwritten. All endpoints keep this value
 /// alive; its drop drops the values that were not received.
 pub struct Lanes<T, H: ReadPolicy<T>> {
-    ready: Ready,
+    ready: ReadyLanes,
     blocks: Box<[LaneBlock<AtomicU64>]>,
     /// The owner words of the readers.
     readers: Box<[AtomicU64]>,
     /// Bit i: reader i is gated.
     gated: AtomicU64,
     /// The cursors, ordered by reader, then by lane.
-    cursors: Box<[Cursors]>,
+    cursors: Box<[CursorLine]>,
     /// The slots of each lane, allocated when the lane is first claimed.
     slots: Box<[OnceLock<Slots<T, H>>]>,
     capacity: u64,
@@ -88,12 +88,12 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
         assert!(capacity > 0, "a channel holds at least one message");
         let reader_lines = lane_limit.div_ceil(WORDS_PER_LINE);
         let lanes = Self {
-            ready: Ready::default(),
+            ready: ReadyLanes::default(),
             blocks: (0..lane_limit).map(|_| LaneBlock::default()).collect(),
             readers: (0..reader_limit).map(|_| AtomicU64::default()).collect(),
             gated: AtomicU64::default(),
             cursors: (0..reader_limit * reader_lines)
-                .map(|_| Cursors::default())
+                .map(|_| CursorLine::default())
                 .collect(),
             slots: (0..lane_limit).map(|_| OnceLock::new()).collect(),
             capacity: capacity as u64,
@@ -114,7 +114,7 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
     #[must_use]
     pub fn writer(self: &Arc<Self>) -> Option<ValueWriter<T, H>> {
         let owners = self.blocks.iter().map(|block| &block.owner);
-        let (lane, _) = owner::claim_first_free(owners, CLAIMED, |_| false)?;
+        let (lane, _) = owner::claim_first_free(owners, CLAIMED_OWNER, |_| false)?;
         self.slots[lane as usize].get_or_init(|| Slots::new(self.capacity, |_| 0));
         // ORDERING(ready): pairs with the load in `ready`.
         self.ready.0.set_bits_at(1 << lane, edge::READY_PUBLISH);
@@ -142,11 +142,11 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
     }
 
     fn claim_reader(&self) -> Option<u32> {
-        let (reader, _) = owner::claim_first_free(self.readers.iter(), CLAIMED, |_| false)?;
+        let (reader, _) = owner::claim_first_free(self.readers.iter(), CLAIMED_OWNER, |_| false)?;
         if H::KEEPS_VALUE {
             gate::announce_gated_reader(&self.gated, reader);
             for lane in 0..self.blocks.len() as u32 {
-                gate::join_lane(&self.lane(lane, Row::EMPTY), reader, u64::MAX);
+                gate::join_lane(&self.lane(lane, SlotRow::EMPTY), reader, u64::MAX);
             }
         }
         Some(reader)
@@ -174,10 +174,10 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
     }
 
     /// Returns lane `lane` with the given slots, which are its own, or none.
-    fn lane(&self, lane: u32, slots: Row<T, H>) -> ValueLane<T, H> {
+    fn lane(&self, lane: u32, slots: SlotRow<T, H>) -> ValueLane<T, H> {
         let cursors = self.cursors.as_ptr().cast::<AtomicU64>();
         let words = self.cursors.len() * WORDS_PER_LINE;
-        // SAFETY: `Cursors` consists only of words, one after another.
+        // SAFETY: `CursorLine` consists only of words, one after another.
         let cursors = unsafe { core::slice::from_raw_parts(cursors, words) };
         let parts = ValueLaneParts {
             slots,
@@ -202,13 +202,13 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
 
     /// Returns a mask of the lanes that have been claimed at least once, and therefore have slots.
     #[inline(always)]
-    pub(super) fn ready(&self) -> u64 {
+    pub(super) fn ready_lanes(&self) -> u64 {
         // ORDERING(ready): pairs with the bit set in `writer`.
         Word::load(&self.ready.0, edge::READY_SEE)
     }
 
     /// Returns the number of values in `lane` that reader `reader` has not read.
-    pub(super) fn waiting(&self, lane: u32, reader: u32) -> u64 {
+    pub(super) fn waiting_values(&self, lane: u32, reader: u32) -> u64 {
         // Relaxed: counters.
         let head = self.blocks[lane as usize].head.get();
         (head + 1).saturating_sub(self.cursor(lane, reader).get())
@@ -263,7 +263,7 @@ impl<T, H: ReadPolicy<T>> Drop for Lanes<T, H> {
             // the head are in slots of their own, and the reader moved out those below. Where
             // values stay, those of the last lap are there (or a replacement, after a write that
             // panicked).
-            unsafe { slots.leave(start..head) };
+            unsafe { slots.set_remaining(start..head) };
         }
     }
 }
@@ -276,7 +276,7 @@ impl<T, H: ReadPolicy<T>> fmt::Debug for Lanes<T, H> {
     }
 }
 
-const _: () = assert!(size_of::<Cursors>() == SEPARATION_BYTES);
+const _: () = assert!(size_of::<CursorLine>() == SEPARATION_BYTES);
 
 #[cfg(test)]
 mod tests {

@@ -32,18 +32,19 @@ mod worker;
 mod writer;
 
 pub use answer::{Answer, AnswerError, NoAnswer, Reply, answer};
-pub use blocks::{Envelope, RESERVED_MAX, reserve};
+pub use blocks::{Envelope, RESERVED_BLOCKS_MAX, reserve};
 pub use cell::{
-    Address, Behaviour, ControlHandle, End, Event, Flow, Group, Header, Mail, Panic, Ran, Refusal,
-    Rooms, Runnable, Sent, Turn, WaitRefusal, WeakAddress, spawn, spawn_with_handle,
+    ActivationOutcome, Address, Behaviour, ControlHandle, End, Event, Flow, Group, Header, Mail,
+    Panic, Refusal, RoomEventcounts, Runnable, Sent, Turn, WaitRefusal, WeakAddress, spawn,
+    spawn_with_handle,
 };
-pub use injector::Queued;
+pub use injector::InjectorEntry;
 pub use lane::{Move, ReadPolicy, Share};
 pub use lanes::{LANES_MAX, Lanes};
 pub use pull_queue::PullQueue;
 pub use reader::{FanReader, ValueReader};
-pub use run_queues::{Entry, RunQueues, SLOTS};
+pub use run_queues::{Entry, RING_SLOTS, RunQueues};
 pub use search::WORKERS_MAX;
 pub use tickets::{TicketReader, TicketWriter, tickets};
-pub use worker::{Parked, Worker};
+pub use worker::{ParkOutcome, Worker};
 pub use writer::ValueWriter;

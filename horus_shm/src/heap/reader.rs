@@ -65,7 +65,7 @@ impl<T, H: ReadPolicy<T>> ValueReader<T, H> {
     /// value is the next one to be read.
     #[inline]
     pub fn drain_in_place(&mut self, mut each: impl FnMut(&T)) -> usize {
-        self.drain_by(show(&mut each), drop)
+        self.drain_by(passing_to(&mut each), drop)
     }
 
     #[inline(always)]
@@ -87,7 +87,7 @@ impl<T, H: ReadPolicy<T>> ValueReader<T, H> {
     /// Returns the number of values that this reader has not read.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.lanes.waiting(0, self.index) as usize
+        self.lanes.waiting_values(0, self.index) as usize
     }
 
     /// Returns the memory of the channel.
@@ -139,12 +139,12 @@ fn pop_into<T: Copy, H: ReadPolicy<T>>(
 /// Returns a function for the parameter `load` of [`LaneReader::drain`] that passes values in their
 /// slots to `each`.
 #[inline(always)]
-fn show<T, H: ReadPolicy<T>>(
+fn passing_to<T, H: ReadPolicy<T>>(
     each: &mut impl FnMut(&T),
 ) -> impl FnMut(&ValueLane<T, H>, u64) -> Option<H::Remainder> {
     // SAFETY: the reader found a value in this slot, and holds its writer back until it passes the
     // value, after this.
-    move |memory, index| Some(unsafe { memory.show(index, each) })
+    move |memory, index| Some(unsafe { memory.pass_to(index, each) })
 }
 
 impl<T, H: ReadPolicy<T>> Drop for ValueReader<T, H> {
@@ -216,7 +216,8 @@ impl<T, H: ReadPolicy<T>> FanReader<T, H> {
     /// Like [`ValueReader::drain_in_place`], with one value of each lane in turn.
     #[inline]
     pub fn drain_in_place(&mut self, mut each: impl FnMut(&T)) -> usize {
-        let mut one = |reader: &mut LaneReader<_>| reader.drain(1, 1, show(&mut each), drop) == 1;
+        let mut one =
+            |reader: &mut LaneReader<_>| reader.drain(1, 1, passing_to(&mut each), drop) == 1;
         let capacity = self.lanes.capacity();
         (0..capacity)
             .take_while(|_| self.next_ready_lane().is_some_and(&mut one))
@@ -226,9 +227,9 @@ impl<T, H: ReadPolicy<T>> FanReader<T, H> {
     /// Returns the reader of the next lane, in turn, that has a value.
     #[inline(always)]
     fn next_ready_lane(&mut self) -> Option<&mut LaneReader<ValueLane<T, H>>> {
-        let ready = self.lanes.ready();
+        let ready = self.lanes.ready_lanes();
         if ready != self.known {
-            self.discover(ready);
+            self.add_readers(ready);
         }
         for _ in 0..self.readers.len() {
             let lane = self.next;
@@ -248,7 +249,7 @@ impl<T, H: ReadPolicy<T>> FanReader<T, H> {
     }
 
     #[cold]
-    fn discover(&mut self, ready: u64) {
+    fn add_readers(&mut self, ready: u64) {
         for lane in 0..u64::BITS {
             if ready & !self.known & (1 << lane) != 0 {
                 // SAFETY: the number is this reader's, which had no reader of the lane yet.
@@ -264,7 +265,7 @@ impl<T, H: ReadPolicy<T>> FanReader<T, H> {
     pub fn waiting(&self) -> usize {
         let lanes = 0..self.lanes.lane_limit() as u32;
         lanes
-            .map(|lane| self.lanes.waiting(lane, self.index) as usize)
+            .map(|lane| self.lanes.waiting_values(lane, self.index) as usize)
             .sum()
     }
 

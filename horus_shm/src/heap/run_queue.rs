@@ -59,14 +59,14 @@ pub trait RunQueueMemory {
 
 /// The two heads of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Heads {
+struct RingHeads {
     /// The first position whose slot is not free.
     steal: u32,
     /// The first position that is not claimed.
     real: u32,
 }
 
-impl Heads {
+impl RingHeads {
     const fn from_word(word: u64) -> Self {
         Self {
             steal: (word >> 32) as u32,
@@ -110,28 +110,28 @@ impl Heads {
 /// Only the owner of the queue calls this.
 #[inline]
 #[must_use]
-pub unsafe fn push<M: RunQueueMemory>(memory: &M, item: *mut M::Item) -> bool {
-    if room(memory) == 0 {
+pub unsafe fn append_entry<M: RunQueueMemory>(memory: &M, item: *mut M::Item) -> bool {
+    if free_slots(memory) == 0 {
         return false;
     }
     // Relaxed: only the owner stores it.
     let tail = memory.tail().get() as u32;
     // SAFETY: the index is masked. The slot is free, so no thief reads it, and this is the owner.
     unsafe { memory.put(tail & (memory.slots() - 1), item) };
-    publish(memory, tail.wrapping_add(1));
+    publish_tail(memory, tail.wrapping_add(1));
     true
 }
 
-fn publish<M: RunQueueMemory>(memory: &M, tail: u32) {
+fn publish_tail<M: RunQueueMemory>(memory: &M, tail: u32) {
     // ORDERING(queue): pairs with the load in `steal`.
     memory.tail().store(u64::from(tail), edge::QUEUE_PUBLISH);
 }
 
 /// Returns the number of entries that the owner can append. Only the owner can rely on it.
 #[inline]
-pub fn room<M: RunQueueMemory>(memory: &M) -> u32 {
+pub fn free_slots<M: RunQueueMemory>(memory: &M) -> u32 {
     // ORDERING(stolen): pairs with the exchange in `free`.
-    let heads = Heads::from_word(memory.heads().load(edge::STOLEN_SEE));
+    let heads = RingHeads::from_word(memory.heads().load(edge::STOLEN_SEE));
     // Relaxed: only the owner stores it.
     let tail = memory.tail().get() as u32;
     memory.slots() - tail.wrapping_sub(heads.steal)
@@ -143,13 +143,13 @@ pub fn room<M: RunQueueMemory>(memory: &M) -> u32 {
 ///
 /// Only the owner of the queue calls this.
 #[inline]
-pub unsafe fn pop<M: RunQueueMemory>(memory: &M) -> Option<*mut M::Item> {
+pub unsafe fn pop_oldest<M: RunQueueMemory>(memory: &M) -> Option<*mut M::Item> {
     // Relaxed: only the owner stores it.
     let tail = memory.tail().get() as u32;
     loop {
         // Relaxed: the owner filled every slot itself; the exchange decides.
         let word = memory.heads().get();
-        let heads = Heads::from_word(word);
+        let heads = RingHeads::from_word(word);
         if heads.real == tail {
             return None;
         }
@@ -170,8 +170,8 @@ pub unsafe fn pop<M: RunQueueMemory>(memory: &M) -> Option<*mut M::Item> {
 ///
 /// Only the owner of `to` calls this.
 pub unsafe fn steal<M: RunQueueMemory>(from: &M, to: &M) -> Option<*mut M::Item> {
-    let room = room(to);
-    let (first, count) = claim(from, room.saturating_add(1))?;
+    let room = free_slots(to);
+    let (first, count) = claim_half(from, room.saturating_add(1))?;
     // Relaxed: only the owner of `to` stores it, which is the caller.
     let tail = to.tail().get() as u32;
     let entry = |offset: u32| {
@@ -186,22 +186,22 @@ pub unsafe fn steal<M: RunQueueMemory>(from: &M, to: &M) -> Option<*mut M::Item>
         // owner.
         unsafe { to.put(index, entry(offset)) };
     }
-    free(from);
+    free_claimed(from);
     if count > 1 {
-        publish(to, tail.wrapping_add(count - 1));
+        publish_tail(to, tail.wrapping_add(count - 1));
     }
     Some(stolen)
 }
 
 /// Claims half of the entries, at most `most`; returns the position of the first and their number.
-fn claim<M: RunQueueMemory>(from: &M, most: u32) -> Option<(u32, u32)> {
+fn claim_half<M: RunQueueMemory>(from: &M, most: u32) -> Option<(u32, u32)> {
     loop {
         // Relaxed: the exchange decides.
         let word = from.heads().get();
-        let heads = Heads::from_word(word);
+        let heads = RingHeads::from_word(word);
         // ORDERING(queue): pairs with the store in `publish`.
         let tail = from.tail().load(edge::QUEUE_SEE) as u32;
-        let waiting = distance(heads.real, tail);
+        let waiting = entries_between(heads.real, tail);
         if waiting == 0 || heads.is_being_stolen_from() {
             return None;
         }
@@ -219,12 +219,12 @@ fn claim<M: RunQueueMemory>(from: &M, most: u32) -> Option<(u32, u32)> {
 }
 
 /// Frees the slots that the caller claimed; the owner may have taken entries after them meanwhile.
-fn free<M: RunQueueMemory>(from: &M) {
+fn free_claimed<M: RunQueueMemory>(from: &M) {
     loop {
         // Relaxed: the exchange decides.
         let word = from.heads().get();
-        let real = Heads::from_word(word).real;
-        let freed = Heads { steal: real, real }.to_word();
+        let real = RingHeads::from_word(word).real;
+        let freed = RingHeads { steal: real, real }.to_word();
         // ORDERING(stolen): pairs with the load in `room`.
         if from
             .heads()
@@ -236,7 +236,7 @@ fn free<M: RunQueueMemory>(from: &M) {
 }
 
 /// Returns the number of entries from `real` to `tail`; 0 if the tail is the older of the two.
-const fn distance(real: u32, tail: u32) -> u32 {
+const fn entries_between(real: u32, tail: u32) -> u32 {
     let distance = tail.wrapping_sub(real);
     if (distance as i32) < 0 { 0 } else { distance }
 }
@@ -247,9 +247,9 @@ const fn distance(real: u32, tail: u32) -> u32 {
 #[inline]
 pub fn is_empty<M: RunQueueMemory>(memory: &M) -> bool {
     // Relaxed, both: as above.
-    let heads = Heads::from_word(memory.heads().get());
+    let heads = RingHeads::from_word(memory.heads().get());
     let tail = memory.tail().get() as u32;
-    distance(heads.real, tail) == 0
+    entries_between(heads.real, tail) == 0
 }
 
 /// Puts `item` in the `lifo_slot`, and returns the entry that was in it. Wait-free. Only the owner
@@ -309,19 +309,19 @@ mod tests {
         let (queue, entry) = (Queue::<u64>::new(), ptr::dangling_mut());
         for _ in 0..4 {
             // SAFETY: this thread is the owner.
-            assert!(unsafe { push(&queue, entry) });
+            assert!(unsafe { append_entry(&queue, entry) });
         }
-        assert_eq!(claim(&queue, 9), Some((0, 2)));
-        assert_eq!(claim(&queue, 9), None, "the first one copies");
+        assert_eq!(claim_half(&queue, 9), Some((0, 2)));
+        assert_eq!(claim_half(&queue, 9), None, "the first one copies");
         // SAFETY: as above.
-        assert_eq!(unsafe { pop(&queue) }, Some(entry));
+        assert_eq!(unsafe { pop_oldest(&queue) }, Some(entry));
         assert_eq!(
-            room(&queue),
+            free_slots(&queue),
             queue.slots() - 4,
             "claimed slots are not free"
         );
-        free(&queue);
-        assert_eq!(room(&queue), queue.slots() - 1);
-        assert_eq!(claim(&queue, 9), Some((3, 1)));
+        free_claimed(&queue);
+        assert_eq!(free_slots(&queue), queue.slots() - 1);
+        assert_eq!(claim_half(&queue, 9), Some((3, 1)));
     }
 }

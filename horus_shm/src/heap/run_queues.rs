@@ -7,7 +7,7 @@ use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicPtr, AtomicU64};
 use std::sync::Arc;
 
-use super::injector::{self, InjectorMemory, Queued};
+use super::injector::{self, InjectorEntry, InjectorMemory};
 use super::run_queue::{self, RunQueueMemory};
 use super::search::{self, SearchMemory, WORKERS_MAX};
 use super::worker::Worker;
@@ -16,7 +16,7 @@ use crate::wait::{Event, LocalEventcount};
 
 /// Number of slots of a ring, and maximum number of entries that a worker keeps of an injector's
 /// stack.
-pub const SLOTS: u32 = 256;
+pub const RING_SLOTS: u32 = 256;
 
 /// A handle that can be turned into one pointer, and is the only handle of what it runs.
 ///
@@ -27,7 +27,7 @@ pub const SLOTS: u32 = 256;
 /// * The handle may be sent to other threads.
 pub unsafe trait Entry {
     /// The type that the pointer points to.
-    type Target: Queued;
+    type Target: InjectorEntry;
 
     /// Turns the handle into the pointer that it wraps.
     fn into_raw(self) -> NonNull<Self::Target>;
@@ -49,13 +49,13 @@ pub(super) struct Queue<T> {
     /// The number of activations that the worker has begun. Only the owner stores it.
     pub(super) activations: AtomicU64,
     chain: AtomicPtr<T>,
-    injected: Injected<T>,
-    slots: [UnsafeCell<*mut T>; SLOTS as usize],
+    injected: InjectorHead<T>,
+    slots: [UnsafeCell<*mut T>; RING_SLOTS as usize],
 }
 
 /// The newest entry that was sent to a worker, in a cache line of the senders.
 #[repr(align(128))]
-struct Injected<T>(AtomicPtr<T>);
+struct InjectorHead<T>(AtomicPtr<T>);
 
 impl<T> Queue<T> {
     pub(super) fn new() -> Self {
@@ -68,8 +68,8 @@ impl<T> Queue<T> {
             lifo_slot,
             activations,
             chain,
-            injected: Injected(newest),
-            slots: [const { UnsafeCell::new(ptr::null_mut()) }; SLOTS as usize],
+            injected: InjectorHead(newest),
+            slots: [const { UnsafeCell::new(ptr::null_mut()) }; RING_SLOTS as usize],
         }
     }
 }
@@ -81,7 +81,7 @@ impl<T> RunQueueMemory for Queue<T> {
 
     #[inline(always)]
     fn slots(&self) -> u32 {
-        SLOTS
+        RING_SLOTS
     }
 
     #[inline(always)]
@@ -112,7 +112,7 @@ impl<T> RunQueueMemory for Queue<T> {
     }
 }
 
-impl<T: Queued> InjectorMemory for Queue<T> {
+impl<T: InjectorEntry> InjectorMemory for Queue<T> {
     type Entry = T;
     type Pointer = AtomicPtr<T>;
 
@@ -128,19 +128,19 @@ impl<T: Queued> InjectorMemory for Queue<T> {
 }
 
 /// The run queues of a group of workers.
-pub struct RunQueues<E: Entry>(Group<E::Target>);
+pub struct RunQueues<E: Entry>(QueueGroup<E::Target>);
 
 /// The memory that the workers of a group share.
-pub(super) struct Group<T> {
+pub(super) struct QueueGroup<T> {
     queues: Box<[Queue<T>]>,
-    /// The [`State`](super::search::State) of the workers' search for entries.
-    state: Separate<AtomicU64>,
+    /// The [`State`](super::search::SearchState) of the workers' search for entries.
+    state: PaddedWord<AtomicU64>,
     events: Box<[LocalEventcount]>,
 }
 
 /// A word that shares its cache lines with nothing else.
 #[repr(align(128))]
-struct Separate<T>(T);
+struct PaddedWord<T>(T);
 
 // SAFETY: an entry may be sent to other threads, the queues hand each to one thread at a time, and
 // a slot is accessed by its owner and by the thief that claimed it only.
@@ -161,9 +161,9 @@ impl<E: Entry> RunQueues<E> {
             (1..=WORKERS_MAX).contains(&workers),
             "a group has 1 to {WORKERS_MAX} workers, not {workers}"
         );
-        let queues = Arc::new(Self(Group {
+        let queues = Arc::new(Self(QueueGroup {
             queues: (0..workers).map(|_| Queue::new()).collect(),
-            state: Separate(AtomicU64::new(0)),
+            state: PaddedWord(AtomicU64::new(0)),
             events: (0..workers).map(|_| LocalEventcount::fenced()).collect(),
         }));
         let ends = (0..workers).map(|index| Worker::new(Arc::clone(&queues), index));
@@ -209,12 +209,12 @@ impl<E: Entry> RunQueues<E> {
     }
 
     #[inline(always)]
-    pub(super) fn group(&self) -> &Group<E::Target> {
+    pub(super) fn group(&self) -> &QueueGroup<E::Target> {
         &self.0
     }
 }
 
-impl<T: Queued> SearchMemory for Group<T> {
+impl<T: InjectorEntry> SearchMemory for QueueGroup<T> {
     type Word = AtomicU64;
     type Event<'a>
         = Event<'a>
@@ -249,7 +249,7 @@ impl<T: Queued> SearchMemory for Group<T> {
 impl<E: Entry> Drop for RunQueues<E> {
     fn drop(&mut self) {
         for queue in &self.0.queues {
-            while let Some(entry) = remaining(queue) {
+            while let Some(entry) = take_remaining(queue) {
                 // SAFETY: the entry was in a queue, and was taken out.
                 drop(unsafe { handle::<E>(entry) });
             }
@@ -274,7 +274,7 @@ fn take_injected<E: Entry>(queue: &Queue<E::Target>, mut each: impl FnMut(E)) {
 }
 
 /// Takes an entry out of a queue that nothing else accesses any more.
-fn remaining<T: Queued>(queue: &Queue<T>) -> Option<*mut T> {
+fn take_remaining<T: InjectorEntry>(queue: &Queue<T>) -> Option<*mut T> {
     let mut list = injector::take_all(queue);
     // SAFETY: the list was taken, so its entries are the caller's.
     let entry = unsafe { injector::pop_front(&mut list) };
@@ -284,7 +284,8 @@ fn remaining<T: Queued>(queue: &Queue<T>) -> Option<*mut T> {
     }
     if entry.is_null() {
         // SAFETY: this thread acts as the owner.
-        return run_queue::take_lifo(queue, false).or_else(|| unsafe { run_queue::pop(queue) });
+        return run_queue::take_lifo(queue, false)
+            .or_else(|| unsafe { run_queue::pop_oldest(queue) });
     }
     Some(entry)
 }

@@ -32,7 +32,7 @@ pub trait SearchMemory {
     /// Returns the number of workers: at most [`WORKERS_MAX`].
     fn workers(&self) -> usize;
 
-    /// Returns the word that holds the [`State`].
+    /// Returns the word that holds the [`SearchState`].
     fn state(&self) -> &Self::Word;
 
     /// Returns the eventcount at which worker `index` sleeps.
@@ -47,27 +47,27 @@ pub trait SearchMemory {
 
 /// The sleeping workers, the watcher, the number of searchers, and the mark of a closed group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct State(u64);
+pub struct SearchState(u64);
 
-/// The shift in [`State`] of the watcher's index plus 1; 0 stands for no watcher.
-const WATCHER: u32 = WORKERS_MAX as u32;
+/// The shift in [`SearchState`] of the watcher's index plus 1; 0 stands for no watcher.
+const WATCHER_SHIFT: u32 = WORKERS_MAX as u32;
 
-/// The bits of the watcher, from [`WATCHER`] on.
+/// The bits of the watcher, from [`WATCHER_SHIFT`] on.
 const WATCHER_MASK: u64 = 0x7f;
 
-/// The bit in [`State`] of a group whose workers are gone.
-const CLOSED: u64 = 1 << (WATCHER + 7);
+/// The bit in [`SearchState`] of a group whose workers are gone.
+const CLOSED_BIT: u64 = 1 << (WATCHER_SHIFT + 7);
 
-/// The shift in [`State`] of the number of searchers.
-const SEARCHERS: u32 = WATCHER + 8;
+/// The shift in [`SearchState`] of the number of searchers.
+const SEARCHERS_SHIFT: u32 = WATCHER_SHIFT + 8;
 
-impl State {
+impl SearchState {
     const fn sleepers(self) -> u64 {
-        self.0 & ((1 << WATCHER) - 1)
+        self.0 & ((1 << WATCHER_SHIFT) - 1)
     }
 
     const fn searchers(self) -> u64 {
-        self.0 >> SEARCHERS
+        self.0 >> SEARCHERS_SHIFT
     }
 
     const fn is_asleep(self, worker: usize) -> bool {
@@ -75,7 +75,7 @@ impl State {
     }
 
     const fn watcher(self) -> Option<usize> {
-        ((self.0 >> WATCHER & WATCHER_MASK) as usize).checked_sub(1)
+        ((self.0 >> WATCHER_SHIFT & WATCHER_MASK) as usize).checked_sub(1)
     }
 
     fn watches(self, worker: usize) -> bool {
@@ -83,27 +83,27 @@ impl State {
     }
 
     const fn with_watcher(self, worker: usize) -> Self {
-        Self(self.without_watcher().0 | (worker as u64 + 1) << WATCHER)
+        Self(self.without_watcher().0 | (worker as u64 + 1) << WATCHER_SHIFT)
     }
 
     const fn without_watcher(self) -> Self {
-        Self(self.0 & !(WATCHER_MASK << WATCHER))
+        Self(self.0 & !(WATCHER_MASK << WATCHER_SHIFT))
     }
 
     const fn is_closed(self) -> bool {
-        self.0 & CLOSED != 0
+        self.0 & CLOSED_BIT != 0
     }
 
     const fn close(self) -> Self {
-        Self(self.0 | CLOSED)
+        Self(self.0 | CLOSED_BIT)
     }
 
     const fn add_searcher(self) -> Self {
-        Self(self.0 + (1 << SEARCHERS))
+        Self(self.0 + (1 << SEARCHERS_SHIFT))
     }
 
     const fn remove_searcher(self) -> Self {
-        Self(self.0 - (1 << SEARCHERS))
+        Self(self.0 - (1 << SEARCHERS_SHIFT))
     }
 
     const fn sleep(self, worker: usize) -> Self {
@@ -125,7 +125,7 @@ impl State {
     }
 
     /// Returns the sleeper to wake: the watcher only if there is no other.
-    fn choose(self) -> Option<usize> {
+    fn choose_sleeper(self) -> Option<usize> {
         let others = match self.watcher() {
             Some(watcher) => self.sleepers() & !(1 << watcher),
             None => self.sleepers(),
@@ -137,17 +137,17 @@ impl State {
 
 /// Loads the state. Relaxed: each decision on it is an exchange, or comes after a fence.
 #[inline(always)]
-fn load<M: SearchMemory>(memory: &M) -> State {
-    State(memory.state().get())
+fn load_state<M: SearchMemory>(memory: &M) -> SearchState {
+    SearchState(memory.state().get())
 }
 
 /// Replaces the state by what `change` makes of it, unless that is `None`; returns the new state.
-fn update<M: SearchMemory>(
+fn update_state<M: SearchMemory>(
     memory: &M,
-    mut change: impl FnMut(State) -> Option<State>,
-) -> Option<State> {
+    mut change: impl FnMut(SearchState) -> Option<SearchState>,
+) -> Option<SearchState> {
     loop {
-        let old = load(memory);
+        let old = load_state(memory);
         let new = change(old)?;
         // Relaxed: the queues order the entries, and the fences the state.
         if memory.state().compare_exchange_relaxed(old.0, new.0) {
@@ -159,26 +159,26 @@ fn update<M: SearchMemory>(
 
 /// Wakes a worker if none searches. A thread calls this after it has published an entry.
 #[inline]
-pub fn notify<M: SearchMemory>(memory: &M) {
+pub fn wake_searcher<M: SearchMemory>(memory: &M) {
     // ORDERING(search): pairs with the fences in `found`, `announce` and `close`.
     memory.fence(edge::SEARCH_LOOK);
-    wake_one(memory);
+    wake_searcher_if_none(memory);
 }
 
 #[inline]
-fn wake_one<M: SearchMemory>(memory: &M) {
-    let state = load(memory);
+fn wake_searcher_if_none<M: SearchMemory>(memory: &M) {
+    let state = load_state(memory);
     if state.searchers() == 0 && state.sleepers() != 0 {
-        claim_one(memory);
+        wake_as_searcher(memory);
     }
 }
 
 /// Makes a sleeper a searcher and wakes it, unless one searches by now.
 #[cold]
-fn claim_one<M: SearchMemory>(memory: &M) {
+fn wake_as_searcher<M: SearchMemory>(memory: &M) {
     let mut chosen = None;
-    update(memory, |state| {
-        chosen = state.choose().filter(|_| state.searchers() == 0);
+    update_state(memory, |state| {
+        chosen = state.choose_sleeper().filter(|_| state.searchers() == 0);
         chosen.map(|worker| state.wake_up(worker).add_searcher())
     });
     if let Some(worker) = chosen {
@@ -212,16 +212,16 @@ where
     if !was_empty {
         return false;
     }
-    notify(memory);
-    // Relaxed: after the fence in `notify`.
-    load(memory).is_closed()
+    wake_searcher(memory);
+    // Relaxed: after the fence in `wake_searcher`.
+    load_state(memory).is_closed()
 }
 
 /// Marks the group as closed: its workers take no entries any more. The caller has to take all
 /// entries out of the injectors afterwards.
 pub fn close<M: SearchMemory>(memory: &M) {
-    update(memory, |state| Some(state.close()));
-    // ORDERING(search): pairs with the fence in `notify`.
+    update_state(memory, |state| Some(state.close()));
+    // ORDERING(search): pairs with the fence in `wake_searcher`.
     memory.fence(edge::SEARCH_CLOSE);
 }
 
@@ -230,7 +230,7 @@ pub fn wake_all<M: SearchMemory>(memory: &M) {
     // ORDERING(search): pairs with the fence in `announce`.
     memory.fence(edge::SEARCH_LOOK);
     for worker in 0..memory.workers() {
-        let woken = update(memory, |state| {
+        let woken = update_state(memory, |state| {
             let state = state.is_asleep(worker).then(|| state.wake_up(worker))?;
             Some(state.add_searcher())
         });
@@ -244,7 +244,7 @@ pub fn wake_all<M: SearchMemory>(memory: &M) {
 /// fills the slot, as searchers do not look there.
 #[inline]
 pub fn need_watcher<M: SearchMemory>(memory: &M) {
-    let state = load(memory);
+    let state = load_state(memory);
     if state.watcher().is_none() && state.sleepers() != 0 {
         appoint_watcher(memory);
     }
@@ -253,8 +253,8 @@ pub fn need_watcher<M: SearchMemory>(memory: &M) {
 #[cold]
 fn appoint_watcher<M: SearchMemory>(memory: &M) {
     let mut chosen = None;
-    update(memory, |state| {
-        chosen = state.choose().filter(|_| state.watcher().is_none());
+    update_state(memory, |state| {
+        chosen = state.choose_sleeper().filter(|_| state.watcher().is_none());
         chosen.map(|worker| state.with_watcher(worker))
     });
     if let Some(worker) = chosen {
@@ -264,9 +264,9 @@ fn appoint_watcher<M: SearchMemory>(memory: &M) {
 
 /// Makes the calling worker a searcher; returns false if half of the workers search already.
 #[must_use]
-pub fn begin<M: SearchMemory>(memory: &M) -> bool {
+pub fn begin_search<M: SearchMemory>(memory: &M) -> bool {
     let most = (memory.workers() as u64 / 2).max(1);
-    let begun = update(memory, |state| {
+    let begun = update_state(memory, |state| {
         (state.searchers() < most).then(|| state.add_searcher())
     });
     begun.is_some()
@@ -274,18 +274,18 @@ pub fn begin<M: SearchMemory>(memory: &M) -> bool {
 
 /// Ends the search of the calling worker, which found an entry. Wakes another worker if there are
 /// more entries.
-pub fn found<M: SearchMemory>(memory: &M) {
-    update(memory, |state| Some(state.remove_searcher()));
-    // ORDERING(search): pairs with the fence in `notify`.
+pub fn end_search_with_entry<M: SearchMemory>(memory: &M) {
+    update_state(memory, |state| Some(state.remove_searcher()));
+    // ORDERING(search): pairs with the fence in `wake_searcher`.
     memory.fence(edge::SEARCH_LEAVE);
     if memory.has_entries() {
-        wake_one(memory);
+        wake_searcher_if_none(memory);
     }
 }
 
-/// The reason for which [`sleep`] ended.
+/// The reason for which [`sleep_announced`] ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Woken {
+pub enum SleepEnd {
     /// There may be entries; the worker is a searcher now.
     Search,
     /// The sleep took as long as it may, or the worker is the watcher and has to look for stalled
@@ -297,13 +297,13 @@ pub enum Woken {
 /// searched. Returns false if there is an entry, or if `is_wanted` returns true: the worker is a
 /// searcher then.
 #[must_use]
-pub fn announce<M: SearchMemory>(
+pub fn announce_sleeper<M: SearchMemory>(
     memory: &M,
     index: usize,
     is_searcher: bool,
     is_wanted: impl FnOnce() -> bool,
 ) -> bool {
-    update(memory, |state| {
+    update_state(memory, |state| {
         let state = if is_searcher {
             state.remove_searcher()
         } else {
@@ -317,19 +317,19 @@ pub fn announce<M: SearchMemory>(
             state
         })
     });
-    // ORDERING(search): pairs with the fence in `notify`.
+    // ORDERING(search): pairs with the fence in `wake_searcher`.
     memory.fence(edge::SEARCH_LEAVE);
     if !memory.has_entries() && !is_wanted() {
         return true;
     }
-    withdraw(memory, index, true);
+    withdraw_sleeper(memory, index, true);
     false
 }
 
 /// Ends the sleep of worker `index`, which is announced as a sleeper. Returns true if the worker is
 /// a searcher now: `searches` is true, or a sender that was faster has made it one.
-pub fn withdraw<M: SearchMemory>(memory: &M, index: usize, searches: bool) -> bool {
-    let awake = update(memory, |state| {
+pub fn withdraw_sleeper<M: SearchMemory>(memory: &M, index: usize, searches: bool) -> bool {
+    let awake = update_state(memory, |state| {
         let state = state.is_asleep(index).then(|| state.wake_up(index))?;
         Some(if searches {
             state.add_searcher()
@@ -342,27 +342,32 @@ pub fn withdraw<M: SearchMemory>(memory: &M, index: usize, searches: bool) -> bo
 
 /// Sleeps once, for at most `timeout`, as worker `index`, which is announced. `watches` is what
 /// [`keeps_watch`] returned before; the sleep ends if that changes.
-pub fn sleep<M: SearchMemory>(memory: &M, index: usize, watches: bool, timeout: Duration) -> Woken {
+pub fn sleep_announced<M: SearchMemory>(
+    memory: &M,
+    index: usize,
+    watches: bool,
+    timeout: Duration,
+) -> SleepEnd {
     let event = memory.event(index);
     let awake = || {
-        let state = load(memory);
+        let state = load_state(memory);
         let is_woken = !state.is_asleep(index);
         (is_woken || state.watches(index) != watches).then_some(is_woken)
     };
     let woken = sleep_once(&[&event], timeout, awake).or_else(awake);
     if woken == Some(true) {
-        Woken::Search
+        SleepEnd::Search
     } else {
-        Woken::Look
+        SleepEnd::Look
     }
 }
 
 /// Returns true if worker `index`, which is announced, has to look for stalled workers. If all
 /// workers of the group sleep, the watcher stops watching.
 pub fn keeps_watch<M: SearchMemory>(memory: &M, index: usize) -> bool {
-    let resigned = update(memory, |state| {
+    let resigned = update_state(memory, |state| {
         let is_idle = state.watches(index) && state.all_asleep(memory.workers());
         is_idle.then(|| state.without_watcher())
     });
-    resigned.is_none() && load(memory).watches(index)
+    resigned.is_none() && load_state(memory).watches(index)
 }

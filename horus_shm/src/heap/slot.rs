@@ -35,7 +35,7 @@ impl<T> Slot<T> {
 
     /// Returns the distance between two slots in bytes: whole cache lines, unless `P` packs these
     /// slots.
-    pub(super) const fn pitch<P: Packing>() -> usize {
+    pub(super) const fn slot_distance<P: Packing>() -> usize {
         if P::PACKS_SPARSE && Self::WASTES_CACHE_LINES {
             size_of::<Self>()
         } else if P::PACKS_SMALL && Self::LINES == 1 {
@@ -133,13 +133,13 @@ impl Packing for Unpacked {
 }
 
 /// The address and the number of slots that lie in a row. A copy refers to the same row.
-pub(super) struct Row<T, P> {
+pub(super) struct SlotRow<T, P> {
     first: NonNull<Slot<T>>,
     slots: u64,
     packing: PhantomData<P>,
 }
 
-impl<T, P: Packing> Row<T, P> {
+impl<T, P: Packing> SlotRow<T, P> {
     /// A row that has no slots.
     pub(super) const EMPTY: Self = Self {
         first: NonNull::dangling(),
@@ -165,7 +165,7 @@ impl<T, P: Packing> Row<T, P> {
         unsafe {
             self.first
                 .as_ptr()
-                .byte_add(index as usize * Slot::<T>::pitch::<P>())
+                .byte_add(index as usize * Slot::<T>::slot_distance::<P>())
         }
     }
 
@@ -173,14 +173,14 @@ impl<T, P: Packing> Row<T, P> {
     fn layout(&self) -> Option<Layout> {
         let bytes = usize::try_from(self.slots)
             .ok()?
-            .checked_mul(Slot::<T>::pitch::<P>())?;
+            .checked_mul(Slot::<T>::slot_distance::<P>())?;
         Layout::from_size_align(bytes, align_of::<Slot<T>>().max(CACHE_LINE_BYTES)).ok()
     }
 }
 
-impl<T, P> Copy for Row<T, P> {}
+impl<T, P> Copy for SlotRow<T, P> {}
 
-impl<T, P> Clone for Row<T, P> {
+impl<T, P> Clone for SlotRow<T, P> {
     #[inline(always)]
     fn clone(&self) -> Self {
         *self
@@ -189,7 +189,7 @@ impl<T, P> Clone for Row<T, P> {
 
 /// The slots of a lane or a ring. Their drop drops the values that are left in them.
 pub(super) struct Slots<T, P: Packing> {
-    row: Row<T, P>,
+    row: SlotRow<T, P>,
     left: Range<u64>,
 }
 
@@ -207,9 +207,9 @@ impl<T, P: Packing> Slots<T, P> {
         let slots = capacity
             .checked_next_power_of_two()
             .expect("capacity overflow");
-        let mut row = Row {
+        let mut row = SlotRow {
             slots,
-            ..Row::EMPTY
+            ..SlotRow::EMPTY
         };
         let layout = row.layout().expect("capacity overflow");
         // SAFETY: a slot does not have size 0, and there is at least one.
@@ -235,7 +235,7 @@ impl<T, P: Packing> Slots<T, P> {
     }
 
     /// Returns the row of these slots, which is valid for as long as this value lives.
-    pub(super) const fn row(&self) -> Row<T, P> {
+    pub(super) const fn row(&self) -> SlotRow<T, P> {
         self.row
     }
 
@@ -264,7 +264,7 @@ impl<T, P: Packing> Slots<T, P> {
     /// # Safety
     ///
     /// Each of them has a value in its slot, which no code uses any more.
-    pub(super) unsafe fn leave(&mut self, left: Range<u64>) {
+    pub(super) unsafe fn set_remaining(&mut self, left: Range<u64>) {
         self.left = left;
     }
 
@@ -282,23 +282,23 @@ impl<T, P: Packing> Slots<T, P> {
 impl<T, P: Packing> Drop for Slots<T, P> {
     fn drop(&mut self) {
         /// Drops the remaining values if the drop of one value panics, as a `Vec` does.
-        struct Others<'a, T, P: Packing>(&'a mut Slots<T, P>);
+        struct RemainingSlots<'a, T, P: Packing>(&'a mut Slots<T, P>);
 
-        impl<T, P: Packing> Drop for Others<'_, T, P> {
+        impl<T, P: Packing> Drop for RemainingSlots<'_, T, P> {
             fn drop(&mut self) {
-                let _memory = Memory(self.0.row);
+                let _memory = SlotMemory(self.0.row);
                 self.0.drop_remaining();
             }
         }
 
-        Others(self).0.drop_remaining();
+        RemainingSlots(self).0.drop_remaining();
     }
 }
 
 /// Guard that frees the memory of slots that no code uses any more.
-struct Memory<T, P: Packing>(Row<T, P>);
+struct SlotMemory<T, P: Packing>(SlotRow<T, P>);
 
-impl<T, P: Packing> Drop for Memory<T, P> {
+impl<T, P: Packing> Drop for SlotMemory<T, P> {
     fn drop(&mut self) {
         let layout = self
             .0
@@ -372,7 +372,7 @@ mod tests {
         // SAFETY: the value of slot 1 is taken here, and only here.
         drop(unsafe { slots.at(1).value().read() });
         // SAFETY: each of the other slots has a value, which no code uses.
-        unsafe { slots.leave(2..5) };
+        unsafe { slots.set_remaining(2..5) };
         assert_eq!(Arc::strong_count(&token), 4);
         drop(slots);
         assert_eq!(Arc::strong_count(&token), 1);

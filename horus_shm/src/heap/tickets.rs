@@ -13,20 +13,20 @@ use crate::protocol::ticket::{self, ReceiveRun, TicketMemory};
 
 /// A word that shares its cache lines with nothing else.
 #[repr(align(128))]
-struct SeparateWord(AtomicU64);
+struct PaddedWord(AtomicU64);
 
 /// A bounded ring of values. Any number of threads put values in, and one thread takes them out.
-struct Ring<T> {
-    tail: SeparateWord,
-    head: SeparateWord,
+struct TicketRing<T> {
+    tail: PaddedWord,
+    head: PaddedWord,
     slots: Slots<T, Unpacked>,
     capacity: u64,
 }
 
 // SAFETY: the ring's stamps hand each value from one thread to another; all else is atomic.
-unsafe impl<T: Send> Sync for Ring<T> {}
+unsafe impl<T: Send> Sync for TicketRing<T> {}
 
-impl<T> Ring<T> {
+impl<T> TicketRing<T> {
     /// Prefetches the slot of the next value to receive.
     #[inline(always)]
     fn prefetch(&self) {
@@ -38,7 +38,7 @@ impl<T> Ring<T> {
     }
 }
 
-impl<T> TicketMemory for Ring<T> {
+impl<T> TicketMemory for TicketRing<T> {
     type Word = AtomicU64;
     type Value = T;
 
@@ -90,21 +90,21 @@ impl<T> TicketMemory for Ring<T> {
     }
 }
 
-impl<T> Drop for Ring<T> {
+impl<T> Drop for TicketRing<T> {
     fn drop(&mut self) {
         // Relaxed: the last owner of an `Arc` comes after all others.
         let left = self.head.0.get()..self.tail.0.get();
         // SAFETY: no sender is left, so every drawn position is filled; those below the head were
         // moved out.
-        unsafe { self.slots.leave(left) };
+        unsafe { self.slots.set_remaining(left) };
     }
 }
 
 /// The sender of a ring of values. A clone sends into the same ring.
-pub struct TicketWriter<T>(Arc<Ring<T>>);
+pub struct TicketWriter<T>(Arc<TicketRing<T>>);
 
 /// The receiver of a ring of values. There is only one.
-pub struct TicketReader<T>(Arc<Ring<T>>);
+pub struct TicketReader<T>(Arc<TicketRing<T>>);
 
 /// Creates a ring of `capacity` values.
 ///
@@ -116,8 +116,8 @@ pub fn tickets<T>(capacity: usize) -> (TicketWriter<T>, TicketReader<T>) {
     assert!(capacity > 0, "a channel holds at least one message");
     let capacity = capacity as u64;
     let slots = Slots::new(capacity, |index| ticket::first_stamp(index, capacity));
-    let [tail, head] = [0, 0].map(|pos| SeparateWord(AtomicU64::new(pos)));
-    let ring = Arc::new(Ring {
+    let [tail, head] = [0, 0].map(|pos| PaddedWord(AtomicU64::new(pos)));
+    let ring = Arc::new(TicketRing {
         tail,
         head,
         slots,
@@ -203,7 +203,7 @@ impl<T> TicketReader<T> {
     /// Frees the slots in a few steps. Does not block.
     #[inline]
     pub fn drain(&mut self, mut each: impl FnMut(T)) -> usize {
-        self.run(|ring, index, run| {
+        self.receive_each(|ring, index, run| {
             // SAFETY: as in `find`.
             let value = unsafe { ring.take(index) };
             // SAFETY: the value was found, and moved out.
@@ -216,7 +216,7 @@ impl<T> TicketReader<T> {
     /// value is the next one to be received.
     #[inline]
     pub fn drain_in_place(&mut self, mut each: impl FnMut(&T)) -> usize {
-        self.run(|ring, index, run| {
+        self.receive_each(|ring, index, run| {
             // SAFETY: the slot was found filled, and only this reader empties it, below.
             each(unsafe { &*ring.slots.at(index).value() });
             // SAFETY: as in `find`.
@@ -230,9 +230,9 @@ impl<T> TicketReader<T> {
     /// Calls `receive` for each available value, up to `capacity` of them; `receive` has to take
     /// the value out of its slot.
     #[inline(always)]
-    fn run(
+    fn receive_each(
         &mut self,
-        mut receive: impl FnMut(&Ring<T>, u64, &mut ReceiveRun<'_, Ring<T>>),
+        mut receive: impl FnMut(&TicketRing<T>, u64, &mut ReceiveRun<'_, TicketRing<T>>),
     ) -> usize {
         let ring = &*self.0;
         // SAFETY: as in `push`; this is the only reader, borrowed exclusively.

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use super::injector::{self, InjectorMemory};
 use super::run_queue::{self, RunQueueMemory};
-use super::run_queues::{Entry, Queue, RunQueues, SLOTS, handle};
-use super::search::{self, Woken};
+use super::run_queues::{Entry, Queue, RING_SLOTS, RunQueues, handle};
+use super::search::{self, SleepEnd};
 use crate::protocol::sync::{PointerWord, Word};
 
 /// Time between two looks of the watcher.
 const WATCH_INTERVAL_NS: u64 = 500_000;
 
 /// Time without a new activation after which a worker counts as stalled.
-const STALLED_NS: u64 = 50_000;
+const STALLED_AFTER_NS: u64 = 50_000;
 
 /// The owner's end of a run queue.
 pub struct Worker<E: Entry> {
@@ -29,19 +29,19 @@ pub struct Worker<E: Entry> {
     /// The worker from which this one steals first.
     victim: usize,
     /// The last look at each worker.
-    seen: Box<[Seen]>,
+    seen: Box<[SeenActivation]>,
 }
 
 /// A look at a worker: the activation that it was in, and the time at which that was seen first.
 #[derive(Debug, Clone, Copy, Default)]
-struct Seen {
+struct SeenActivation {
     activation: u64,
     since_ns: u64,
 }
 
 /// The result of a sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Parked<E> {
+pub enum ParkOutcome<E> {
     /// There may be an entry, for which the worker has to search.
     Search,
     /// The time limit has passed. The worker does not search.
@@ -62,7 +62,7 @@ impl<E: Entry> Worker<E> {
             index,
             searches: false,
             victim: index,
-            seen: vec![Seen::default(); workers].into(),
+            seen: vec![SeenActivation::default(); workers].into(),
         }
     }
 
@@ -101,7 +101,7 @@ impl<E: Entry> Worker<E> {
     #[inline]
     fn append(&mut self, raw: *mut E::Target) {
         // SAFETY: this is the owner.
-        if !unsafe { run_queue::push(self.queue(), raw) } {
+        if !unsafe { run_queue::append_entry(self.queue(), raw) } {
             // SAFETY: the pointer of a handle is valid, and in no queue.
             unsafe { injector::inject(self.queue(), raw) };
         }
@@ -111,7 +111,7 @@ impl<E: Entry> Worker<E> {
     #[inline]
     fn notify(&self) {
         if self.has_peers() {
-            search::notify(self.queues.group());
+            search::wake_searcher(self.queues.group());
         }
     }
 
@@ -120,7 +120,7 @@ impl<E: Entry> Worker<E> {
     pub fn push_next(&mut self, entry: E) {
         let former = run_queue::put_lifo(self.queue(), entry.into_raw().as_ptr());
         if let Some(former) = former {
-            self.publish(former);
+            self.append_former(former);
         }
         self.need_watcher();
     }
@@ -128,7 +128,7 @@ impl<E: Entry> Worker<E> {
     /// Appends an entry that was the next one to run. WHY a function of its own: most entries that
     /// become the next one find none there.
     #[inline(never)]
-    fn publish(&mut self, former: *mut E::Target) {
+    fn append_former(&mut self, former: *mut E::Target) {
         self.append(former);
         self.notify();
     }
@@ -164,7 +164,7 @@ impl<E: Entry> Worker<E> {
     /// sent to it.
     #[inline]
     #[must_use]
-    pub fn has_own(&self) -> bool {
+    pub fn has_own_entry(&self) -> bool {
         let queue = self.queue();
         // Relaxed: only a hint, for the owner.
         let has_next = !RunQueueMemory::lifo_slot(queue).get().is_null();
@@ -175,7 +175,7 @@ impl<E: Entry> Worker<E> {
     #[inline]
     pub fn pop(&mut self) -> Option<E> {
         // SAFETY: this is the owner.
-        let entry = unsafe { run_queue::pop(self.queue()) }?;
+        let entry = unsafe { run_queue::pop_oldest(self.queue()) }?;
         self.end_search();
         // SAFETY: taken out of the queue.
         Some(unsafe { handle(entry) })
@@ -195,7 +195,7 @@ impl<E: Entry> Worker<E> {
             return None;
         }
         let mut list = injector::take_all(self.queues.queue(from));
-        let most = SLOTS.min(run_queue::room(self.queue()) + 1);
+        let most = RING_SLOTS.min(run_queue::free_slots(self.queue()) + 1);
         // SAFETY: the list was taken, so its entries are the caller's.
         let mut kept = unsafe { injector::take_reversed(&mut list, most) };
         // SAFETY: as above.
@@ -204,7 +204,7 @@ impl<E: Entry> Worker<E> {
             return None;
         }
         let is_alone = kept.is_null() && list.is_null();
-        self.append_all(kept);
+        self.append_list(kept);
         if !list.is_null() {
             // SAFETY: this is the owner. It has no chain: its own was taken, or there was none.
             unsafe { injector::put_back(self.queue(), list) };
@@ -216,7 +216,7 @@ impl<E: Entry> Worker<E> {
         Some(unsafe { handle(first) })
     }
 
-    fn append_all(&mut self, mut list: *mut E::Target) {
+    fn append_list(&mut self, mut list: *mut E::Target) {
         loop {
             // SAFETY: the entries of the list are the caller's.
             let entry = unsafe { injector::pop_front(&mut list) };
@@ -273,7 +273,7 @@ impl<E: Entry> Worker<E> {
     #[cold]
     fn leave_search(&mut self) {
         if std::mem::take(&mut self.searches) {
-            search::found(self.queues.group());
+            search::end_search_with_entry(self.queues.group());
         } else {
             self.notify();
         }
@@ -305,12 +305,12 @@ impl<E: Entry> Worker<E> {
         let activation = self.queues.queue(index).activations.get();
         let seen = &mut self.seen[index];
         if seen.activation != activation {
-            *seen = Seen {
+            *seen = SeenActivation {
                 activation,
                 since_ns: now_ns,
             };
         }
-        now_ns.saturating_sub(seen.since_ns) >= STALLED_NS
+        now_ns.saturating_sub(seen.since_ns) >= STALLED_AFTER_NS
     }
 
     fn steal_lifo(&self, from: usize) -> Option<E> {
@@ -327,7 +327,7 @@ impl<E: Entry> Worker<E> {
     /// Makes this worker one that searches the queues of others for entries. Returns false if half
     /// of the workers search already.
     pub fn begin_search(&mut self) -> bool {
-        self.searches = self.searches || search::begin(self.queues.group());
+        self.searches = self.searches || search::begin_search(self.queues.group());
         self.searches
     }
 
@@ -339,10 +339,10 @@ impl<E: Entry> Worker<E> {
         longest: Duration,
         mut now_ns: impl FnMut() -> u64,
         is_wanted: impl Fn() -> bool,
-    ) -> Parked<E> {
+    ) -> ParkOutcome<E> {
         let was_searcher = std::mem::replace(&mut self.searches, true);
-        if !search::announce(self.queues.group(), self.index, was_searcher, &is_wanted) {
-            return Parked::Search;
+        if !search::announce_sleeper(self.queues.group(), self.index, was_searcher, &is_wanted) {
+            return ParkOutcome::Search;
         }
         let longest_ns = u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX);
         let (mut now, mut suspects) = (now_ns(), false);
@@ -352,29 +352,31 @@ impl<E: Entry> Worker<E> {
             // WHY not twice in a row: busy workers often have a next entry.
             suspects = watches && !suspects && self.may_be_stalled();
             let slice = match (watches, suspects) {
-                (true, true) => STALLED_NS,
+                (true, true) => STALLED_AFTER_NS,
                 (true, false) => WATCH_INTERVAL_NS,
                 (false, _) => u64::MAX,
             };
             let slice = Duration::from_nanos(slice.min(end_ns - now));
-            if search::sleep(self.queues.group(), self.index, watches, slice) == Woken::Search {
-                return Parked::Search;
+            if search::sleep_announced(self.queues.group(), self.index, watches, slice)
+                == SleepEnd::Search
+            {
+                return ParkOutcome::Search;
             }
             now = now_ns();
             if watches && let Some(entry) = self.find_stalled(now) {
-                search::withdraw(self.queues.group(), self.index, true);
+                search::withdraw_sleeper(self.queues.group(), self.index, true);
                 self.leave_search();
-                return Parked::Found(entry);
+                return ParkOutcome::Found(entry);
             }
             if watches && is_wanted() {
                 break;
             }
         }
-        self.searches = search::withdraw(self.queues.group(), self.index, false);
+        self.searches = search::withdraw_sleeper(self.queues.group(), self.index, false);
         if self.searches {
-            Parked::Search
+            ParkOutcome::Search
         } else {
-            Parked::Elapsed
+            ParkOutcome::Elapsed
         }
     }
 

@@ -45,7 +45,7 @@ pub(crate) fn sleep_until(ns: u64) {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SleepOutcome {
     /// A wake or a signal ended the sleep, or it did not begin because the word had changed.
-    Woken,
+    SleepEnd,
     /// The timeout ended the sleep, without a wake.
     TimedOut,
     /// The sleep did not begin: this kernel lacks the system call.
@@ -63,7 +63,7 @@ impl SleepOutcome {
         match error {
             Some(libc::ETIMEDOUT) => Self::TimedOut,
             Some(libc::ENOSYS) => Self::Unsupported,
-            _ => Self::Woken,
+            _ => Self::SleepEnd,
         }
     }
 }

@@ -206,7 +206,7 @@ impl Eventcount for Event<'_> {
         if slept == SleepOutcome::Unsupported {
             std::thread::sleep(timeout.min(POLL_INTERVAL));
         }
-        slept == SleepOutcome::Woken
+        slept == SleepOutcome::SleepEnd
     }
 
     fn wake_sleepers(&self) -> u32 {

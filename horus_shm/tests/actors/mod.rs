@@ -6,13 +6,13 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use horus_shm::internals::heap::{Group, Ran, Rooms, Runnable};
+use horus_shm::internals::heap::{ActivationOutcome, Group, RoomEventcounts, Runnable};
 
 /// The workers' side of a test: a queue of actors with mail.
 #[derive(Debug, Default)]
 pub struct Queue {
     runnable: Mutex<VecDeque<Runnable<Queue>>>,
-    rooms: Rooms,
+    room_eventcounts: RoomEventcounts,
     /// Number of actors that have ended.
     pub ended: AtomicU64,
 }
@@ -36,8 +36,8 @@ impl Group for Queue {
         self.runnable.lock().unwrap().push_back(runnable);
     }
 
-    fn rooms(&self) -> &Rooms {
-        &self.rooms
+    fn room_eventcounts(&self) -> &RoomEventcounts {
+        &self.room_eventcounts
     }
 }
 
@@ -57,9 +57,11 @@ impl Queue {
             return false;
         };
         match runnable.run(self, &mut (), max) {
-            Ran::Slept => {}
-            Ran::More(runnable) | Ran::Suspended(runnable) => self.schedule(runnable),
-            Ran::Ended => {
+            ActivationOutcome::Slept => {}
+            ActivationOutcome::More(runnable) | ActivationOutcome::Suspended(runnable) => {
+                self.schedule(runnable)
+            }
+            ActivationOutcome::Ended => {
                 self.ended.fetch_add(1, Ordering::Relaxed);
             }
         }

@@ -3,7 +3,7 @@
 use std::ptr;
 use std::sync::atomic::AtomicPtr as CoreAtomicPtr;
 
-use horus_shm::internals::heap::injector::{InjectorMemory, Queued};
+use horus_shm::internals::heap::injector::{InjectorEntry, InjectorMemory};
 use horus_shm::internals::heap::run_queue::{self, RunQueueMemory};
 use horus_shm::internals::heap::search::SearchMemory;
 use horus_shm::internals::heap::{injector, search};
@@ -22,7 +22,7 @@ pub(crate) struct Item {
 }
 
 // SAFETY: the link is one word, and only the functions of the injector store to it.
-unsafe impl Queued for Item {
+unsafe impl InjectorEntry for Item {
     fn injector_link(&self) -> &CoreAtomicPtr<Self> {
         &self.link
     }
@@ -97,7 +97,7 @@ impl PointerWord<Item> for LoomPointer {
 }
 
 /// The number of slots of a modelled ring.
-const SLOTS: u32 = 2;
+const RING_SLOTS: u32 = 2;
 
 /// The queue of one worker.
 pub(crate) struct LoomQueue {
@@ -106,7 +106,7 @@ pub(crate) struct LoomQueue {
     lifo_slot: LoomPointer,
     newest: LoomPointer,
     chain: LoomPointer,
-    slots: [UnsafeCell<*mut Item>; SLOTS as usize],
+    slots: [UnsafeCell<*mut Item>; RING_SLOTS as usize],
 }
 
 impl LoomQueue {
@@ -124,13 +124,13 @@ impl LoomQueue {
     /// Appends an entry with this number, as the owner; returns false if the ring is full.
     pub(crate) fn push(&self, number: u64) -> bool {
         // SAFETY: each queue has one owner in a model.
-        unsafe { run_queue::push(self, Item::allocate(number)) }
+        unsafe { run_queue::append_entry(self, Item::allocate(number)) }
     }
 
     /// Takes the oldest entry, as the owner.
     pub(crate) fn pop(&self) -> Option<u64> {
         // SAFETY: as above.
-        unsafe { run_queue::pop(self) }.map(Item::receive)
+        unsafe { run_queue::pop_oldest(self) }.map(Item::receive)
     }
 
     /// Steals from `from`, as the owner of this queue.
@@ -195,7 +195,7 @@ impl RunQueueMemory for LoomQueue {
     type Pointer = LoomPointer;
 
     fn slots(&self) -> u32 {
-        SLOTS
+        RING_SLOTS
     }
 
     fn heads(&self) -> &LoomWord {

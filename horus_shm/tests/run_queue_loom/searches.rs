@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use horus_shm::internals::heap::search::{self, Woken};
+use horus_shm::internals::heap::search::{self, SleepEnd};
 use horus_shm::internals::sync::Word;
 use loom::thread;
 
@@ -14,21 +14,21 @@ use crate::memory::LoomGroup;
 /// Runs worker `index` until it has found an entry, which it returns. It sleeps without a limit, so
 /// an entry that nobody is woken for is a deadlock.
 fn work(group: &LoomGroup, index: usize) -> u64 {
-    let mut searches = search::begin(group);
+    let mut searches = search::begin_search(group);
     loop {
         let own = &group.queues[index];
         let take = |from| own.take_one(from).or_else(|| own.steal_from(from));
         let found = group.queues.iter().find_map(take);
         if let Some(found) = found {
             if searches {
-                search::found(group);
+                search::end_search_with_entry(group);
             } else {
                 // WHY: the others may have looked while this one had all entries in hand.
-                search::notify(group);
+                search::wake_searcher(group);
             }
             return found;
         }
-        if search::announce(group, index, searches, || false) {
+        if search::announce_sleeper(group, index, searches, || false) {
             sleep(group, index);
         }
         searches = true;
@@ -39,7 +39,7 @@ fn work(group: &LoomGroup, index: usize) -> u64 {
 fn sleep(group: &LoomGroup, index: usize) {
     loop {
         let watches = search::keeps_watch(group, index);
-        if search::sleep(group, index, watches, Duration::MAX) == Woken::Search {
+        if search::sleep_announced(group, index, watches, Duration::MAX) == SleepEnd::Search {
             return;
         }
     }
@@ -93,7 +93,7 @@ pub(crate) fn an_appended_entry_is_stolen() {
         let group = Rc::new(LoomGroup::new(2));
         let worker = working(&group, 1);
         assert!(group.queues[0].push(7));
-        search::notify(&*group);
+        search::wake_searcher(&*group);
         assert_eq!(worker.join().unwrap(), 7);
     });
 }
@@ -106,10 +106,10 @@ pub(crate) fn a_worker_that_is_wanted_does_not_sleep() {
         let (theirs, over) = (Rc::clone(&group), Rc::clone(&is_over));
         let worker = thread::spawn(move || {
             while over.get() == 0 {
-                if search::announce(&*theirs, 0, false, || over.get() != 0) {
+                if search::announce_sleeper(&*theirs, 0, false, || over.get() != 0) {
                     sleep(&theirs, 0);
                 }
-                search::found(&*theirs);
+                search::end_search_with_entry(&*theirs);
             }
         });
         is_over.set(1);
@@ -123,7 +123,8 @@ pub(crate) fn a_watcher_is_appointed_and_woken() {
     explore(3, || {
         let group = Rc::new(LoomGroup::new(2));
         assert!(
-            [0, 1].map(|worker| search::announce(&*group, worker, false, || false)) == [true; 2]
+            [0, 1].map(|worker| search::announce_sleeper(&*group, worker, false, || false))
+                == [true; 2]
         );
         assert!(
             !search::keeps_watch(&*group, 0),
@@ -133,12 +134,12 @@ pub(crate) fn a_watcher_is_appointed_and_woken() {
         let sleeper = thread::spawn(move || {
             while !search::keeps_watch(&*theirs, 1) {
                 assert_eq!(
-                    search::sleep(&*theirs, 1, false, Duration::MAX),
-                    Woken::Look
+                    search::sleep_announced(&*theirs, 1, false, Duration::MAX),
+                    SleepEnd::Look
                 );
             }
         });
-        assert!(!search::withdraw(&*group, 0, false));
+        assert!(!search::withdraw_sleeper(&*group, 0, false));
         search::need_watcher(&*group);
         sleeper.join().unwrap();
     });

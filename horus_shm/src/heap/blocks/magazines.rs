@@ -7,7 +7,9 @@ use core::sync::atomic::AtomicU64;
 use std::alloc::{self, Layout};
 use std::sync::{Mutex, PoisonError};
 
-use super::{BLOCK_ADDRESS_MAX, BLOCKS_AHEAD, CLASSES, Class, prefetch};
+use super::{
+    BLOCK_ADDRESS_MAX, BLOCK_CLASSES, BlockClass, PREFETCHED_BLOCKS_AHEAD, prefetch_block,
+};
 use crate::os::region::{advise_huge_pages, advise_small_pages, move_to_huge_pages};
 use crate::process::fork::ForkLocal;
 use crate::protocol::depot::{self, DepotMemory};
@@ -23,17 +25,17 @@ const SLAB_BYTES_MIN: usize = 64 << 10;
 const SLAB_BYTES_MAX: usize = 2 << 20;
 
 /// A slab is moved to a huge page once this number of its bytes is in use.
-const MOVED_BYTES_MIN: usize = SLAB_BYTES_MAX / 4;
+const USED_BYTES_BEFORE_MOVE: usize = SLAB_BYTES_MAX / 4;
 
 /// Free blocks of one class. It belongs to one thread, or to the depot.
 pub(super) struct Magazine {
     /// The number of the next magazine of its stack in the depot.
     next: AtomicU64,
     number: u32,
-    blocks: UnsafeCell<Blocks>,
+    blocks: UnsafeCell<MagazineBlocks>,
 }
 
-struct Blocks {
+struct MagazineBlocks {
     count: usize,
     addresses: [*mut u8; MAGAZINE_BLOCKS],
 }
@@ -49,12 +51,12 @@ impl Magazine {
     ///
     /// The magazine is the caller's.
     #[inline(always)]
-    pub(super) unsafe fn pop(&self) -> Option<NonNull<u8>> {
+    pub(super) unsafe fn pop_block(&self) -> Option<NonNull<u8>> {
         // SAFETY: no other thread uses the blocks, by the contract.
         let blocks = unsafe { &mut *self.blocks.get() };
         blocks.count = blocks.count.checked_sub(1)?;
-        if let Some(ahead) = blocks.count.checked_sub(BLOCKS_AHEAD) {
-            prefetch(blocks.addresses[ahead]);
+        if let Some(ahead) = blocks.count.checked_sub(PREFETCHED_BLOCKS_AHEAD) {
+            prefetch_block(blocks.addresses[ahead]);
         }
         NonNull::new(blocks.addresses[blocks.count])
     }
@@ -65,7 +67,7 @@ impl Magazine {
     ///
     /// As [`Self::pop`].
     #[inline(always)]
-    pub(super) unsafe fn push(&self, block: NonNull<u8>) -> bool {
+    pub(super) unsafe fn push_block(&self, block: NonNull<u8>) -> bool {
         // SAFETY: as in `pop`.
         let blocks = unsafe { &mut *self.blocks.get() };
         let Some(address) = blocks.addresses.get_mut(blocks.count) else {
@@ -89,30 +91,30 @@ impl Magazine {
 }
 
 /// Number of magazines of the first chunk; each further one is twice as large.
-const CHUNK_MIN: u32 = 16;
+const FIRST_CHUNK_MAGAZINES: u32 = 16;
 
 /// The largest number of a magazine: the chunks have this many.
-const ITEM_NUMBER_MAX: u32 = depot::ITEM_NUMBER_MAX - CHUNK_MIN + 1;
+const MAGAZINE_NUMBER_MAX: u32 = depot::ITEM_NUMBER_MAX - FIRST_CHUNK_MAGAZINES + 1;
 
 /// Number of chunks.
-const CHUNKS: usize = (ITEM_NUMBER_MAX / CHUNK_MIN).ilog2() as usize + 1;
+const CHUNK_COUNT: usize = (MAGAZINE_NUMBER_MAX / FIRST_CHUNK_MAGAZINES).ilog2() as usize + 1;
 
 /// The magazines of all threads, by their numbers, and the stacks of those that no thread has.
 struct Depot {
     /// The addresses of the chunks of magazines, or 0.
-    chunks: [AtomicU64; CHUNKS],
+    chunks: [AtomicU64; CHUNK_COUNT],
     /// The number of magazines made so far.
     made: AtomicU64,
     /// For each class, the top of the stack of magazines with blocks, encoded as `empty`.
-    filled: [AtomicU64; CLASSES],
+    filled: [AtomicU64; BLOCK_CLASSES],
     /// The top of the stack of magazines without blocks: a magazine's number (0: none) and a tag.
     empty: AtomicU64,
 }
 
 static DEPOT: Depot = Depot {
-    chunks: [const { AtomicU64::new(0) }; CHUNKS],
+    chunks: [const { AtomicU64::new(0) }; CHUNK_COUNT],
     made: AtomicU64::new(0),
-    filled: [const { AtomicU64::new(0) }; CLASSES],
+    filled: [const { AtomicU64::new(0) }; BLOCK_CLASSES],
     empty: AtomicU64::new(0),
 };
 
@@ -131,7 +133,7 @@ impl DepotMemory for Depot {
 impl Depot {
     /// Returns magazine `number`, which was made.
     fn magazine(&self, number: u32) -> &'static Magazine {
-        let (chunk, index) = position(number);
+        let (chunk, index) = chunk_position(number);
         // Relaxed: the stack or the lock that the number came from orders it.
         let first = self.chunks[chunk].get();
         let first = ptr::with_exposed_provenance::<Magazine>(first as usize);
@@ -143,12 +145,12 @@ impl Depot {
 
     /// Makes a magazine without blocks.
     #[cold]
-    fn make(&self) -> &'static Magazine {
+    fn make_magazine(&self) -> &'static Magazine {
         let _lock = slabs().lock().unwrap_or_else(PoisonError::into_inner);
         // Relaxed, all of it: the lock orders it.
         let number = self.made.get() as u32 + 1;
-        assert!(number <= ITEM_NUMBER_MAX, "too many magazines");
-        let (chunk, _) = position(number);
+        assert!(number <= MAGAZINE_NUMBER_MAX, "too many magazines");
+        let (chunk, _) = chunk_position(number);
         if self.chunks[chunk].get() == 0 {
             self.chunks[chunk].set(make_chunk(chunk));
         }
@@ -158,20 +160,26 @@ impl Depot {
 }
 
 /// Returns the chunk of magazine `number`, and its index in it.
-const fn position(number: u32) -> (usize, usize) {
-    let place = number - 1 + CHUNK_MIN;
-    let chunk = place.ilog2() - CHUNK_MIN.ilog2();
-    (chunk as usize, (place - (CHUNK_MIN << chunk)) as usize)
+const fn chunk_position(number: u32) -> (usize, usize) {
+    let place = number - 1 + FIRST_CHUNK_MAGAZINES;
+    let chunk = place.ilog2() - FIRST_CHUNK_MAGAZINES.ilog2();
+    (
+        chunk as usize,
+        (place - (FIRST_CHUNK_MAGAZINES << chunk)) as usize,
+    )
 }
 
 /// Allocates the magazines of a chunk, and returns their address.
 fn make_chunk(chunk: usize) -> u64 {
-    let count = CHUNK_MIN << chunk;
-    let first = (0..chunk).map(|earlier| CHUNK_MIN << earlier).sum::<u32>() + 1;
+    let count = FIRST_CHUNK_MAGAZINES << chunk;
+    let first = (0..chunk)
+        .map(|earlier| FIRST_CHUNK_MAGAZINES << earlier)
+        .sum::<u32>()
+        + 1;
     let magazines = (first..first + count).map(|number| Magazine {
         next: AtomicU64::new(0),
         number,
-        blocks: UnsafeCell::new(Blocks {
+        blocks: UnsafeCell::new(MagazineBlocks {
             count: 0,
             addresses: [ptr::null_mut(); MAGAZINE_BLOCKS],
         }),
@@ -183,21 +191,21 @@ fn make_chunk(chunk: usize) -> u64 {
 }
 
 /// Takes a magazine with blocks of this class out of the depot; it is the caller's.
-pub(super) fn pop_filled(class: Class) -> Option<&'static Magazine> {
+pub(super) fn pop_filled_magazine(class: BlockClass) -> Option<&'static Magazine> {
     let number = depot::pop_item(&DEPOT, &DEPOT.filled[class.number() as usize])?;
     Some(DEPOT.magazine(number))
 }
 
 /// Returns a magazine without blocks, which is the caller's.
-pub(super) fn empty() -> &'static Magazine {
+pub(super) fn take_empty_magazine() -> &'static Magazine {
     match depot::pop_item(&DEPOT, &DEPOT.empty) {
         Some(number) => DEPOT.magazine(number),
-        None => DEPOT.make(),
+        None => DEPOT.make_magazine(),
     }
 }
 
 /// Puts the caller's magazine of this class into the depot.
-pub(super) fn push(magazine: &'static Magazine, class: Class) {
+pub(super) fn put_magazine(magazine: &'static Magazine, class: BlockClass) {
     // SAFETY: the magazine is the caller's.
     let top = if unsafe { magazine.is_empty() } {
         &DEPOT.empty
@@ -240,11 +248,11 @@ fn slabs() -> &'static Mutex<Slabs> {
 }
 
 /// Fills the caller's magazine, which is empty, with at least one new block.
-pub(super) fn fill(magazine: &Magazine, class: Class) {
+pub(super) fn fill_magazine(magazine: &Magazine, class: BlockClass) {
     let mut slabs = slabs().lock().unwrap_or_else(PoisonError::into_inner);
     slabs.align(class.bytes());
     if slabs.free_bytes < class.bytes() {
-        slabs.grow();
+        slabs.allocate_slab();
     }
     let count = (slabs.free_bytes / class.bytes()).min(MAGAZINE_BLOCKS);
     // WHY the last block first: blocks are taken in the order of their addresses.
@@ -252,21 +260,21 @@ pub(super) fn fill(magazine: &Magazine, class: Class) {
         let block = slabs.free.wrapping_add(index * class.bytes());
         let block = NonNull::new(block).expect("a slab has no address 0");
         // SAFETY: the magazine is the caller's.
-        let is_in = unsafe { magazine.push(block) };
+        let is_in = unsafe { magazine.push_block(block) };
         debug_assert!(is_in, "an empty magazine has room");
     }
-    slabs.skip(count * class.bytes());
-    slabs.move_if_used();
+    slabs.skip_bytes(count * class.bytes());
+    slabs.move_to_huge_page_if_used();
 }
 
 impl Slabs {
     /// Skips free bytes up to a multiple of `bytes`, a power of two.
     fn align(&mut self, bytes: usize) {
         let skipped = self.free.addr().wrapping_neg() & (bytes - 1);
-        self.skip(skipped.min(self.free_bytes));
+        self.skip_bytes(skipped.min(self.free_bytes));
     }
 
-    fn skip(&mut self, bytes: usize) {
+    fn skip_bytes(&mut self, bytes: usize) {
         self.free = self.free.wrapping_add(bytes);
         self.free_bytes -= bytes;
     }
@@ -276,9 +284,9 @@ impl Slabs {
     /// WHY not at once: all of a huge page is in use from its first byte on. 100,000 idle actors
     /// need 164 bytes each if the last slab, which is not full, is a huge page; 146 if not. WHY at
     /// all: without huge pages, 100,000 actors with ten messages each take a quarter longer.
-    fn move_if_used(&mut self) {
+    fn move_to_huge_page_if_used(&mut self) {
         let used_bytes = SLAB_BYTES_MAX - self.free_bytes;
-        if !self.of_small_pages.is_null() && used_bytes >= MOVED_BYTES_MIN {
+        if !self.of_small_pages.is_null() && used_bytes >= USED_BYTES_BEFORE_MOVE {
             let slab = std::mem::replace(&mut self.of_small_pages, ptr::null_mut());
             self.moves_pages = move_to_huge_pages(slab, SLAB_BYTES_MAX);
         }
@@ -286,7 +294,7 @@ impl Slabs {
 
     /// Allocates the next slab.
     #[cold]
-    fn grow(&mut self) {
+    fn allocate_slab(&mut self) {
         let bytes = self.next_bytes;
         // WHY aligned to its size: a full-size slab is one huge page.
         let layout = Layout::from_size_align(bytes, bytes).expect("sizes are powers of two");
@@ -317,20 +325,23 @@ mod tests {
 
     #[test]
     fn every_number_has_one_position() {
-        assert_eq!(position(1), (0, 0));
-        assert_eq!(position(CHUNK_MIN), (0, CHUNK_MIN as usize - 1));
-        assert_eq!(position(CHUNK_MIN + 1), (1, 0));
-        assert_eq!(position(3 * CHUNK_MIN + 1), (2, 0));
-        let (chunk, index) = position(ITEM_NUMBER_MAX);
-        assert!(chunk < CHUNKS && index < (CHUNK_MIN as usize) << chunk);
+        assert_eq!(chunk_position(1), (0, 0));
+        assert_eq!(
+            chunk_position(FIRST_CHUNK_MAGAZINES),
+            (0, FIRST_CHUNK_MAGAZINES as usize - 1)
+        );
+        assert_eq!(chunk_position(FIRST_CHUNK_MAGAZINES + 1), (1, 0));
+        assert_eq!(chunk_position(3 * FIRST_CHUNK_MAGAZINES + 1), (2, 0));
+        let (chunk, index) = chunk_position(MAGAZINE_NUMBER_MAX);
+        assert!(chunk < CHUNK_COUNT && index < (FIRST_CHUNK_MAGAZINES as usize) << chunk);
     }
 
     #[test]
     fn a_magazine_is_found_by_its_number() {
-        for _ in 0..3 * CHUNK_MIN {
-            let made = DEPOT.make();
+        for _ in 0..3 * FIRST_CHUNK_MAGAZINES {
+            let made = DEPOT.make_magazine();
             assert!(ptr::eq(made, DEPOT.magazine(made.number)));
-            push(made, Class::of(16).expect("a small block"));
+            put_magazine(made, BlockClass::for_bytes(16).expect("a small block"));
         }
     }
 }

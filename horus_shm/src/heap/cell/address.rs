@@ -5,8 +5,8 @@ use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 
 use super::run::Runnable;
-use super::{Group, Header, LATEST, Place, kind};
-use crate::heap::blocks::{self, Class, Envelope};
+use super::{CellPointer, Group, Header, LATEST_CAPACITY, kind};
+use crate::heap::blocks::{self, BlockClass, Envelope};
 use crate::protocol::latest::{self, PutOutcome};
 use crate::protocol::life;
 use crate::protocol::mailbox::{self, Chain, MailboxMemory, Pushed, Refused, Tag};
@@ -29,7 +29,7 @@ impl<T> Refusal<T> {
         }
     }
 
-    fn of(refused: Refused, value: T) -> Self {
+    fn from_refused(refused: Refused, value: T) -> Self {
         match refused {
             Refused::Full => Self::Full(value),
             Refused::Gone => Self::Disconnected(value),
@@ -71,7 +71,7 @@ pub enum Sent {
 /// An address of an actor, which keeps it alive. Eight bytes.
 ///
 /// If it is the last one, the actor ends when its mail is handled.
-pub struct Address<M, G: Group>(Place<G>, PhantomData<fn(M)>);
+pub struct Address<M, G: Group>(CellPointer<G>, PhantomData<fn(M)>);
 
 // SAFETY: messages are `Send`, and all that an address accesses is made for several threads.
 unsafe impl<M, G: Group> Send for Address<M, G> {}
@@ -90,17 +90,17 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
     /// the frame of the caller in small parts, which a wider load would have to wait for.
     #[inline(always)]
     pub fn send(&self, message: M) -> Result<Sent, Refusal<M>> {
-        if self.0.is_foreign() {
+        if self.0.belongs_to_parent() {
             return Err(Refusal::Disconnected(message));
         }
         let header = self.header();
-        if header.capacity == LATEST {
-            return self.replace(Envelope::new(message));
+        if header.capacity == LATEST_CAPACITY {
+            return self.replace_latest(Envelope::new(message));
         }
-        if let Some(refused) = self.refusal() {
-            return Err(Refusal::of(refused, message));
+        if let Some(refused) = self.refusal_now() {
+            return Err(Refusal::from_refused(refused, message));
         }
-        self.push(Envelope::new(message))
+        self.push_message(Envelope::new(message))
             .map(|()| Sent::Added)
             .map_err(|refusal| match refusal {
                 Refusal::Full(envelope) => Refusal::Full(envelope.into_inner()),
@@ -110,7 +110,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
 
     /// Returns the reason for which a message would be refused now.
     #[inline(always)]
-    fn refusal(&self) -> Option<Refused> {
+    fn refusal_now(&self) -> Option<Refused> {
         let header = self.header();
         if header.is_bounded() {
             mailbox::refusal(self.0, header.capacity)
@@ -120,11 +120,11 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
     }
 
     #[inline(always)]
-    fn push(&self, envelope: Envelope<M>) -> Result<(), Refusal<Envelope<M>>> {
+    fn push_message(&self, envelope: Envelope<M>) -> Result<(), Refusal<Envelope<M>>> {
         let header = self.header();
         let tag = Envelope::<M>::tag(kind::MESSAGE, header.is_bounded());
         // SAFETY: the address keeps the cell, whose messages are of this type.
-        unsafe { push(self.0, envelope, tag) }
+        unsafe { push_envelope(self.0, envelope, tag) }
     }
 
     /// Sends `message`. If the mailbox is full, waits for room, as `wait_policy` says.
@@ -139,10 +139,10 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
             Err(Refusal::Full(message)) => Some(Envelope::new(message)),
         };
         let header = self.header();
-        let event = header.group.rooms().of(self.0.id());
+        let event = header.group.room_eventcounts().eventcount_of(self.0.id());
         let sent = event.wait_until(wait_policy, || {
             loop {
-                match self.push(message.take()?) {
+                match self.push_message(message.take()?) {
                     Ok(()) => return Some(true),
                     Err(Refusal::Full(envelope)) => message = Some(envelope),
                     Err(Refusal::Disconnected(envelope)) => {
@@ -175,22 +175,22 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
             return Ok(());
         };
         let header = self.header();
-        if self.0.is_foreign() {
+        if self.0.belongs_to_parent() {
             return Err(Refusal::Disconnected(
                 [first].into_iter().chain(messages).collect(),
             ));
         }
-        if header.capacity == LATEST {
-            return self.replace_all(first, messages);
+        if header.capacity == LATEST_CAPACITY {
+            return self.replace_latest_by_last(first, messages);
         }
         let tag = Envelope::<M>::tag(kind::MESSAGE, header.is_bounded());
-        let mut unsent = Unsent::one(self, first, tag);
-        messages.for_each(|message| unsent.add(message, tag));
+        let mut unsent = Unsent::with_first(self, first, tag);
+        messages.for_each(|message| unsent.append(message, tag));
         unsent.send()
     }
 
     /// Puts the last message in the slot. Only for a mailbox that keeps the latest.
-    fn replace_all(
+    fn replace_latest_by_last(
         &self,
         first: M,
         messages: impl Iterator<Item = M>,
@@ -200,7 +200,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
         for message in messages {
             older.push(core::mem::replace(&mut latest, message));
         }
-        let sent = self.replace(Envelope::new(latest));
+        let sent = self.replace_latest(Envelope::new(latest));
         sent.map(drop).map_err(|refusal| {
             older.push(refusal.into_inner());
             Refusal::Disconnected(older)
@@ -210,27 +210,27 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
     /// Puts `message` in the slot. Only for a mailbox that keeps the latest.
     ///
     /// WHY an envelope: a message that is passed on would be copied once more by every sender.
-    fn replace(&self, message: Envelope<M>) -> Result<Sent, Refusal<M>> {
+    fn replace_latest(&self, message: Envelope<M>) -> Result<Sent, Refusal<M>> {
         let header = self.header();
         if mailbox::is_actor_gone(self.0) {
             return Err(Refusal::Disconnected(message.into_inner()));
         }
         let own = message.into_address();
-        let notice = blocks::take(SLOT_CLASS);
-        let tag = blocks::tag(kind::SLOT, SLOT_CLASS, false);
+        let notice = blocks::take_block(NOTICE_CLASS);
+        let tag = blocks::tag(kind::LATEST_NOTICE, NOTICE_CLASS, false);
         let chain = Chain::of_block(blocks::address_of(notice), tag);
         // SAFETY: the address keeps the cell; message and block are this thread's.
         let put = unsafe { latest::put_latest(self.0, &header.slot, own, chain) };
         let (other, is_gone) = match put {
             PutOutcome::Sent(pushed) => {
-                schedule(self.0, pushed);
+                schedule_if_woken(self.0, pushed);
                 return Ok(Sent::Added);
             }
             PutOutcome::Replaced(older) => (older, false),
             PutOutcome::Gone(left) => (left, true),
         };
         // SAFETY: the block was not sent, and is this thread's again.
-        unsafe { blocks::give(notice, SLOT_CLASS) };
+        unsafe { blocks::give_block_back(notice, NOTICE_CLASS) };
         // SAFETY: a block from the slot has a message.
         let other = unsafe { Envelope::<M>::from_address(other) };
         if is_gone {
@@ -251,12 +251,12 @@ struct Unsent<'a, M, G: Group> {
 }
 
 impl<'a, M, G: Group> Unsent<'a, M, G> {
-    fn one(address: &'a Address<M, G>, message: M, tag: Tag) -> Self {
+    fn with_first(address: &'a Address<M, G>, message: M, tag: Tag) -> Self {
         let chain = Chain::of_block(Envelope::new(message).into_address(), tag);
         Self { address, chain }
     }
 
-    fn add(&mut self, message: M, tag: Tag) {
+    fn append(&mut self, message: M, tag: Tag) {
         let block = Envelope::new(message).into_address();
         // SAFETY: the block is this thread's.
         unsafe { self.address.0.set_link(block, self.chain.link(tag)) };
@@ -268,7 +268,7 @@ impl<'a, M, G: Group> Unsent<'a, M, G> {
         // SAFETY: the address keeps the cell, the blocks are this thread's and linked as a chain.
         let pushed = unsafe { push_chain(unsent.address.0, unsent.chain) };
         // SAFETY: the chain was refused, so it is this thread's again, and is not dropped.
-        pushed.map_err(|refused| Refusal::of(refused, unsafe { unsent.messages() }))
+        pushed.map_err(|refused| Refusal::from_refused(refused, unsafe { unsent.take_messages() }))
     }
 
     /// Moves the messages out, oldest first.
@@ -277,7 +277,7 @@ impl<'a, M, G: Group> Unsent<'a, M, G> {
     ///
     /// The chain is the caller's, and is not used again.
     #[cold]
-    unsafe fn messages(&self) -> Vec<M> {
+    unsafe fn take_messages(&self) -> Vec<M> {
         let mut messages = Vec::new();
         let mut block = self.chain.newest;
         loop {
@@ -304,12 +304,12 @@ impl<'a, M, G: Group> Unsent<'a, M, G> {
 impl<M, G: Group> Drop for Unsent<'_, M, G> {
     fn drop(&mut self) {
         // SAFETY: the chain was not sent, and is not used after this.
-        drop(unsafe { self.messages() });
+        drop(unsafe { self.take_messages() });
     }
 }
 
 /// The class of the block that says that the slot has a message.
-const SLOT_CLASS: Class = Class::of(size_of::<u64>()).expect("a word is small");
+const NOTICE_CLASS: BlockClass = BlockClass::for_bytes(size_of::<u64>()).expect("a word is small");
 
 /// Sends an envelope; it comes back if it is refused.
 ///
@@ -318,8 +318,8 @@ const SLOT_CLASS: Class = Class::of(size_of::<u64>()).expect("a word is small");
 /// The caller keeps the cell, and the tag says what the envelope has, of a type that the cell
 /// expects.
 #[inline(always)]
-unsafe fn push<T, G: Group>(
-    cell: Place<G>,
+unsafe fn push_envelope<T, G: Group>(
+    cell: CellPointer<G>,
     envelope: Envelope<T>,
     tag: Tag,
 ) -> Result<(), Refusal<Envelope<T>>> {
@@ -327,7 +327,7 @@ unsafe fn push<T, G: Group>(
     // SAFETY: the contract; the block is this thread's.
     unsafe { push_chain(cell, Chain::of_block(block, tag)) }.map_err(|refused| {
         // SAFETY: the block was refused, and is this thread's again.
-        Refusal::of(refused, unsafe { Envelope::from_address(block) })
+        Refusal::from_refused(refused, unsafe { Envelope::from_address(block) })
     })
 }
 
@@ -335,22 +335,22 @@ unsafe fn push<T, G: Group>(
 ///
 /// # Safety
 ///
-/// As [`push`], for each block of the chain.
+/// As [`push_envelope`], for each block of the chain.
 #[inline(always)]
-unsafe fn push_chain<G: Group>(cell: Place<G>, chain: Chain) -> Result<(), Refused> {
+unsafe fn push_chain<G: Group>(cell: CellPointer<G>, chain: Chain) -> Result<(), Refused> {
     // SAFETY: the caller keeps the cell.
     let capacity = unsafe { cell.header() }.capacity;
     // SAFETY: the contract.
-    schedule(cell, unsafe { mailbox::push_chain(cell, chain, capacity) }?);
+    schedule_if_woken(cell, unsafe { mailbox::push_chain(cell, chain, capacity) }?);
     Ok(())
 }
 
 /// Schedules the actor if this thread has woken it. The caller keeps the cell.
 #[inline(always)]
-fn schedule<G: Group>(cell: Place<G>, pushed: Pushed) {
+fn schedule_if_woken<G: Group>(cell: CellPointer<G>, pushed: Pushed) {
     if pushed == Pushed::Woke {
         // SAFETY: the caller has woken the actor.
-        let runnable = unsafe { Runnable::of(cell) };
+        let runnable = unsafe { Runnable::from_woken(cell) };
         // SAFETY: the caller keeps the cell.
         unsafe { runnable.schedule() };
     }
@@ -368,7 +368,7 @@ impl<M, G: Group> Address<M, G> {
     }
 
     /// Returns an address of `cell`, whose holders count it already.
-    pub(super) const fn of(cell: Place<G>) -> Self {
+    pub(super) const fn from_counted(cell: CellPointer<G>) -> Self {
         Self(cell, PhantomData)
     }
 
@@ -381,7 +381,7 @@ impl<M, G: Group> Address<M, G> {
     /// Returns true if the actor has ended, or belongs to a parent process.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
-        self.0.is_foreign() || mailbox::is_actor_gone(self.0)
+        self.0.belongs_to_parent() || mailbox::is_actor_gone(self.0)
     }
 
     /// Returns the number of messages of a bounded mailbox that were sent and not handled. It may
@@ -414,19 +414,20 @@ impl<M, G: Group> Address<M, G> {
 impl<M, G: Group> Clone for Address<M, G> {
     fn clone(&self) -> Self {
         self.header().holders.add_address();
-        Self::of(self.0)
+        Self::from_counted(self.0)
     }
 }
 
 impl<M, G: Group> Drop for Address<M, G> {
     fn drop(&mut self) {
         // WHY: in a forked child, the actor has no runner that could end it.
-        if self.0.is_foreign() {
+        if self.0.belongs_to_parent() {
             return;
         }
         let cell = self.0;
         // SAFETY: the address is this one, which is not used after this.
-        let is_free = unsafe { life::remove_address(cell, || schedule(cell, Pushed::Woke)) };
+        let is_free =
+            unsafe { life::remove_address(cell, || schedule_if_woken(cell, Pushed::Woke)) };
         if is_free {
             // SAFETY: the last hold was removed.
             unsafe { cell.free() };
@@ -456,8 +457,8 @@ impl<M, G: Group> WeakAddress<M, G> {
     #[must_use]
     pub fn upgrade(&self) -> Option<Address<M, G>> {
         let cell = self.0.0;
-        let is_up = !cell.is_foreign() && self.0.header().holders.upgrade();
-        is_up.then(|| Address::of(cell))
+        let is_up = !cell.belongs_to_parent() && self.0.header().holders.upgrade();
+        is_up.then(|| Address::from_counted(cell))
     }
 
     /// Returns the handle for things besides messages.
@@ -481,7 +482,7 @@ impl<M, G: Group> fmt::Debug for WeakAddress<M, G> {
 
 /// A handle of an actor of any message type, to send it things besides messages. Does not keep the
 /// actor alive. Eight bytes.
-pub struct ControlHandle<G: Group>(Place<G>);
+pub struct ControlHandle<G: Group>(CellPointer<G>);
 
 // SAFETY: controls are `Send`, and all that a handle accesses is made for several threads.
 unsafe impl<G: Group> Send for ControlHandle<G> {}
@@ -490,7 +491,7 @@ unsafe impl<G: Group> Sync for ControlHandle<G> {}
 
 impl<G: Group> ControlHandle<G> {
     /// Returns a handle whose hold is counted already.
-    pub(super) const fn of(cell: Place<G>) -> Self {
+    pub(super) const fn from_counted(cell: CellPointer<G>) -> Self {
         Self(cell)
     }
 
@@ -510,7 +511,8 @@ impl<G: Group> ControlHandle<G> {
     ///
     /// The envelope, if the actor has ended.
     pub fn send_envelope(&self, control: Envelope<G::Control>) -> Result<(), Envelope<G::Control>> {
-        self.send_as(control, false).map_err(Refusal::into_inner)
+        self.send_control_as(control, false)
+            .map_err(Refusal::into_inner)
     }
 
     /// Sends `control`, which is counted like a message.
@@ -519,30 +521,30 @@ impl<G: Group> ControlHandle<G> {
     ///
     /// [`Refusal`], with the control.
     pub fn send_counted(&self, control: G::Control) -> Result<(), Refusal<G::Control>> {
-        self.send_as(Envelope::new(control), self.header().is_bounded())
+        self.send_control_as(Envelope::new(control), self.header().is_bounded())
             .map_err(|refusal| match refusal {
                 Refusal::Full(envelope) => Refusal::Full(envelope.into_inner()),
                 Refusal::Disconnected(envelope) => Refusal::Disconnected(envelope.into_inner()),
             })
     }
 
-    fn send_as(
+    fn send_control_as(
         &self,
         control: Envelope<G::Control>,
         is_counted: bool,
     ) -> Result<(), Refusal<Envelope<G::Control>>> {
-        if self.0.is_foreign() {
+        if self.0.belongs_to_parent() {
             return Err(Refusal::Disconnected(control));
         }
         let tag = Envelope::<G::Control>::tag(kind::CONTROL, is_counted);
         // SAFETY: the hold keeps the cell, whose controls are of this type.
-        unsafe { push(self.0, control, tag) }
+        unsafe { push_envelope(self.0, control, tag) }
     }
 
     /// Returns true if the actor belongs to a parent process.
     #[must_use]
-    pub fn is_foreign(&self) -> bool {
-        self.0.is_foreign()
+    pub fn belongs_to_parent(&self) -> bool {
+        self.0.belongs_to_parent()
     }
 
     /// Returns a number that no other actor has while this handle exists.
@@ -554,7 +556,7 @@ impl<G: Group> ControlHandle<G> {
     /// Returns true if the actor has ended, or belongs to a parent process.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
-        self.0.is_foreign() || mailbox::is_actor_gone(self.0)
+        self.0.belongs_to_parent() || mailbox::is_actor_gone(self.0)
     }
 
     fn header(&self) -> &Header<G> {
@@ -572,9 +574,9 @@ impl<G: Group> Clone for ControlHandle<G> {
 
 impl<G: Group> Drop for ControlHandle<G> {
     fn drop(&mut self) {
-        if !self.0.is_foreign() {
+        if !self.0.belongs_to_parent() {
             // SAFETY: the hold of this handle, which ends here.
-            unsafe { self.0.leave() };
+            unsafe { self.0.remove_hold() };
         }
     }
 }

@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::turn::Turn;
-use super::{Behaviour, Cell, End, Group, Header, Place, drop_quietly, give_back, kind};
+use super::{Behaviour, Cell, CellPointer, End, Group, Header, drop_quietly, give_back, kind};
 use crate::heap::blocks::{self, Envelope};
 use crate::protocol::latest;
 use crate::protocol::life::{self, SleepOutcome};
@@ -31,9 +31,9 @@ pub enum Event<M, C> {
 pub enum Flow {
     /// The next message is handled.
     Continue,
-    /// The activation ends, and [`Ran::More`] is returned.
+    /// The activation ends, and [`ActivationOutcome::More`] is returned.
     Yield,
-    /// The activation ends, and [`Ran::Suspended`] is returned.
+    /// The activation ends, and [`ActivationOutcome::Suspended`] is returned.
     Suspend,
     /// The actor ends.
     Stop,
@@ -42,7 +42,7 @@ pub enum Flow {
 /// The result of an activation.
 #[derive(Debug)]
 #[must_use]
-pub enum Ran<G: Group> {
+pub enum ActivationOutcome<G: Group> {
     /// The mailbox is empty, and the actor sleeps. The next sender schedules it.
     Slept,
     /// There is more mail, or may be: the caller has to schedule the actor again.
@@ -54,7 +54,7 @@ pub enum Ran<G: Group> {
 }
 
 /// The right to run an actor, of which there is at most one. If it is dropped, the actor ends.
-pub struct Runnable<G: Group>(Place<G>);
+pub struct Runnable<G: Group>(CellPointer<G>);
 
 // SAFETY: the state is `Send`, all else in a cell is made for several threads, and the right moves
 // with this value.
@@ -68,14 +68,14 @@ impl<G: Group> Runnable<G> {
     /// # Safety
     ///
     /// The caller has woken the actor, and gives up the right.
-    pub(super) const unsafe fn of(cell: Place<G>) -> Self {
+    pub(super) const unsafe fn from_woken(cell: CellPointer<G>) -> Self {
         Self(cell)
     }
 
     /// Handles up to `max` messages. Returns earlier if the mailbox is empty, or if the behaviour
     /// says so. `group` is that of the actor.
     #[inline]
-    pub fn run(self, group: &G, worker: &mut G::Worker, max: u32) -> Ran<G> {
+    pub fn run(self, group: &G, worker: &mut G::Worker, max: u32) -> ActivationOutcome<G> {
         let cell = ManuallyDrop::new(self).0;
         // SAFETY: an actor with a runner exists, until that ends it.
         let run = unsafe { cell.header() }.table.run;
@@ -139,7 +139,7 @@ impl<G: Group> Runnable<G> {
     /// `raw` was returned by [`Self::into_raw`], and is used once.
     #[must_use]
     pub const unsafe fn from_raw(raw: NonNull<Header<G>>) -> Self {
-        Self(Place(raw))
+        Self(CellPointer(raw))
     }
 
     fn header(&self) -> &Header<G> {
@@ -151,7 +151,7 @@ impl<G: Group> Runnable<G> {
 impl<G: Group> Drop for Runnable<G> {
     fn drop(&mut self) {
         // WHY: in a forked child the behaviour belongs to threads that do not exist.
-        if !self.0.is_foreign() {
+        if !self.0.belongs_to_parent() {
             let end = self.header().table.end;
             // SAFETY: the function is that of this cell, and the right to run it ends here.
             unsafe { end(self.0.0) };
@@ -170,14 +170,14 @@ impl<G: Group> fmt::Debug for Runnable<G> {
 /// WHY no [`Turn`] as its argument: that would be copied out of memory that has just been written
 /// in smaller parts, for which a load has to wait.
 pub(super) type RunFn<G> =
-    unsafe fn(NonNull<Header<G>>, &G, &mut <G as Group>::Worker, u32) -> Ran<G>;
+    unsafe fn(NonNull<Header<G>>, &G, &mut <G as Group>::Worker, u32) -> ActivationOutcome<G>;
 
 /// The function that visits the actor of a cell.
 pub(super) type VisitFn<G> = unsafe fn(NonNull<Header<G>>, &G, &mut <G as Group>::Worker);
 
 /// The way in which a batch of messages ended.
 #[derive(Clone, Copy)]
-enum Stop {
+enum BatchEnd {
     Empty,
     More,
     Suspended,
@@ -194,43 +194,45 @@ pub(super) unsafe fn run<B: Behaviour<G>, G: Group>(
     group: &G,
     worker: &mut G::Worker,
     max: u32,
-) -> Ran<G> {
-    let cell = Place(cell);
+) -> ActivationOutcome<G> {
+    let cell = CellPointer(cell);
     let mut turn = Turn::<B::Message, G>::new(cell, group, worker, max);
     let mut is_ending = false;
     loop {
         // SAFETY: the contract.
         let stop = unsafe { batch_or_failure::<B, G>(&mut turn) };
         // WHY: by an address that was given away, a message may have come after the last look.
-        is_ending &= !turn.take_given();
+        is_ending &= !turn.take_address_made();
         match stop {
-            Stop::Empty => {}
-            Stop::More => {
-                turn.subtract();
+            BatchEnd::Empty => {}
+            BatchEnd::More => {
+                turn.subtract_handled();
                 // SAFETY: the caller was the runner, and gave the right up.
-                return Ran::More(unsafe { Runnable::of(cell) });
+                return ActivationOutcome::More(unsafe { Runnable::from_woken(cell) });
             }
-            Stop::Suspended => {
-                turn.subtract();
+            BatchEnd::Suspended => {
+                turn.subtract_handled();
                 // SAFETY: as above.
-                return Ran::Suspended(unsafe { Runnable::of(cell) });
+                return ActivationOutcome::Suspended(unsafe { Runnable::from_woken(cell) });
             }
-            Stop::Ended => {
+            BatchEnd::Ended => {
                 // SAFETY: the contract.
-                unsafe { end::<B, G>(cell, Some(turn.worker)) };
-                return Ran::Ended;
+                unsafe { end_actor::<B, G>(cell, Some(turn.worker)) };
+                return ActivationOutcome::Ended;
             }
         }
         // SAFETY: the contract; the mailbox was found empty.
-        match unsafe { rest(&turn, is_ending) } {
-            SleepOutcome::Asleep { .. } => return Ran::Slept,
+        match unsafe { put_to_sleep(&turn, is_ending) } {
+            SleepOutcome::Asleep { .. } => return ActivationOutcome::Slept,
             SleepOutcome::LookAgain { is_ending: again } => is_ending = again,
             // SAFETY: the contract.
-            SleepOutcome::End if unsafe { outlives::<B, G>(&mut turn) } => is_ending = false,
+            SleepOutcome::End if unsafe { goes_on_without_address::<B, G>(&mut turn) } => {
+                is_ending = false
+            }
             SleepOutcome::End => {
                 // SAFETY: the contract.
-                unsafe { end::<B, G>(cell, Some(turn.worker)) };
-                return Ran::Ended;
+                unsafe { end_actor::<B, G>(cell, Some(turn.worker)) };
+                return ActivationOutcome::Ended;
             }
         }
     }
@@ -246,8 +248,8 @@ pub(super) unsafe fn visit<B: Behaviour<G>, G: Group>(
     group: &G,
     worker: &mut G::Worker,
 ) {
-    let mut turn = Turn::<B::Message, G>::new(Place(cell), group, worker, 0);
-    let state = state::<B, G>(turn.cell);
+    let mut turn = Turn::<B::Message, G>::new(CellPointer(cell), group, worker, 0);
+    let state = state_address::<B, G>(turn.cell);
     drop_quietly(|| {
         // SAFETY: only the runner uses the state, and no other reference to it exists.
         unsafe { &mut *state }.visit(&mut turn);
@@ -256,20 +258,24 @@ pub(super) unsafe fn visit<B: Behaviour<G>, G: Group>(
 
 /// Returns true if the actor goes on without an address.
 #[cold]
-unsafe fn outlives<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -> bool {
-    let state = state::<B, G>(turn.cell);
+unsafe fn goes_on_without_address<B: Behaviour<G>, G: Group>(
+    turn: &mut Turn<'_, B::Message, G>,
+) -> bool {
+    let state = state_address::<B, G>(turn.cell);
     let outlives = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: only the runner uses the state, and no other reference to it exists.
         unsafe { &mut *state }.outlives_addresses(turn)
     }));
-    turn.count_in_hand();
-    let has_address = turn.take_given() || turn.header().holders.has_address();
+    turn.count_handled();
+    let has_address = turn.take_address_made() || turn.header().holders.has_address();
     outlives.is_ok_and(|outlives| outlives && has_address)
 }
 
 /// Handles messages, and lets the behaviour decide about a panic.
 #[inline(always)]
-unsafe fn batch_or_failure<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -> Stop {
+unsafe fn batch_or_failure<B: Behaviour<G>, G: Group>(
+    turn: &mut Turn<'_, B::Message, G>,
+) -> BatchEnd {
     loop {
         let mut end = None;
         let whole = AssertUnwindSafe(|| {
@@ -281,10 +287,10 @@ unsafe fn batch_or_failure<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Mes
             Err(panic) => panic,
         };
         // SAFETY: the contract of `run`.
-        let stop = unsafe { recover::<B, G>(turn, panic) }.stop();
+        let stop = unsafe { recover_from_panic::<B, G>(turn, panic) }.batch_end();
         // WHY: after a panic of `end_batch`, what the messages before it led to still holds.
         match (end, stop) {
-            (Some(Stop::Ended), _) => return Stop::Ended,
+            (Some(BatchEnd::Ended), _) => return BatchEnd::Ended,
             (_, Some(stop)) | (Some(stop), None) => return stop,
             (None, None) => {}
         }
@@ -293,17 +299,17 @@ unsafe fn batch_or_failure<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Mes
 
 /// Lets the behaviour decide about a panic of its own.
 #[cold]
-unsafe fn recover<B: Behaviour<G>, G: Group>(
+unsafe fn recover_from_panic<B: Behaviour<G>, G: Group>(
     turn: &mut Turn<'_, B::Message, G>,
     panic: Panic,
 ) -> Flow {
-    turn.count_in_hand();
-    let state = state::<B, G>(turn.cell);
+    turn.count_handled();
+    let state = state_address::<B, G>(turn.cell);
     let flow = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: only the runner uses the state, and no other reference to it exists.
         unsafe { &mut *state }.failed(panic, turn)
     }));
-    turn.count_in_hand();
+    turn.count_handled();
     flow.unwrap_or_else(|panic| {
         core::mem::forget(panic);
         Flow::Stop
@@ -312,12 +318,12 @@ unsafe fn recover<B: Behaviour<G>, G: Group>(
 
 impl Flow {
     #[inline(always)]
-    const fn stop(self) -> Option<Stop> {
+    const fn batch_end(self) -> Option<BatchEnd> {
         match self {
             Self::Continue => None,
-            Self::Yield => Some(Stop::More),
-            Self::Suspend => Some(Stop::Suspended),
-            Self::Stop => Some(Stop::Ended),
+            Self::Yield => Some(BatchEnd::More),
+            Self::Suspend => Some(BatchEnd::Suspended),
+            Self::Stop => Some(BatchEnd::Ended),
         }
     }
 }
@@ -327,48 +333,48 @@ impl Flow {
 #[inline(always)]
 unsafe fn whole_batch<B: Behaviour<G>, G: Group>(
     turn: &mut Turn<'_, B::Message, G>,
-    end: &mut Option<Stop>,
-) -> Stop {
+    end: &mut Option<BatchEnd>,
+) -> BatchEnd {
     // SAFETY: the contract of `run`.
     let stop = unsafe { batch::<B, G>(turn) };
     *end = Some(stop);
-    if matches!(stop, Stop::Suspended) {
+    if matches!(stop, BatchEnd::Suspended) {
         return stop;
     }
     // SAFETY: only the runner uses the state, and no other reference to it exists.
-    let flow = unsafe { &mut *state::<B, G>(turn.cell) }.end_batch(turn);
-    turn.count_in_hand();
-    match flow.stop() {
-        Some(other) if !matches!(stop, Stop::Ended) => other,
+    let flow = unsafe { &mut *state_address::<B, G>(turn.cell) }.end_batch(turn);
+    turn.count_handled();
+    match flow.batch_end() {
+        Some(other) if !matches!(stop, BatchEnd::Ended) => other,
         _ => stop,
     }
 }
 
 /// Handles messages until the mailbox is empty, the budget is spent, or the behaviour says so.
 #[inline(always)]
-unsafe fn batch<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -> Stop {
-    let (cell, state) = (turn.cell, state::<B, G>(turn.cell));
+unsafe fn batch<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -> BatchEnd {
+    let (cell, state) = (turn.cell, state_address::<B, G>(turn.cell));
     let inbox = turn.header().inbox.get();
     loop {
         if turn.left == 0 {
-            return Stop::More;
+            return BatchEnd::More;
         }
         // SAFETY: only the runner uses the inbox, and this reference ends before the handler.
         let inbox = unsafe { &mut *inbox };
         // SAFETY: the inbox is that of the cell.
         let taken = match unsafe { inbox.look(cell) } {
             MailboxLook::Taken(taken) => taken,
-            MailboxLook::Turning => return Stop::More,
+            MailboxLook::Turning => return BatchEnd::More,
             MailboxLook::Empty => {
                 if turn.group.looks_again(turn.worker) {
-                    turn.subtract();
+                    turn.subtract_handled();
                     continue;
                 }
-                return Stop::Empty;
+                return BatchEnd::Empty;
             }
         };
         // WHY messages by themselves: an event that may be anything is copied several times.
-        let flow = if blocks::kind(taken.tag) == kind::MESSAGE {
+        let flow = if blocks::kind_of(taken.tag) == kind::MESSAGE {
             // SAFETY: a block of this kind has a message, and was taken by the runner.
             // WHY not dropped by a panic: it would need an address, as in `Envelope::new`.
             let message = ManuallyDrop::new(unsafe { Envelope::read(taken.block) });
@@ -385,8 +391,8 @@ unsafe fn batch<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -
                 None => continue,
             }
         };
-        turn.count_in_hand();
-        if let Some(stop) = flow.stop() {
+        turn.count_handled();
+        if let Some(stop) = flow.batch_end() {
             return stop;
         }
     }
@@ -404,9 +410,9 @@ unsafe fn handle_other<B: Behaviour<G>, G: Group>(
     turn: &mut Turn<'_, B::Message, G>,
     taken: TakenBlock,
 ) -> Option<Flow> {
-    let (cell, state) = (turn.cell, state::<B, G>(turn.cell));
+    let (cell, state) = (turn.cell, state_address::<B, G>(turn.cell));
     // SAFETY: the block is one of this cell, and was just taken.
-    let event = unsafe { read::<B, G>(cell, taken) };
+    let event = unsafe { take_event::<B, G>(cell, taken) };
     // SAFETY: only the runner uses the inbox.
     let inbox = unsafe { &mut *turn.header().inbox.get() };
     // SAFETY: the block was just taken, and its content was moved out.
@@ -418,22 +424,22 @@ unsafe fn handle_other<B: Behaviour<G>, G: Group>(
 }
 
 /// The event in a block, and true if it is counted in the depth.
-type Counted<B, G> = (
+type CountedEvent<B, G> = (
     Event<<B as Behaviour<G>>::Message, <G as Group>::Control>,
     bool,
 );
 
 /// Moves the event out of a block; `None` if there is nothing to handle.
-unsafe fn read<B: Behaviour<G>, G: Group>(
-    cell: Place<G>,
+unsafe fn take_event<B: Behaviour<G>, G: Group>(
+    cell: CellPointer<G>,
     TakenBlock { block, tag }: TakenBlock,
-) -> Option<Counted<B, G>> {
-    let event = match blocks::kind(tag) {
+) -> Option<CountedEvent<B, G>> {
+    let event = match blocks::kind_of(tag) {
         // SAFETY: a block of this kind has a message, and was taken by the runner.
         kind::MESSAGE => Event::Message(unsafe { Envelope::read(block) }),
         // SAFETY: as above, a control.
         kind::CONTROL => Event::Control(unsafe { Envelope::read(block) }),
-        kind::SLOT => {
+        kind::LATEST_NOTICE => {
             // SAFETY: the runner keeps the cell.
             let latest = latest::take_latest(&unsafe { cell.header() }.slot);
             if latest == 0 {
@@ -449,22 +455,22 @@ unsafe fn read<B: Behaviour<G>, G: Group>(
 }
 
 /// Puts the actor to sleep, if it has no mail and at least one address.
-unsafe fn rest<M, G: Group>(turn: &Turn<'_, M, G>, is_ending: bool) -> SleepOutcome {
+unsafe fn put_to_sleep<M, G: Group>(turn: &Turn<'_, M, G>, is_ending: bool) -> SleepOutcome {
     let cell = turn.cell;
     let inbox = turn.header().inbox.get();
     let wake = || {
         // SAFETY: `rest` has just woken the actor again.
-        let runnable = unsafe { Runnable::of(cell) };
+        let runnable = unsafe { Runnable::from_woken(cell) };
         // SAFETY: `rest` has a hold of the cell.
         unsafe { runnable.schedule() };
     };
     // SAFETY: the inbox is that of the cell, and was found empty.
-    let rest = unsafe { life::sleep_or_end(inbox, cell, turn.handled, is_ending, wake) };
+    let outcome = unsafe { life::sleep_or_end(inbox, cell, turn.handled, is_ending, wake) };
     if let SleepOutcome::Asleep {
         block,
         is_room_wanted,
         is_free,
-    } = rest
+    } = outcome
     {
         if block != 0 {
             // SAFETY: the word does not name the block any more, and its content was taken.
@@ -478,7 +484,7 @@ unsafe fn rest<M, G: Group>(turn: &Turn<'_, M, G>, is_ending: bool) -> SleepOutc
             unsafe { cell.free() };
         }
     }
-    rest
+    outcome
 }
 
 /// Ends the actor of a cell without a worker.
@@ -486,9 +492,9 @@ unsafe fn rest<M, G: Group>(turn: &Turn<'_, M, G>, is_ending: bool) -> SleepOutc
 /// # Safety
 ///
 /// As [`run`].
-pub(super) unsafe fn end_alone<B: Behaviour<G>, G: Group>(cell: NonNull<Header<G>>) {
+pub(super) unsafe fn end_without_worker<B: Behaviour<G>, G: Group>(cell: NonNull<Header<G>>) {
     // SAFETY: the contract.
-    unsafe { end::<B, G>(Place(cell), None) };
+    unsafe { end_actor::<B, G>(CellPointer(cell), None) };
 }
 
 /// Gives the actor of a cell to the thread that runs it.
@@ -496,12 +502,12 @@ pub(super) unsafe fn end_alone<B: Behaviour<G>, G: Group>(cell: NonNull<Header<G
 /// # Safety
 ///
 /// As [`run`].
-pub(super) unsafe fn pull<B: Behaviour<G>, G: Group>(cell: NonNull<Header<G>>) {
-    let cell = Place(cell);
+pub(super) unsafe fn push_to_pull_queue<B: Behaviour<G>, G: Group>(cell: NonNull<Header<G>>) {
+    let cell = CellPointer(cell);
     // SAFETY: only the runner, which is the caller, uses the state.
-    let queue = unsafe { &*state::<B, G>(cell) }.pull_queue();
+    let queue = unsafe { &*state_address::<B, G>(cell) }.pull_queue();
     // SAFETY: the contract.
-    let runnable = unsafe { Runnable::of(cell) };
+    let runnable = unsafe { Runnable::from_woken(cell) };
     // WHY its own hold of the queue: once it is there, the actor may end.
     match queue {
         Some(queue) => queue.push(runnable),
@@ -510,8 +516,11 @@ pub(super) unsafe fn pull<B: Behaviour<G>, G: Group>(cell: NonNull<Header<G>>) {
 }
 
 /// Ends the actor: drops all that waits, then the state, and lets go of the hold of its life.
-unsafe fn end<B: Behaviour<G>, G: Group>(cell: Place<G>, worker: Option<&mut G::Worker>) {
-    let state = state::<B, G>(cell);
+unsafe fn end_actor<B: Behaviour<G>, G: Group>(
+    cell: CellPointer<G>,
+    worker: Option<&mut G::Worker>,
+) {
+    let state = state_address::<B, G>(cell);
     // SAFETY: the runner keeps the cell until it leaves below.
     let header = unsafe { cell.header() };
     header.holders.end_actor();
@@ -519,18 +528,22 @@ unsafe fn end<B: Behaviour<G>, G: Group>(cell: Place<G>, worker: Option<&mut G::
         undelivered: 0,
         panics: 0,
     };
-    let mut discard = |event: Option<Counted<B, G>>| {
+    let mut discard = |event: Option<CountedEvent<B, G>>| {
         end.undelivered += u64::from(matches!(event, Some((Event::Message(_), _))));
         end.panics += u64::from(drop_quietly(|| drop(event)));
     };
     // SAFETY: only the runner uses the inbox.
     let inbox = unsafe { &mut *header.inbox.get() };
     // SAFETY: the block is one of this cell, and was just taken.
-    let discard_block = |taken| discard(unsafe { read::<B, G>(cell, taken) });
+    let discard_block = |taken| discard(unsafe { take_event::<B, G>(cell, taken) });
     // SAFETY: the inbox is that of the cell; the content is moved out, and no drop panics.
     let is_room_wanted = unsafe { inbox.end(cell, discard_block) };
     if is_room_wanted {
-        header.group.rooms().of(cell.id()).notify();
+        header
+            .group
+            .room_eventcounts()
+            .eventcount_of(cell.id())
+            .notify();
     }
     // SAFETY: only the runner uses the state.
     let behaviour = unsafe { &mut *state };
@@ -538,12 +551,12 @@ unsafe fn end<B: Behaviour<G>, G: Group>(cell: Place<G>, worker: Option<&mut G::
     // SAFETY: as above; it is not used after this, as the mailbox refuses all that would wake it.
     drop_quietly(|| unsafe { core::ptr::drop_in_place(state) });
     // SAFETY: the hold of the actor's life ends with it.
-    unsafe { cell.leave() };
+    unsafe { cell.remove_hold() };
 }
 
 /// Returns the place of the state of a cell.
 #[inline(always)]
-fn state<B, G: Group>(cell: Place<G>) -> *mut B {
+fn state_address<B, G: Group>(cell: CellPointer<G>) -> *mut B {
     let cell: NonNull<Cell<B, G>> = cell.0.cast();
     // WHY without a reference: one to the header would not cover the state.
     // SAFETY: the caller is the runner of a cell with this behaviour; only an address is computed.

@@ -6,12 +6,12 @@ use core::marker::PhantomData;
 use std::sync::Arc;
 
 use super::address::{Address, ControlHandle};
-use super::{Group, Header, Place};
+use super::{CellPointer, Group, Header};
 use crate::protocol::mailbox;
 
 /// One activation of an actor, as its behaviour sees it.
 pub struct Turn<'a, M, G: Group> {
-    pub(super) cell: Place<G>,
+    pub(super) cell: CellPointer<G>,
     pub(super) group: &'a G,
     pub(super) worker: &'a mut G::Worker,
     /// Number of messages that may still be handled.
@@ -20,14 +20,14 @@ pub struct Turn<'a, M, G: Group> {
     pub(super) handled: u16,
     /// True if what is being handled is counted in the depth.
     in_hand: bool,
-    /// True if [`Self::address`] was called since [`Self::take_given`].
-    given: Flag<bool>,
+    /// True if [`Self::address`] was called since [`Self::take_address_made`].
+    made_address: Flag<bool>,
     message: PhantomData<fn(M)>,
 }
 
 impl<'a, M, G: Group> Turn<'a, M, G> {
     pub(super) const fn new(
-        cell: Place<G>,
+        cell: CellPointer<G>,
         group: &'a G,
         worker: &'a mut G::Worker,
         left: u32,
@@ -39,7 +39,7 @@ impl<'a, M, G: Group> Turn<'a, M, G> {
             left,
             handled: 0,
             in_hand: false,
-            given: Flag::new(false),
+            made_address: Flag::new(false),
             message: PhantomData,
         }
     }
@@ -58,22 +58,22 @@ impl<'a, M, G: Group> Turn<'a, M, G> {
     /// Returns an address of this actor.
     #[must_use]
     pub fn address(&self) -> Address<M, G> {
-        self.given.set(true);
+        self.made_address.set(true);
         self.header().holders.add_address_after_end();
-        Address::of(self.cell)
+        Address::from_counted(self.cell)
     }
 
-    /// Returns true if an address was given since the last call. It may have left since, after a
-    /// message.
-    pub(super) fn take_given(&self) -> bool {
-        self.given.replace(false)
+    /// Returns true if an address was made_address since the last call. It may have left since,
+    /// after a message.
+    pub(super) fn take_address_made(&self) -> bool {
+        self.made_address.replace(false)
     }
 
     /// Returns a handle of this actor that does not keep it alive.
     #[must_use]
     pub fn control(&self) -> ControlHandle<G> {
         self.header().holders.add_hold();
-        ControlHandle::of(self.cell)
+        ControlHandle::from_counted(self.cell)
     }
 
     /// Keeps the message that is being handled in the depth, because it is put aside. Returns true
@@ -90,7 +90,7 @@ impl<'a, M, G: Group> Turn<'a, M, G> {
 
     /// Counts a message that [`Self::keep`] had kept as the one that is being handled.
     pub fn put_back(&mut self) {
-        self.count_in_hand();
+        self.count_handled();
         self.subtract_in_steps();
         self.in_hand = true;
     }
@@ -116,7 +116,7 @@ impl<'a, M, G: Group> Turn<'a, M, G> {
 
     /// Counts the message in hand as handled, if it is counted in the depth.
     #[inline(always)]
-    pub(super) fn count_in_hand(&mut self) {
+    pub(super) fn count_handled(&mut self) {
         self.handled += u16::from(core::mem::take(&mut self.in_hand));
     }
 
@@ -126,12 +126,12 @@ impl<'a, M, G: Group> Turn<'a, M, G> {
     #[inline(always)]
     fn subtract_in_steps(&mut self) {
         if self.handled > 0 && self.handled >= self.header().capacity / 8 {
-            self.subtract();
+            self.subtract_handled();
         }
     }
 
     #[inline(always)]
-    pub(super) fn subtract(&mut self) {
+    pub(super) fn subtract_handled(&mut self) {
         let handled = core::mem::take(&mut self.handled);
         if handled > 0 && mailbox::subtract_handled(self.cell, handled) {
             self.notify_room();
@@ -140,7 +140,10 @@ impl<'a, M, G: Group> Turn<'a, M, G> {
 
     #[cold]
     pub(super) fn notify_room(&self) {
-        self.group.rooms().of(self.cell.id()).notify();
+        self.group
+            .room_eventcounts()
+            .eventcount_of(self.cell.id())
+            .notify();
     }
 }
 

@@ -1,6 +1,6 @@
 //! Runs the actors of a group on the thread that runs the scheduler, or that runs a simulation.
 
-use horus_shm::internals::heap::Ran;
+use horus_shm::internals::heap::ActivationOutcome;
 
 use crate::actor::group::ActorGroup;
 use crate::actor::local;
@@ -44,9 +44,9 @@ pub(crate) fn run_turns(
         drop(marked);
         group.words(0).end_turn();
         match ran {
-            Ran::Slept | Ran::Ended => {}
-            Ran::More(task) => group.inject(task),
-            Ran::Suspended(task) => {
+            ActivationOutcome::Slept | ActivationOutcome::Ended => {}
+            ActivationOutcome::More(task) => group.inject(task),
+            ActivationOutcome::Suspended(task) => {
                 group.suspend(task, worker.resume_ns);
             }
         }

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use horus_shm::clock::Clock;
-use horus_shm::internals::heap::{Parked, Ran, Worker};
+use horus_shm::internals::heap::{ActivationOutcome, ParkOutcome, Worker};
 
 use crate::actor::Idle;
 use crate::actor::group::{ActorGroup, Task};
@@ -337,11 +337,11 @@ impl<'a> ActorThread<'a> {
         self.context.begin(self.now_ns);
         self.words.begin_turn(task.id(), self.now_ns);
         match task.run(self.group, &mut self.context, MESSAGES_MAX) {
-            Ran::Slept | Ran::Ended => {}
-            Ran::More(task) => {
+            ActivationOutcome::Slept | ActivationOutcome::Ended => {}
+            ActivationOutcome::More(task) => {
                 local::with_local_worker(|local| local.worker.push(task));
             }
-            Ran::Suspended(task) => {
+            ActivationOutcome::Suspended(task) => {
                 self.group.suspend(task, self.context.resume_ns);
             }
         }
@@ -396,11 +396,11 @@ impl<'a> ActorThread<'a> {
             timers.release(claimed);
         }
         self.now_ns = self.context.clock.resync();
-        self.has_overslept = matches!(parked, Some(Parked::Elapsed));
+        self.has_overslept = matches!(parked, Some(ParkOutcome::Elapsed));
         if !self.has_overslept && self.now_ns.saturating_sub(slept_ns) < SEARCH_NS_MAX {
             self.lengthen_search();
         }
-        if let Some(Parked::Found(task)) = parked {
+        if let Some(ParkOutcome::Found(task)) = parked {
             self.begin(task);
         }
     }
