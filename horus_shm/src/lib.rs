@@ -67,7 +67,7 @@ pub use file::segment::{Segment, TopicMemory};
 pub use file::session::EndpointId;
 pub use file::sweep::{SweepReport, remove_topic, sweep, topic_names};
 pub use file::topic_files::{LiveEndpoint, TopicFiles};
-pub use file::topic_type::{FieldPrefix, Growth, Reliability, TypeInfo};
+pub use file::topic_type::{FieldPrefix, FieldPrefixes, Reliability, TypeInfo};
 pub use os::access::AccessRule;
 pub use os::cpu::{Features, Machine, machine};
 pub use os::region::Access;
@@ -86,7 +86,7 @@ pub use wait::{WaitPolicy, WakeEdge};
 /// processes have borrowed.
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::file::name_watch::{forbid_thread, look_at_names};
+    pub use crate::file::name_watch::{forbid_name_thread, look_at_names};
     pub use crate::file::segment::Blocks;
     pub use crate::os::child;
     pub use crate::os::cpu::retune;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use horus_shm::internals::layout::PREFIXES_MAX;
 use horus_shm::{
-    Consumer, FieldPrefix, Growth, Mismatch, Namespace, OnStalled, RawConsumer, RawProducer,
+    Consumer, FieldPrefix, FieldPrefixes, Mismatch, Namespace, OnStalled, RawConsumer, RawProducer,
     Reading, RecvError, Request, Segment, TopicName, TypeIdentity, TypeInfo,
 };
 
@@ -32,7 +32,7 @@ fn type_info(bytes: u64, longest_first: &[(u64, u64)]) -> TypeInfo {
         bytes,
         align: 1,
         sized: false,
-        growth: Growth::new(prefixes),
+        growth: FieldPrefixes::new(prefixes),
     }
 }
 

@@ -23,7 +23,7 @@ use horus_shm::internals::layout::{
 };
 use horus_shm::internals::shape::{LaneShape, ShapeRequest, TopicShape};
 use horus_shm::{
-    Access, Consumer, FanoutShm, FieldPrefix, Growth, OnStalled, Producer, RawConsumer,
+    Access, Consumer, FanoutShm, FieldPrefix, FieldPrefixes, OnStalled, Producer, RawConsumer,
     RawProducer, Reading, Reliability, Request, RingOptions, Segment, SpscShm, TopicName, TypeInfo,
     WakeEdge,
 };
@@ -52,7 +52,7 @@ fn type_info() -> TypeInfo {
         bytes: 24,
         align: 1,
         sized: false,
-        growth: Growth::new([(0x5eed, 24), (0xbed, 16)].map(beginning)),
+        growth: FieldPrefixes::new([(0x5eed, 24), (0xbed, 16)].map(beginning)),
     }
 }
 

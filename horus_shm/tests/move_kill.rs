@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use horus_shm::internals::layout::LaneBlock;
 use horus_shm::internals::sync::Word as _;
-use horus_shm::internals::{Blocks as _, forbid_thread, look_at_names};
+use horus_shm::internals::{Blocks as _, forbid_name_thread, look_at_names};
 use horus_shm::{
     Access, Namespace, OnStalled, RawConsumer, RawProducer, Reading, Reliability, Request, Segment,
     TopicName, TypeInfo, sweep,
@@ -109,7 +109,7 @@ struct Scene {
 impl Scene {
     fn new(reading: Reading) -> Self {
         // WHY: the test looks itself, at the moments that it chooses.
-        forbid_thread();
+        forbid_name_thread();
         let dir = spawn::shm_dir();
         let namespace = spawn::namespace(dir.path());
         let reader = RawConsumer::new(open(&namespace), reading).unwrap();
@@ -311,7 +311,7 @@ fn a_publisher_stopped_after_any_change_by_a_takeover_hides_no_messages() {
         &[Reading::KeepLast]
     };
     for &reading in readings {
-        forbid_thread();
+        forbid_name_thread();
         let dir = spawn::shm_dir();
         let namespace = spawn::namespace(dir.path());
         let reader = |_| RawConsumer::new(open(&namespace), reading).unwrap();

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use horus_shm::internals::layout::Header;
 use horus_shm::internals::sync::Word as _;
-use horus_shm::internals::{Blocks as _, forbid_thread, look_at_names};
+use horus_shm::internals::{Blocks as _, forbid_name_thread, look_at_names};
 use horus_shm::{
     Access, Namespace, OnStalled, RawConsumer, RawProducer, Reading, Request, Segment, SendError,
     TopicName, TypeInfo,
@@ -41,7 +41,7 @@ struct Scene {
 impl Scene {
     fn new(history: u32) -> Self {
         // WHY: a test looks itself, at the moments that it chooses.
-        forbid_thread();
+        forbid_name_thread();
         let dir = spawn::shm_dir();
         Self {
             namespace: spawn::namespace(dir.path()),

@@ -137,8 +137,8 @@ impl EndpointEvents {
         let (joined, gone) = differences(&now, &self.known);
         for end in &gone {
             let died = match self.kind {
-                EndpointKind::Publisher => end.file.publisher_died(end.id),
-                EndpointKind::Subscriber => end.file.subscriber_died(end.id),
+                EndpointKind::Publisher => end.file.has_publisher_died(end.id),
+                EndpointKind::Subscriber => end.file.has_subscriber_died(end.id),
             };
             let change = if died {
                 EndpointChange::Died

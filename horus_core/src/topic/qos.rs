@@ -1,6 +1,6 @@
 //! Quality of service: what a publisher offers, and what a subscriber requests.
 
-use horus_shm::{Growth, LatchKey, OnStalled, Reliability, Request, TypeInfo, WakeEdge};
+use horus_shm::{FieldPrefixes, LatchKey, OnStalled, Reliability, Request, TypeInfo, WakeEdge};
 
 /// Quality of service: what a publisher offers, and what a subscriber requests. Start from a
 /// preset, then change the settings that matter.
@@ -204,7 +204,7 @@ impl Qos {
 
     pub(crate) fn request(&self, mut type_info: TypeInfo) -> Request {
         if self.strict_schema {
-            type_info.growth = Growth::default();
+            type_info.growth = FieldPrefixes::default();
         }
         let mut request = Request::new(type_info);
         request.capacity = self.capacity;

@@ -1,6 +1,6 @@
 //! Values, and any type of `serde`, as the payload of a topic.
 
-use horus_shm::{Growth, TypeInfo};
+use horus_shm::{FieldPrefixes, TypeInfo};
 
 use super::Value;
 use crate::message::{Buffer, fnv1a_128};
@@ -25,7 +25,7 @@ fn msgpack_type() -> TypeInfo {
         bytes: DEFAULT_MAX_MESSAGE_BYTES,
         align: 8,
         sized: true,
-        growth: Growth::default(),
+        growth: FieldPrefixes::default(),
     }
 }
 

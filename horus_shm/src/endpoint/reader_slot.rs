@@ -136,7 +136,7 @@ impl ReaderSlot {
     pub(crate) fn announce_join(&self) {
         if let Ok(block) = self.segment.reader_block(self.index, Access::Write) {
             // ORDERING(epoch): a publisher that sees it sends behind the start of this reader.
-            // Pairs with the load in `Session::of`.
+            // Pairs with the load in `EndpointSession::load`.
             Word::store(&block.joined, self.segment.me(), edge::EPOCH_PUBLISH);
         }
     }

@@ -9,7 +9,7 @@ use crate::file::label::TopicLabel;
 use crate::file::liveness_cache::LivenessCache;
 use crate::file::namespace::Namespace;
 use crate::file::offer::Offer;
-use crate::file::segment::{Blocks as _, Reached, TopicMemory};
+use crate::file::segment::{Blocks as _, ReadProgress, TopicMemory};
 use crate::file::topic_type::{Reliability, TypeInfo};
 use crate::os::region::Access;
 use crate::process::liveness::{Owner, ProcessInfo};
@@ -295,7 +295,7 @@ impl TopicMemory {
             let cursors = self.cursors(slot, Access::Read).ok()?;
             let subscriber = cache.participant(self, block.owner.get())?;
             let mut counters = counters_of_reader(slot, (block, cursors), subscriber, words);
-            let unread = self.unread_by(cursors, counters.card());
+            let unread = self.unread_counts(cursors, counters.card());
             counters.waiting = unread.waiting;
             counters.lost = counters.lost.saturating_add(unread.lost);
             Some(counters)
@@ -305,13 +305,13 @@ impl TopicMemory {
 
     /// Returns the numbers of messages in all lanes that a reader with these cursors has not
     /// passed.
-    fn unread_by(&self, cursors: &[AtomicU64], card: Card) -> UnreadCounts {
+    fn unread_counts(&self, cursors: &[AtomicU64], card: Card) -> UnreadCounts {
         let mut unread = UnreadCounts::default();
         for (lane, cursor) in cursors.iter().enumerate() {
             // Relaxed: a counter for people. While the reader joins a lane, it is owed nothing.
             let cursor = Some(cursor.get()).filter(|cursor| cursor & JOINING_BIT == 0);
             if let Some(next) = cursor.and_then(|cursor| cursor.checked_sub(1)) {
-                let reader = Reached {
+                let reader = ReadProgress {
                     position: next,
                     number: None,
                     card,
@@ -331,7 +331,7 @@ impl TopicMemory {
 }
 
 /// Returns the number of messages that the reader with this block and these cursors has received.
-fn received(block: &ReaderBlock<AtomicU64>, cursors: &[AtomicU64]) -> u64 {
+fn received_count(block: &ReaderBlock<AtomicU64>, cursors: &[AtomicU64]) -> u64 {
     // WHY: the numbers of a reader that is joining do not fit together yet.
     if block.joined.get() != block.owner.get() {
         return 0;
@@ -360,7 +360,7 @@ fn counters_of_reader(
     ReaderCounters {
         slot,
         subscriber,
-        received: received(block, cursors),
+        received: received_count(block, cursors),
         lost: block.lost.get(),
         skipped: block.skipped.get(),
         waiting: 0,

@@ -377,11 +377,11 @@ pub struct LaneNotMapped {
 }
 
 /// The number of the error of a lane file that is damaged or missing.
-const DAMAGED: i32 = libc::EUCLEAN;
+const DAMAGED_LANE_ERRNO: i32 = libc::EUCLEAN;
 
 impl LaneNotMapped {
     pub(crate) fn new(lane: u32, bytes: u64, error: &OpenError) -> Self {
-        let errno = error.errno_or(DAMAGED);
+        let errno = error.errno_or(DAMAGED_LANE_ERRNO);
         // WHY these: the kernel returns EAGAIN if memory cannot be locked, ENOMEM if it cannot be
         // mapped, and EMFILE if the lane file cannot be opened for that.
         let limit_of = |name, resource| match os::soft_limit(resource) {
@@ -426,7 +426,7 @@ impl fmt::Display for LaneNotMapped {
                 write!(f, ", and {name} is {at}: raise it (ulimit -n)")?;
             }
             Some((name, at)) => write!(f, ", and {name} is {at} bytes: raise it (ulimit -v)")?,
-            None if *errno == DAMAGED => write!(
+            None if *errno == DAMAGED_LANE_ERRNO => write!(
                 f,
                 ", its lane file was removed, replaced or damaged: start its publisher again"
             )?,

@@ -67,7 +67,7 @@ pub(crate) struct Extent {
 
 impl Extent {
     /// Creates an extent on the heap.
-    pub(crate) fn heap(id: ExtentId, base: ExtentBase, offer: Offer) -> Self {
+    pub(crate) fn on_heap(id: ExtentId, base: ExtentBase, offer: Offer) -> Self {
         Self {
             id,
             usage: ExtentUse::Write,
@@ -92,7 +92,7 @@ impl Extent {
         base: ExtentBase,
         offer: Offer,
     ) -> Result<Self, OpenError> {
-        let place = LanePath { topic, id };
+        let place = LaneFilePath { topic, id };
         let dir = topic.namespace.topics_dir();
         let dir = dir.map_err(place.io("creating a lane file of"))?;
         let bytes = offer.shape.file_bytes();
@@ -116,7 +116,7 @@ impl Extent {
         let given = access.apply_to_file(fd.as_fd());
         given.map_err(place.io("setting the mode of a lane file of"))?;
         // WHY before it has a name: if it cannot be mapped, no file is left.
-        let extent = Self::map(&place, &fd, (base, offer), ExtentUse::Write)?;
+        let extent = Self::map_file(&place, &fd, (base, offer), ExtentUse::Write)?;
         match os::link_unnamed(fd.as_fd(), dir, place.name()) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 os::unlink(dir, place.name())
@@ -126,7 +126,7 @@ impl Extent {
             linked => linked,
         }
         .map_err(|error| no_space("naming a lane file of", error))?;
-        extent.keep(&place, fd)
+        extent.keep_descriptor(&place, fd)
     }
 
     /// Opens and maps a lane file, without trusting its content.
@@ -139,9 +139,9 @@ impl Extent {
         id: ExtentId,
         usage: ExtentUse,
     ) -> Result<Self, OpenError> {
-        let (fd, base, offer) = Self::read(topic, id, OpenMode::ReadWrite)?;
-        let place = LanePath { topic, id };
-        Self::map(&place, &fd, (base, offer), usage)?.keep(&place, fd)
+        let (fd, base, offer) = Self::open_and_read_header(topic, id, OpenMode::ReadWrite)?;
+        let place = LaneFilePath { topic, id };
+        Self::map_file(&place, &fd, (base, offer), usage)?.keep_descriptor(&place, fd)
     }
 
     /// Returns the position at which a lane file begins, and the offer of its publisher.
@@ -153,16 +153,17 @@ impl Extent {
         topic: &TopicFile,
         id: ExtentId,
     ) -> Result<(ExtentBase, Offer), OpenError> {
-        Self::read(topic, id, OpenMode::ReadOnly).map(|(_, base, offer)| (base, offer))
+        Self::open_and_read_header(topic, id, OpenMode::ReadOnly)
+            .map(|(_, base, offer)| (base, offer))
     }
 
     /// Opens a lane file, and reads its header.
-    fn read(
+    fn open_and_read_header(
         topic: &TopicFile,
         id: ExtentId,
         mode: OpenMode,
     ) -> Result<(OwnedFd, ExtentBase, Offer), OpenError> {
-        let place = LanePath { topic, id };
+        let place = LaneFilePath { topic, id };
         let fd = open_file(topic, id, mode)?;
         let stat = os::fstat(fd.as_fd()).map_err(place.io("looking at a lane file of"))?;
         let refused = if !stat.is_file() {
@@ -179,12 +180,12 @@ impl Extent {
             .map_err(place.io("reading the header of a lane file of"))?;
         let decoded = header::decode_lane(&bytes, stat.size_bytes, topic.provenance()?);
         let (offer, header) = decoded.map_err(|error| place.header_error(error))?;
-        place.check(&header)?;
+        place.check_header(&header)?;
         Ok((fd, header.base, offer))
     }
 
-    fn map(
-        place: &LanePath<'_>,
+    fn map_file(
+        place: &LaneFilePath<'_>,
         fd: &OwnedFd,
         (base, offer): (ExtentBase, Offer),
         usage: ExtentUse,
@@ -204,7 +205,7 @@ impl Extent {
     }
 
     /// Keeps the descriptor of the lane file, if this use needs it.
-    fn keep(mut self, place: &LanePath<'_>, fd: OwnedFd) -> Result<Self, OpenError> {
+    fn keep_descriptor(mut self, place: &LaneFilePath<'_>, fd: OwnedFd) -> Result<Self, OpenError> {
         if self.usage != ExtentUse::Read {
             self.fd = Some(CheckedFd::new(fd).map_err(place.io("looking at a lane file of"))?);
         }
@@ -217,7 +218,7 @@ impl Extent {
     }
 
     /// Returns true once an access found that the lane file was truncated.
-    pub(crate) fn is_lost(&self) -> bool {
+    pub(crate) fn is_truncated(&self) -> bool {
         self.slots.is_lost()
     }
 
@@ -236,7 +237,7 @@ impl Extent {
     ///
     /// `dst` is writable for `bytes` bytes, which are at most the payload; `index` is below the
     /// capacity.
-    pub(crate) unsafe fn load(&self, index: u64, dst: *mut u8, bytes: usize) -> bool {
+    pub(crate) unsafe fn copy_slot(&self, index: u64, dst: *mut u8, bytes: usize) -> bool {
         let shape = &self.offer.shape;
         let offset = index * shape.stride();
         if let Some(file) = &self.fd {
@@ -256,19 +257,19 @@ impl Extent {
         let slot = unsafe { self.slots().add(offset as usize) };
         // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract. While there
         // is an observer, slots on the heap are written only by racing stores:
-        // `Segment::is_observed`.
+        // `Segment::has_observers`.
         unsafe { copy::load(dst, slot, bytes) };
         true
     }
 }
 
 /// The place of a lane file: its name beside the topic file.
-struct LanePath<'a> {
+struct LaneFilePath<'a> {
     topic: &'a TopicFile,
     id: ExtentId,
 }
 
-impl LanePath<'_> {
+impl LaneFilePath<'_> {
     fn name(&self) -> String {
         file_name(self.topic, self.id)
     }
@@ -302,14 +303,17 @@ impl LanePath<'_> {
     }
 
     /// Checks that the header of the file is that of this lane of this topic.
-    fn check(&self, header: &LaneHeader) -> Result<(), OpenError> {
+    fn check_header(&self, header: &LaneHeader) -> Result<(), OpenError> {
         let found = (header.topic_id, header.topic_inode, header.id);
         let wanted = (self.topic.topic_id, self.topic.id.inode(), self.id);
         if found == wanted {
             return Ok(());
         }
         let describe = |(topic_id, inode, id): ([u8; 16], u64, ExtentId)| {
-            format!("the one called '{}'", lane_name::of(topic_id, inode, id))
+            format!(
+                "the one called '{}'",
+                lane_name::lane_file_name(topic_id, inode, id)
+            )
         };
         Err(self.header_error(HeaderError::Damaged {
             field: "lane",
@@ -354,7 +358,7 @@ pub(super) fn open_file(
     id: ExtentId,
     mode: OpenMode,
 ) -> Result<OwnedFd, OpenError> {
-    let place = LanePath { topic, id };
+    let place = LaneFilePath { topic, id };
     let dir = topic.namespace.topics_dir();
     let dir = dir.map_err(place.io("opening a lane file of"))?;
     let fd = os::open_file(dir, place.name(), mode);
@@ -362,13 +366,13 @@ pub(super) fn open_file(
 }
 
 /// Returns the path of a lane file.
-pub(super) fn path(topic: &TopicFile, id: ExtentId) -> PathBuf {
-    LanePath { topic, id }.path()
+pub(super) fn lane_file_path(topic: &TopicFile, id: ExtentId) -> PathBuf {
+    LaneFilePath { topic, id }.path()
 }
 
 /// Returns the name of a lane file.
 fn file_name(topic: &TopicFile, id: ExtentId) -> String {
-    lane_name::of(topic.topic_id, topic.id.inode(), id)
+    lane_name::lane_file_name(topic.topic_id, topic.id.inode(), id)
 }
 
 /// Returns true if a lane file has its name, so that readers can open it.
@@ -398,7 +402,7 @@ pub(crate) fn remove_lane_files(topic: &TopicFile) {
         return remove_likely_lane_files(topic);
     };
     let names = names.iter().map(|name| name.to_string_lossy());
-    let prefix = lane_name::prefix(topic.topic_id);
+    let prefix = lane_name::lane_files_prefix(topic.topic_id);
     for name in names.filter(|name| name.starts_with(&prefix)) {
         let _ = os::unlink(dir, &*name);
     }

@@ -4,7 +4,7 @@
 use bytemuck::Zeroable;
 
 use crate::file::offer::Offer;
-use crate::file::topic_type::{FieldPrefix, Growth, Reliability, TypeInfo};
+use crate::file::topic_type::{FieldPrefix, FieldPrefixes, Reliability, TypeInfo};
 use crate::protocol::layout::{
     CAPACITY_MIN, ENDIANNESS, HEADER_BYTES, Header, LANE_MAGIC, LAYOUT_VERSION, MAGIC,
     PARTICIPANTS_MAX, PLAUSIBLE_POSITION_MAX, SCHEMA_BYTES_MAX, SCHEMA_OFFSET, STRIDE_MAX,
@@ -92,10 +92,10 @@ pub fn encode(
         created_ns: now_ns,
         topic_id,
         topic_name_bytes: topic.len() as u32,
-        ..header_of(MAGIC, type_info, provenance)
+        ..common_fields(MAGIC, type_info, provenance)
     };
     header.topic_name[..topic.len()].copy_from_slice(topic.as_bytes());
-    let mut bytes = to_bytes(header, type_info);
+    let mut bytes = encode_header(header, type_info);
     bytes.resize(HEADER_BYTES, 0);
     bytes
 }
@@ -120,13 +120,13 @@ pub fn encode_lane(offer: &Offer, lane: &LaneHeader, provenance: Provenance) -> 
         session: lane.base.session,
         topic_inode: lane.topic_inode,
         lane: lane.id.lane,
-        ..header_of(LANE_MAGIC, &offer.type_info, provenance)
+        ..common_fields(LANE_MAGIC, &offer.type_info, provenance)
     };
-    to_bytes(header, &offer.type_info)
+    encode_header(header, &offer.type_info)
 }
 
 /// Returns the fields that topic files and lane files have in common.
-fn header_of(magic: [u8; 8], type_info: &TypeInfo, provenance: Provenance) -> Header {
+fn common_fields(magic: [u8; 8], type_info: &TypeInfo, provenance: Provenance) -> Header {
     let mut header = Header {
         magic,
         layout_version: LAYOUT_VERSION,
@@ -152,7 +152,7 @@ fn header_of(magic: [u8; 8], type_info: &TypeInfo, provenance: Provenance) -> He
 }
 
 /// Returns the header area up to the end of its schema text, with the checksum of the header.
-fn to_bytes(mut header: Header, type_info: &TypeInfo) -> Vec<u8> {
+fn encode_header(mut header: Header, type_info: &TypeInfo) -> Vec<u8> {
     header.crc = checksum(&header, type_info.schema.as_bytes());
     let mut bytes = vec![0; SCHEMA_OFFSET];
     bytes[..size_of::<Header>()].copy_from_slice(bytemuck::bytes_of(&header));
@@ -168,7 +168,7 @@ fn checksum(header: &Header, schema: &[u8]) -> u32 {
     crc.finalize()
 }
 
-fn damaged(field: &'static str, found: impl ToString, wanted: impl ToString) -> HeaderError {
+fn damaged_field(field: &'static str, found: impl ToString, wanted: impl ToString) -> HeaderError {
     HeaderError::Damaged {
         field,
         found: found.to_string(),
@@ -203,7 +203,7 @@ pub fn decode(
     check_file_bytes(&header, file_bytes, TopicShape::FILE.file_bytes())?;
     let name = decode_text("topic name", &header.topic_name, header.topic_name_bytes)?;
     if name != topic {
-        return Err(damaged(
+        return Err(damaged_field(
             "topic name",
             format!("'{name}'"),
             format!("'{topic}'"),
@@ -229,7 +229,7 @@ pub fn decode_lane(
     let offer = decode_offer(&header, type_info)?;
     check_file_bytes(&header, file_bytes, offer.shape.file_bytes())?;
     if header.lane >= PARTICIPANTS_MAX {
-        return Err(damaged("lane", header.lane, "0 to 63"));
+        return Err(damaged_field("lane", header.lane, "0 to 63"));
     }
     let base = ExtentBase {
         position: header.base_position,
@@ -237,7 +237,7 @@ pub fn decode_lane(
         session: header.session,
     };
     if base.position > PLAUSIBLE_POSITION_MAX || base.number > base.position {
-        return Err(damaged(
+        return Err(damaged_field(
             "base position",
             base.position,
             format!("{} to {PLAUSIBLE_POSITION_MAX}", base.number),
@@ -264,7 +264,7 @@ fn decode_checked(
 ) -> Result<(Header, TypeInfo), HeaderError> {
     let Some(fixed) = bytes.get(..size_of::<Header>()) else {
         let magic = bytes.starts_with(&wanted_magic);
-        let truncated = damaged("file size", bytes.len(), HEADER_BYTES);
+        let truncated = damaged_field("file size", bytes.len(), HEADER_BYTES);
         return Err(if magic { truncated } else { HeaderError::Magic });
     };
     let header: Header = bytemuck::pod_read_unaligned(fixed);
@@ -275,14 +275,14 @@ fn decode_checked(
         return Err(HeaderError::Version(header.layout_version));
     }
     if bytes.len() < HEADER_BYTES {
-        return Err(damaged(
+        return Err(damaged_field(
             "file size",
             file_bytes,
             format!("at least {HEADER_BYTES}"),
         ));
     }
     if header.endianness != ENDIANNESS {
-        return Err(damaged(
+        return Err(damaged_field(
             "byte order",
             format!("{:#x}", header.endianness),
             "little-endian",
@@ -296,7 +296,7 @@ fn decode_checked(
         .filter(|&n| n <= SCHEMA_BYTES_MAX);
     let schema = schema.and_then(|n| bytes.get(SCHEMA_OFFSET..SCHEMA_OFFSET + n));
     let Some(schema) = schema else {
-        return Err(damaged(
+        return Err(damaged_field(
             "schema text length",
             header.schema_bytes,
             SCHEMA_BYTES_MAX,
@@ -304,7 +304,7 @@ fn decode_checked(
     };
     let crc = checksum(&header, schema);
     if crc != header.crc {
-        return Err(damaged(
+        return Err(damaged_field(
             "checksum",
             format!("{:#010x}", header.crc),
             format!("{crc:#010x}"),
@@ -320,16 +320,21 @@ fn decode_checked(
 /// Checks the size of a file: as its header says, and as it is.
 fn check_file_bytes(header: &Header, found: u64, wanted: u64) -> Result<(), HeaderError> {
     if header.file_bytes != wanted {
-        return Err(damaged("recorded file size", header.file_bytes, wanted));
+        return Err(damaged_field(
+            "recorded file size",
+            header.file_bytes,
+            wanted,
+        ));
     }
     if found != wanted {
-        return Err(damaged("file size", found, wanted));
+        return Err(damaged_field("file size", found, wanted));
     }
     Ok(())
 }
 
 fn decode_type(header: &Header, schema: &[u8]) -> Result<TypeInfo, HeaderError> {
-    let schema = str::from_utf8(schema).map_err(|_| damaged("schema text", "not UTF-8", "text"))?;
+    let schema =
+        str::from_utf8(schema).map_err(|_| damaged_field("schema text", "not UTF-8", "text"))?;
     let sized = decode_flag("sized", header.sized)?;
     // WHY: messages of this type must fit the shortest lane.
     LaneShape::new(ShapeRequest {
@@ -339,7 +344,7 @@ fn decode_type(header: &Header, schema: &[u8]) -> Result<TypeInfo, HeaderError> 
         sized,
         pinnable: sized,
     })
-    .map_err(|error| damaged(error.field, error.found, error.wanted))?;
+    .map_err(|error| damaged_field(error.field, error.found, error.wanted))?;
     Ok(TypeInfo {
         name: decode_text("type name", &header.type_name, header.type_name_bytes)?.into(),
         schema: schema.to_owned().into(),
@@ -354,9 +359,9 @@ fn decode_type(header: &Header, schema: &[u8]) -> Result<TypeInfo, HeaderError> 
 /// Maximum length of the fields in front of data of any length, in bytes.
 const HEAD_BYTES_MAX: u32 = STRIDE_MAX as u32;
 
-fn decode_growth(header: &Header) -> Result<Growth, HeaderError> {
+fn decode_growth(header: &Header) -> Result<FieldPrefixes, HeaderError> {
     let entries = header.growth.iter();
-    let growth = Growth::new(entries.map(|&[hash, bytes]| FieldPrefix { hash, bytes }));
+    let growth = FieldPrefixes::new(entries.map(|&[hash, bytes]| FieldPrefix { hash, bytes }));
     let growth = growth.with_head(header.head_bytes);
     let (used, unused) = header.growth.split_at(growth.prefixes().len());
     let longest = match header.sized {
@@ -372,14 +377,18 @@ fn decode_growth(header: &Header) -> Result<Growth, HeaderError> {
         return Ok(growth);
     }
     let wanted = "prefixes that end in the message, then zeros";
-    Err(damaged("growth", format!("{:?}", header.growth), wanted))
+    Err(damaged_field(
+        "growth",
+        format!("{:?}", header.growth),
+        wanted,
+    ))
 }
 
 fn decode_offer(header: &Header, type_info: TypeInfo) -> Result<Offer, HeaderError> {
     let pinnable = decode_flag("pinnable", header.pinnable)?;
     if type_info.sized && !pinnable {
         let wanted = "1 where messages have lengths of their own";
-        return Err(damaged("pinnable", 0, wanted));
+        return Err(damaged_field("pinnable", 0, wanted));
     }
     let shape = LaneShape::new(ShapeRequest {
         payload_bytes: header.payload_bytes,
@@ -388,9 +397,9 @@ fn decode_offer(header: &Header, type_info: TypeInfo) -> Result<Offer, HeaderErr
         sized: type_info.sized,
         pinnable,
     })
-    .map_err(|error| damaged(error.field, error.found, error.wanted))?;
+    .map_err(|error| damaged_field(error.field, error.found, error.wanted))?;
     if header.stride != shape.stride() {
-        return Err(damaged("stride", header.stride, shape.stride()));
+        return Err(damaged_field("stride", header.stride, shape.stride()));
     }
     Ok(Offer {
         type_info,
@@ -414,7 +423,7 @@ fn decode_flag(field: &'static str, value: u32) -> Result<bool, HeaderError> {
     match value {
         0 => Ok(false),
         1 => Ok(true),
-        _ => Err(damaged(field, value, "0 or 1")),
+        _ => Err(damaged_field(field, value, "0 or 1")),
     }
 }
 
@@ -423,7 +432,7 @@ fn decode_text(field: &'static str, bytes: &[u8], length: u32) -> Result<String,
         .get(..length as usize)
         .and_then(|used| str::from_utf8(used).ok());
     used.map(str::to_owned)
-        .ok_or_else(|| damaged(field, "not text of its length", "text"))
+        .ok_or_else(|| damaged_field(field, "not text of its length", "text"))
 }
 
 const _: () = assert!(TOPIC_NAME_BYTES_MAX <= 208 && TYPE_NAME_BYTES_MAX == 128);

@@ -11,7 +11,7 @@ use crate::process::fork::ForkLocal;
 /// The names of all topics that this process opened, each once. Fork-local, because another thread
 /// of the parent may hold the lock during a fork. Names entered by the parent stay valid in the
 /// child.
-static NAMES: ForkLocal<Mutex<BTreeSet<&'static TopicName>>> = ForkLocal::new();
+static NAMES_IN_USE: ForkLocal<Mutex<BTreeSet<&'static TopicName>>> = ForkLocal::new();
 
 /// The name of a topic, for errors. It is shown as `topic 'camera/rgb'`.
 ///
@@ -43,7 +43,10 @@ impl TopicLabel {
     #[must_use]
     pub fn new(name: &TopicName) -> Self {
         // WHY poison is ignored: an insertion that panics leaves the set unchanged.
-        let mut names = NAMES.get().lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = NAMES_IN_USE
+            .get()
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = names.get(name) {
             return Self(Some(known));
         }

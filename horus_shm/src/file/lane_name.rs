@@ -6,25 +6,25 @@
 use crate::file::header::ExtentId;
 
 /// Returns the name of a lane file.
-pub(crate) fn of(topic_id: [u8; 16], topic_inode: u64, id: ExtentId) -> String {
-    let prefix = prefix(topic_id);
+pub(crate) fn lane_file_name(topic_id: [u8; 16], topic_inode: u64, id: ExtentId) -> String {
+    let prefix = lane_files_prefix(topic_id);
     format!("{prefix}{topic_inode}.{}.{}", id.lane, id.generation)
 }
 
 /// Returns the prefix of the names of all lane files of a topic.
-pub(crate) fn prefix(topic_id: [u8; 16]) -> String {
+pub(crate) fn lane_files_prefix(topic_id: [u8; 16]) -> String {
     format!(".{:032x}.", u128::from_be_bytes(topic_id))
 }
 
 /// Returns true if `name` is that of a lane file, of this or another version of the layout.
 pub(crate) fn is_lane_file(name: &str) -> bool {
-    parts(name).is_some()
+    split_name(name).is_some()
 }
 
 /// Returns the inode of the topic file to which the lane file called `name` belongs, as the name
 /// says it; `None` if it is not the name of a lane file of this version of the layout.
-pub(crate) fn topic_inode(name: &str) -> Option<u64> {
-    let (topic_id, numbers) = parts(name)?;
+pub(crate) fn topic_inode_in(name: &str) -> Option<u64> {
+    let (topic_id, numbers) = split_name(name)?;
     let [inode, lane, generation] = numbers[..] else {
         return None;
     };
@@ -32,11 +32,11 @@ pub(crate) fn topic_inode(name: &str) -> Option<u64> {
         lane: lane.try_into().ok()?,
         generation,
     };
-    (of(topic_id, inode, id) == name).then_some(inode)
+    (lane_file_name(topic_id, inode, id) == name).then_some(inode)
 }
 
 /// Returns the topic's id in the name of a lane file, and the numbers behind it.
-fn parts(name: &str) -> Option<([u8; 16], Vec<u64>)> {
+fn split_name(name: &str) -> Option<([u8; 16], Vec<u64>)> {
     let (topic, numbers) = name.strip_prefix('.')?.split_once('.')?;
     let topic_id = u128::from_str_radix(topic, 16).ok()?.to_be_bytes();
     let numbers: Result<_, _> = numbers.split('.').map(str::parse).collect();
@@ -55,13 +55,13 @@ mod tests {
             lane: 63,
             generation: u64::MAX,
         };
-        let name = of(TOPIC, 1 << 40, id);
+        let name = lane_file_name(TOPIC, 1 << 40, id);
         assert_eq!(
             name,
             ".000102030405060708090a0b0c0d0e0f.1099511627776.63.18446744073709551615"
         );
-        assert!(name.starts_with(&prefix(TOPIC)));
-        assert_eq!(topic_inode(&name), Some(1 << 40));
+        assert!(name.starts_with(&lane_files_prefix(TOPIC)));
+        assert_eq!(topic_inode_in(&name), Some(1 << 40));
         assert!(is_lane_file(&name));
     }
 
@@ -69,7 +69,7 @@ mod tests {
     fn names_of_earlier_versions_are_lane_files_without_an_inode() {
         let name = ".000102030405060708090a0b0c0d0e0f.3.1";
         assert!(is_lane_file(name));
-        assert_eq!(topic_inode(name), None);
+        assert_eq!(topic_inode_in(name), None);
     }
 
     #[test]
@@ -86,7 +86,7 @@ mod tests {
             ".000102030405060708090a0b0c0d0e0f.7.x.1",
         ] {
             assert!(!is_lane_file(name), "{name}");
-            assert_eq!(topic_inode(name), None, "{name}");
+            assert_eq!(topic_inode_in(name), None, "{name}");
         }
         for name in [
             ".000102030405060708090a0b0c0d0e0f.07.3.1",
@@ -94,7 +94,7 @@ mod tests {
             ".000102030405060708090A0b0c0d0e0f.7.3.1",
             ".000102030405060708090a0b0c0d0e0f.7.4294967296.1",
         ] {
-            assert_eq!(topic_inode(name), None, "{name}");
+            assert_eq!(topic_inode_in(name), None, "{name}");
         }
     }
 }

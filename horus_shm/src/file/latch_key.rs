@@ -41,16 +41,16 @@ const fn fnv1a(bytes: &[u8]) -> u32 {
 /// `arguments` end with zeros.
 fn program_name(arguments: &[u8]) -> &[u8] {
     let mut arguments = arguments.split(|&byte| byte == 0);
-    let program = file_name(arguments.next().unwrap_or_default());
+    let program = last_component(arguments.next().unwrap_or_default());
     let is_option = |argument: &&[u8]| argument.is_empty() || argument.starts_with(b"-");
     let script = arguments.find(|argument| !is_option(argument));
     match script {
-        Some(script) if program.starts_with(b"python") => file_name(script),
+        Some(script) if program.starts_with(b"python") => last_component(script),
         _ => program,
     }
 }
 
-fn file_name(path: &[u8]) -> &[u8] {
+fn last_component(path: &[u8]) -> &[u8] {
     let name = Path::new(std::ffi::OsStr::from_bytes(path)).file_name();
     name.map_or(path, std::ffi::OsStr::as_bytes)
 }

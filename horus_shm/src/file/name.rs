@@ -22,7 +22,7 @@ pub(crate) const TOPIC_NAME_BYTES_MAX: usize = 200;
 pub(crate) const NAMESPACE_NAME_BYTES_MAX: usize = 64;
 
 /// Stands for `/` in a file name.
-const SLASH: &str = "+";
+const SLASH_IN_FILE_NAMES: &str = "+";
 
 /// The name of a topic, checked and without a leading slash, and the name of its file.
 ///
@@ -47,9 +47,9 @@ impl TopicName {
     /// [`NameError`] with the fault and the index of its byte.
     pub fn new(name: &str) -> Result<Self, NameError> {
         let start = usize::from(name.starts_with('/'));
-        check_grammar(name, start, NameKind::Topic)?;
+        check_name(name, start, NameKind::Topic)?;
         let name: Box<str> = name[start..].into();
-        let file_name = name.replace('/', SLASH).into();
+        let file_name = name.replace('/', SLASH_IN_FILE_NAMES).into();
         Ok(Self { name, file_name })
     }
 
@@ -68,8 +68,8 @@ impl TopicName {
                 at,
             });
         }
-        let name = file_name.replace(SLASH, "/");
-        check_grammar(&name, 0, NameKind::File)?;
+        let name = file_name.replace(SLASH_IN_FILE_NAMES, "/");
+        check_name(&name, 0, NameKind::File)?;
         Ok(Self {
             name: name.into(),
             file_name: file_name.into(),
@@ -112,7 +112,7 @@ impl NamespaceName {
     ///
     /// [`NameError`] with the fault and the index of its byte.
     pub fn new(name: &str) -> Result<Self, NameError> {
-        check_grammar(name, 0, NameKind::Namespace)?;
+        check_name(name, 0, NameKind::Namespace)?;
         Ok(Self(name.into()))
     }
 
@@ -232,7 +232,7 @@ pub enum NameError {
 
 /// Checks `name[start..]`. Errors count bytes from the beginning of `name`, which is what the
 /// caller wrote.
-fn check_grammar(name: &str, start: usize, kind: NameKind) -> Result<(), NameError> {
+fn check_name(name: &str, start: usize, kind: NameKind) -> Result<(), NameError> {
     let bytes = name.len() - start;
     let bytes_max = kind.bytes_max();
     if bytes == 0 {

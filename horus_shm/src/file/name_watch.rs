@@ -18,18 +18,18 @@ use crate::process::fork::ForkLocal;
 use crate::protocol::sync::Word as _;
 
 /// The pause between two looks at all names.
-const PERIOD: Duration = Duration::from_millis(100);
+const LOOK_PERIOD: Duration = Duration::from_millis(100);
 
 /// Size of the thread's stack: it calls the logger of the program.
 const STACK_BYTES: usize = 256 << 10;
 
-static WATCHED: ForkLocal<Mutex<Watched>> = ForkLocal::new();
+static WATCHED_NAMES: ForkLocal<Mutex<WatchedNames>> = ForkLocal::new();
 
 /// Not 0 if this process must not start the thread.
-static FORBIDDEN: AtomicU64 = AtomicU64::new(0);
+static IS_THREAD_FORBIDDEN: AtomicU64 = AtomicU64::new(0);
 
 /// The function that is called once for each file that lost its name.
-static ON_LOST: OnceLock<fn(&NameLost)> = OnceLock::new();
+static ON_NAME_LOST: OnceLock<fn(&NameLost)> = OnceLock::new();
 
 /// The relation of an open topic file to its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub enum NameState {
     NamespaceRemoved,
 }
 
-const STATES: [NameState; 3] = [
+const NAME_STATES: [NameState; 3] = [
     NameState::Linked,
     NameState::Lost,
     NameState::NamespaceRemoved,
@@ -60,26 +60,26 @@ pub struct NameLost {
 
 /// Makes this process start no thread that watches names, for tests that trace each instruction of
 /// the process: such a tracer changes its code, also for threads that it does not trace.
-pub fn forbid_thread() {
+pub fn forbid_name_thread() {
     // Relaxed: the caller opens topics later.
-    FORBIDDEN.set(1);
+    IS_THREAD_FORBIDDEN.set(1);
 }
 
 /// Sets the function that is called, by the thread of this module, once for each open topic file of
 /// this process that loses its name. Only the first function ever passed is called.
 pub fn set_on_name_lost(on_lost: fn(&NameLost)) {
-    let _ = ON_LOST.set(on_lost);
+    let _ = ON_NAME_LOST.set(on_lost);
 }
 
 /// The watched name of one open topic file. The watch ends on drop.
 #[derive(Debug)]
 pub(crate) struct NameWatch {
-    entry: Arc<Entry>,
+    entry: Arc<WatchedName>,
 }
 
 #[derive(Debug)]
-struct Entry {
-    /// Index in [`STATES`].
+struct WatchedName {
+    /// Index in [`NAME_STATES`].
     state: AtomicU64,
     name: TopicName,
     stat: Stat,
@@ -87,92 +87,99 @@ struct Entry {
 }
 
 #[derive(Debug, Default)]
-struct Watched {
-    entries: Vec<Arc<Entry>>,
+struct WatchedNames {
+    entries: Vec<Arc<WatchedName>>,
     /// True if the thread that watches the names runs.
     is_served: bool,
 }
 
-fn lock() -> MutexGuard<'static, Watched> {
+fn lock_watched_names() -> MutexGuard<'static, WatchedNames> {
     // WHY poison is ignored: nothing panics while it is locked.
-    WATCHED.get().lock().unwrap_or_else(PoisonError::into_inner)
+    WATCHED_NAMES
+        .get()
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
 }
 
 impl NameWatch {
     /// Watches the name `name` of the open file with the identity `stat`. The value must be dropped
     /// before the file's own reference to `namespace`.
     pub(crate) fn new(namespace: &Arc<Namespace>, name: &TopicName, stat: Stat) -> Self {
-        let entry = Arc::new(Entry {
+        let entry = Arc::new(WatchedName {
             state: AtomicU64::new(0),
             name: name.clone(),
             stat,
             namespace: Arc::downgrade(namespace),
         });
-        let mut watched = lock();
+        let mut watched = lock_watched_names();
         watched.entries.push(Arc::clone(&entry));
         // WHY no error: the topic works without the thread, and the next open tries again.
-        watched.is_served = watched.is_served || start();
+        watched.is_served = watched.is_served || start_thread();
         Self { entry }
     }
 
     /// Returns the relation of the file to its name, as the last look found it.
     pub(crate) fn state(&self) -> NameState {
         // Relaxed: the fault epoch orders it.
-        STATES[self.entry.state.get() as usize]
+        NAME_STATES[self.entry.state.get() as usize]
     }
 }
 
 impl Drop for NameWatch {
     fn drop(&mut self) {
         let entry = &self.entry;
-        lock().entries.retain(|other| !Arc::ptr_eq(other, entry));
+        lock_watched_names()
+            .entries
+            .retain(|other| !Arc::ptr_eq(other, entry));
     }
 }
 
 /// Starts the thread that watches the names; returns false if that fails.
-fn start() -> bool {
-    // Relaxed: as in `forbid_thread`.
-    if FORBIDDEN.get() != 0 {
+fn start_thread() -> bool {
+    // Relaxed: as in `forbid_name_thread`.
+    if IS_THREAD_FORBIDDEN.get() != 0 {
         return false;
     }
     let thread = thread::Builder::new()
         .name("horus-names".into())
         .stack_size(STACK_BYTES);
-    thread.spawn(serve).is_ok()
+    thread.spawn(watch_names).is_ok()
 }
 
-fn serve() {
+fn watch_names() {
     // WHY: sent signals are for the threads of the program, and so is its real-time priority.
     os::block_process_signals();
     rt::leave_real_time();
     loop {
-        thread::sleep(PERIOD);
-        let Some(lost) = look() else { return };
-        report(&lost);
+        thread::sleep(LOOK_PERIOD);
+        let Some(lost) = find_lost_names() else {
+            return;
+        };
+        report_lost_names(&lost);
     }
 }
 
 /// Looks at all names now, for tests of a process that must not start the thread.
 pub fn look_at_names() {
-    report(&look().unwrap_or_default());
+    report_lost_names(&find_lost_names().unwrap_or_default());
 }
 
 /// Makes the endpoints check their files, if some have lost their names.
-fn report(lost: &[NameLost]) {
+fn report_lost_names(lost: &[NameLost]) {
     if lost.is_empty() {
         return;
     }
     fault::advance_epoch();
     // WHY outside of the lock: the function may open a topic.
-    if let Some(on_lost) = ON_LOST.get() {
+    if let Some(on_lost) = ON_NAME_LOST.get() {
         lost.iter().for_each(on_lost);
     }
 }
 
 /// Looks at all names. Returns the files that have lost theirs since the last look; `None` if no
 /// topic is open, so that the thread ends.
-fn look() -> Option<Vec<NameLost>> {
-    let mut watched = lock();
+fn find_lost_names() -> Option<Vec<NameLost>> {
+    let mut watched = lock_watched_names();
     if watched.entries.is_empty() {
         watched.is_served = false;
         return None;
@@ -181,20 +188,20 @@ fn look() -> Option<Vec<NameLost>> {
     // to a file that refers to it.
     let mut in_place = Vec::new();
     let entries = watched.entries.iter();
-    let lost = entries.filter_map(|entry| entry.look(&mut in_place));
+    let lost = entries.filter_map(|entry| entry.check(&mut in_place));
     Some(lost.collect())
 }
 
-impl Entry {
+impl WatchedName {
     /// Looks at the name, and returns a report if it was lost since the last look. `in_place` holds
     /// the namespaces that were found in place in this look.
-    fn look(&self, in_place: &mut Vec<*const Namespace>) -> Option<NameLost> {
+    fn check(&self, in_place: &mut Vec<*const Namespace>) -> Option<NameLost> {
         // Relaxed: the caller has the lock under which it is stored.
         if self.state.get() != 0 {
             return None;
         }
         let namespace = self.namespace.upgrade()?;
-        let state = self.state_in(&namespace, in_place).ok()?;
+        let state = self.current_state(&namespace, in_place).ok()?;
         if state == NameState::Linked {
             return None;
         }
@@ -207,7 +214,7 @@ impl Entry {
     }
 
     /// Returns the state of the name; an error if the system gives no answer.
-    fn state_in(
+    fn current_state(
         &self,
         namespace: &Namespace,
         in_place: &mut Vec<*const Namespace>,

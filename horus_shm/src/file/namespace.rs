@@ -33,7 +33,7 @@ use crate::os::{self, Stat};
 use crate::process::fork::ForkLocal;
 use crate::process::liveness::{ProcessInfo, Registry, RegistryError};
 
-const TOPICS: &str = "topics";
+const TOPICS_DIRECTORY: &str = "topics";
 
 /// Maximum number of attempts to open a namespace while other processes remove it, and the pause
 /// between two.
@@ -94,7 +94,7 @@ fn describe_process(process: &Option<ProcessInfo>) -> String {
 }
 
 /// The result of [`Namespace::join`].
-struct JoinedNamespace {
+struct JoinResult {
     namespace: Arc<Namespace>,
     /// True if this call opened the namespace, false if it was already open in this process.
     is_new: bool,
@@ -116,7 +116,7 @@ pub struct Namespace {
 impl Namespace {
     /// Joins the namespace `config`, or returns the one that is already open in this process.
     /// Retries while other processes remove the namespace.
-    fn join(config: &NamespaceConfig) -> Result<JoinedNamespace, NamespaceError> {
+    fn join(config: &NamespaceConfig) -> Result<JoinResult, NamespaceError> {
         let mut known = lock_open_namespaces();
         for _ in 1..OPEN_ATTEMPTS {
             match Self::join_once(config, &mut known) {
@@ -133,7 +133,7 @@ impl Namespace {
     fn join_once(
         config: &NamespaceConfig,
         known: &mut Vec<Weak<Self>>,
-    ) -> Result<JoinedNamespace, NamespaceError> {
+    ) -> Result<JoinResult, NamespaceError> {
         let access = config.access();
         let (place, name) = directory::open_parent(config.dir())?;
         let parent = directory::open(place.as_fd(), name, config.dir(), access)?;
@@ -147,12 +147,12 @@ impl Namespace {
             // WHY an error if the system gives no answer: joining again would give this process a
             // second registry entry, and it would take itself for another process.
             if open.stat.is_same_file(&stat)
-                && open.is_held()
+                && open.has_descriptors()
                 && open
-                    .is_linked()
+                    .is_name_current()
                     .map_err(directory::io_error("examine", &path))?
             {
-                return Ok(JoinedNamespace {
+                return Ok(JoinResult {
                     namespace: open,
                     is_new: false,
                 });
@@ -160,8 +160,13 @@ impl Namespace {
         }
 
         let registry = Registry::join(dir.as_fd(), &path, access)?;
-        let topics_path = path.join(TOPICS);
-        let topics = directory::open(dir.as_fd(), OsStr::new(TOPICS), &topics_path, access)?;
+        let topics_path = path.join(TOPICS_DIRECTORY);
+        let topics = directory::open(
+            dir.as_fd(),
+            OsStr::new(TOPICS_DIRECTORY),
+            &topics_path,
+            access,
+        )?;
         let topics_stat =
             os::fstat(topics.as_fd()).map_err(directory::io_error("examine", &topics_path))?;
         let config = config.clone();
@@ -180,7 +185,7 @@ impl Namespace {
             path,
         });
         known.push(Arc::downgrade(&namespace));
-        Ok(JoinedNamespace {
+        Ok(JoinResult {
             namespace,
             is_new: true,
         })
@@ -205,7 +210,7 @@ impl Namespace {
     /// Returns false if the program closed one of this namespace's descriptors. It then has to be
     /// opened again. (Handles detect themselves whether it was the descriptor with the lock of this
     /// process.)
-    fn is_held(&self) -> bool {
+    fn has_descriptors(&self) -> bool {
         let dirs = [&self.parent, &self.dir, &self.topics];
         self.registry.expect_held().is_ok() && dirs.iter().all(|dir| dir.is_ours())
     }
@@ -218,7 +223,7 @@ impl Namespace {
     /// Returns the directory of the topic files, for messages: open them in
     /// [`Namespace::topics_dir`].
     pub fn topics_path(&self) -> PathBuf {
-        self.path.join(TOPICS)
+        self.path.join(TOPICS_DIRECTORY)
     }
 
     /// Returns the configuration with which this namespace was opened, with an absolute path.
@@ -235,7 +240,7 @@ impl Namespace {
     /// a user removed them, and the next [`Namespace::open`] makes and joins new ones. Returns
     /// false if the system gives no answer.
     pub fn is_current(&self) -> bool {
-        self.is_linked().unwrap_or(false)
+        self.is_name_current().unwrap_or(false)
     }
 
     /// Returns true if the namespace still has its name, and [`Self::is_current`].
@@ -245,12 +250,13 @@ impl Namespace {
     /// The error of the system, if it gives no answer.
     pub(crate) fn is_in_place(&self) -> io::Result<bool> {
         let name = self.config.name().as_str();
-        Ok(os::is_name_of(self.parent.get()?, name, &self.stat)? && self.is_linked()?)
+        Ok(os::is_name_of(self.parent.get()?, name, &self.stat)? && self.is_name_current()?)
     }
 
-    fn is_linked(&self) -> io::Result<bool> {
+    fn is_name_current(&self) -> io::Result<bool> {
         let dir = self.dir.get()?;
-        Ok(self.registry.is_linked(dir)? && os::is_name_of(dir, TOPICS, &self.topics_stat)?)
+        Ok(self.registry.is_linked(dir)?
+            && os::is_name_of(dir, TOPICS_DIRECTORY, &self.topics_stat)?)
     }
 
     /// Removes the namespace and all topics in it: for tests and benchmarks with namespaces of
@@ -295,7 +301,7 @@ impl Namespace {
             removal::remove_entry_of_any_kind(topics, &topic)
                 .map_err(self.io("remove a topic of"))?;
         }
-        os::remove_dir(dir, TOPICS).map_err(self.io("remove the topics of"))?;
+        os::remove_dir(dir, TOPICS_DIRECTORY).map_err(self.io("remove the topics of"))?;
         self.registry
             .unlink(dir)
             .map_err(self.io("remove the registry of"))?;

@@ -140,7 +140,7 @@ impl Request {
 
     /// Returns the offer that follows `offer` when a message of `bytes` bytes has to fit; `None` if
     /// this publisher may not send it.
-    pub(crate) fn grown(&self, offer: &Offer, bytes: u64) -> Option<Offer> {
+    pub(crate) fn offer_for_longer(&self, offer: &Offer, bytes: u64) -> Option<Offer> {
         if bytes > self.longest_bytes() || !offer.shape.request().sized {
             return None;
         }
@@ -154,7 +154,7 @@ impl Request {
 
     /// Returns true if a publisher with this request, which would offer `offer`, may go on in an
     /// extent with the offer `found`: if it could have made that extent itself.
-    pub(crate) fn permits(&self, found: &Offer, offer: &Offer) -> bool {
+    pub(crate) fn permits_extent(&self, found: &Offer, offer: &Offer) -> bool {
         let bytes = found.shape.request().payload_bytes;
         let fits = (offer.shape.request().payload_bytes..=self.longest_bytes()).contains(&bytes);
         fits && self.offer_of(bytes).is_ok_and(|own| own == *found)

@@ -24,7 +24,7 @@ use crate::protocol::presence::{self, AttachOutcome, PresenceFile};
 use crate::protocol::shape::TopicShape;
 
 /// Maximum number of attempts to open a name that other processes keep creating and removing.
-const ATTEMPTS_MAX: u32 = 1000;
+const OPEN_ATTEMPTS_MAX: u32 = 1000;
 /// Number of attempts to open an unusable file before it is reported as in use by the process that
 /// has it open.
 const IN_USE_ATTEMPTS_MAX: u32 = 30;
@@ -35,7 +35,7 @@ const RETIRING_PAUSE: Duration = Duration::from_millis(1);
 
 /// The permitted outcomes of a call: opens a topic that exists, creates a new one, or either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum OpenRule {
     Open,
     Create,
     OpenOrCreate,
@@ -54,7 +54,7 @@ pub(crate) struct AttendedFile {
 
 static ATTENDED_FILES: ForkLocal<Mutex<AttendedFiles>> = ForkLocal::new();
 
-fn lock_table() -> MutexGuard<'static, AttendedFiles> {
+fn lock_attended_files() -> MutexGuard<'static, AttendedFiles> {
     // WHY poison is ignored: a panic cannot leave the table half-changed.
     ATTENDED_FILES
         .get()
@@ -64,8 +64,8 @@ fn lock_table() -> MutexGuard<'static, AttendedFiles> {
 
 /// Removes a segment of `file` from the table. If it was the last one of that file in this process,
 /// runs `last`.
-pub(crate) fn leave_table(file: &TopicFile, last: impl FnOnce()) {
-    let mut table = lock_table();
+pub(crate) fn leave_attended_files(file: &TopicFile, last: impl FnOnce()) {
+    let mut table = lock_attended_files();
     if let Some(attended) = table.get_mut(&file.id) {
         attended.segments -= 1;
         if attended.segments == 0 {
@@ -76,8 +76,8 @@ pub(crate) fn leave_table(file: &TopicFile, last: impl FnOnce()) {
 }
 
 /// Returns the locked table if this process has no segment of the file; `None` if it has one.
-pub(crate) fn lock_table_unless_attended(id: FileId) -> Option<MutexGuard<'static, AttendedFiles>> {
-    let table = lock_table();
+pub(crate) fn lock_unless_attended(id: FileId) -> Option<MutexGuard<'static, AttendedFiles>> {
+    let table = lock_attended_files();
     (!table.contains_key(&id)).then_some(table)
 }
 
@@ -97,13 +97,13 @@ pub(crate) fn open(
     namespace: &Arc<Namespace>,
     name: &TopicName,
     request: &Request,
-    mode: Mode,
+    mode: OpenRule,
 ) -> Result<Arc<TopicMemory>, OpenError> {
     request.expect_limits()?;
     let place = TopicPath { namespace, name };
-    for attempt in 0..ATTEMPTS_MAX {
+    for attempt in 0..OPEN_ATTEMPTS_MAX {
         match place.try_open()? {
-            OpenAttempt::Found(_) if mode == Mode::Create => {
+            OpenAttempt::Found(_) if mode == OpenRule::Create => {
                 return Err(OpenError::AlreadyExists { path: place.path() });
             }
             OpenAttempt::Found(segment) => {
@@ -112,7 +112,7 @@ pub(crate) fn open(
                 }
                 return Ok(segment);
             }
-            OpenAttempt::Gone if mode == Mode::Open => {
+            OpenAttempt::Gone if mode == OpenRule::Open => {
                 return Err(OpenError::NotFound { path: place.path() });
             }
             OpenAttempt::Gone => {
@@ -122,7 +122,7 @@ pub(crate) fn open(
             }
             OpenAttempt::Retiring => place.await_removal(attempt)?,
             OpenAttempt::InUse(error) if attempt >= IN_USE_ATTEMPTS_MAX => return Err(*error),
-            OpenAttempt::InUse(_) => pause(attempt),
+            OpenAttempt::InUse(_) => pause_before_retry(attempt),
         }
     }
     Err(place.removed_by(place.holder()))
@@ -130,7 +130,7 @@ pub(crate) fn open(
 
 /// Sleeps for 0.25 to 2 ms. WHY it varies with the pid: two processes that came at the same moment
 /// should not try again at the same moment.
-fn pause(attempt: u32) {
+fn pause_before_retry(attempt: u32) {
     let spread = std::process::id()
         .wrapping_mul(31)
         .wrapping_add(attempt.wrapping_mul(7))
@@ -143,13 +143,13 @@ pub(crate) fn inspect(
     name: &TopicName,
 ) -> Result<Arc<TopicMemory>, OpenError> {
     let place = TopicPath { namespace, name };
-    for attempt in 0..ATTEMPTS_MAX {
+    for attempt in 0..OPEN_ATTEMPTS_MAX {
         match place.try_open()? {
             OpenAttempt::Found(segment) => return Ok(segment),
             OpenAttempt::Gone => return Err(OpenError::NotFound { path: place.path() }),
             OpenAttempt::Retiring => place.await_removal(attempt)?,
             OpenAttempt::InUse(error) if attempt >= IN_USE_ATTEMPTS_MAX => return Err(*error),
-            OpenAttempt::InUse(_) => pause(attempt),
+            OpenAttempt::InUse(_) => pause_before_retry(attempt),
         }
     }
     Err(place.removed_by(place.holder()))
@@ -235,7 +235,7 @@ impl TopicPath<'_> {
     /// WHY the file is not removed here instead: the remover may have checked the name already and
     /// be about to unlink it. By then the name could belong to a new file.
     fn await_removal(&self, attempt: u32) -> Result<(), OpenError> {
-        pause(attempt);
+        pause_before_retry(attempt);
         if attempt % ATTEMPTS_PER_HOLDER_CHECK == ATTEMPTS_PER_HOLDER_CHECK - 1 {
             let holder = self.holder();
             if holder.as_ref().is_some_and(|holder| holder.is_stopped) {
@@ -303,7 +303,7 @@ impl TopicPath<'_> {
         let _lost;
         // WHY locked until the file is entered: two threads of this process then get the same
         // segment, and a segment whose drop has begun is either still counted or already gone.
-        let mut table = lock_table();
+        let mut table = lock_attended_files();
         match table
             .get(&id)
             .and_then(|attended| attended.segment.upgrade())
@@ -342,7 +342,7 @@ impl TopicPath<'_> {
         Ok(
             match presence::attach(&file).map_err(self.io("attending"))? {
                 AttachOutcome::Attached => {
-                    OpenAttempt::Found(enter_segment(table, type_info, file, stat))
+                    OpenAttempt::Found(add_segment(table, type_info, file, stat))
                 }
                 AttachOutcome::Gone => {
                     // WHY: the process that retired the file may have died before it removed the
@@ -368,7 +368,7 @@ impl TopicPath<'_> {
             Some(libc::ELOOP) => "a symbolic link",
             Some(libc::EISDIR) => "a directory",
             Some(libc::ENXIO) => "a socket or a device",
-            Some(libc::EACCES) => return self.refused_error(error),
+            Some(libc::EACCES) => return self.permission_error(error),
             _ => return self.io("opening")(error),
         };
         OpenError::NotATopic {
@@ -379,7 +379,7 @@ impl TopicPath<'_> {
 
     /// Converts the error of an open without permission. In a namespace of a group, the file is not
     /// one that the group shares.
-    fn refused_error(&self, error: io::Error) -> OpenError {
+    fn permission_error(&self, error: io::Error) -> OpenError {
         let found = self
             .namespace
             .topics_dir()
@@ -518,10 +518,10 @@ impl TopicPath<'_> {
         if !file.lock_shared().map_err(self.io("attending"))? {
             return Ok(None);
         }
-        let mut table = lock_table();
+        let mut table = lock_attended_files();
         let fd = file.fd.get().map_err(self.io("naming"))?;
         match os::link_unnamed(fd, dir, self.name.file_name()) {
-            Ok(()) => Ok(Some(enter_segment(&mut table, type_info, file, stat))),
+            Ok(()) => Ok(Some(add_segment(&mut table, type_info, file, stat))),
             Err(error) => {
                 file.release();
                 match error.kind() {
@@ -534,7 +534,7 @@ impl TopicPath<'_> {
 }
 
 /// Creates a segment of the file, and enters it into the table.
-fn enter_segment(
+fn add_segment(
     table: &mut AttendedFiles,
     type_info: TypeInfo,
     mut file: TopicFile,

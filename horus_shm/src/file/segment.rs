@@ -35,10 +35,10 @@ mod topic_file;
 mod unread;
 
 pub use blocks::Blocks;
-pub(crate) use extents::GENERATIONS_MAX;
-use topic_file::Maps;
+pub(crate) use extents::SEARCHED_GENERATIONS_MAX;
+use topic_file::PartMappings;
 pub(crate) use topic_file::{FileId, TopicFile};
-pub(crate) use unread::Reached;
+pub(crate) use unread::ReadProgress;
 
 /// The owner word of all parts of a heap segment. It always names this process, which the segment
 /// cannot outlive.
@@ -66,7 +66,7 @@ pub struct Segment {
 pub struct TopicMemory {
     type_info: TypeInfo,
     shape: TopicShape,
-    backing: Backing,
+    backing: SegmentBacking,
     /// The topic's label for errors.
     label: TopicLabel,
     epoch: u64,
@@ -74,7 +74,7 @@ pub struct TopicMemory {
     extents: Mutex<Vec<Arc<Extent>>>,
     /// The headers of extents that this process has made, mapped or read, in no particular order.
     headers: Mutex<Vec<(ExtentId, ExtentBase, Offer)>>,
-    /// Number of readers of a heap segment that pin nothing: see [`Self::observe`].
+    /// Number of readers of a heap segment that pin nothing: see [`Self::add_observer`].
     observers: Mutex<u32>,
     /// Set during drop. Declared last, so that it is dropped after the fields whose drop makes
     /// system calls.
@@ -82,7 +82,7 @@ pub struct TopicMemory {
 }
 
 #[derive(Debug)]
-enum Backing {
+enum SegmentBacking {
     Heap(Region),
     File(Box<TopicFile>),
 }
@@ -108,7 +108,7 @@ impl Segment {
         name: &TopicName,
         request: &Request,
     ) -> Result<Arc<Self>, OpenError> {
-        let memory = open::open(namespace, name, request, open::Mode::OpenOrCreate)?;
+        let memory = open::open(namespace, name, request, open::OpenRule::OpenOrCreate)?;
         Ok(Self::new(request, memory))
     }
 
@@ -122,7 +122,7 @@ impl Segment {
         name: &TopicName,
         request: &Request,
     ) -> Result<Arc<Self>, OpenError> {
-        let memory = open::open(namespace, name, request, open::Mode::Open)?;
+        let memory = open::open(namespace, name, request, open::OpenRule::Open)?;
         Ok(Self::new(request, memory))
     }
 
@@ -136,7 +136,7 @@ impl Segment {
         name: &TopicName,
         request: &Request,
     ) -> Result<Arc<Self>, OpenError> {
-        let memory = open::open(namespace, name, request, open::Mode::Create)?;
+        let memory = open::open(namespace, name, request, open::OpenRule::Create)?;
         Ok(Self::new(request, memory))
     }
 
@@ -179,12 +179,17 @@ impl TopicMemory {
         Arc::new(Self::new(
             type_info,
             shape,
-            Backing::Heap(region),
+            SegmentBacking::Heap(region),
             TopicLabel::UNNAMED,
         ))
     }
 
-    fn new(type_info: TypeInfo, shape: TopicShape, backing: Backing, label: TopicLabel) -> Self {
+    fn new(
+        type_info: TypeInfo,
+        shape: TopicShape,
+        backing: SegmentBacking,
+        label: TopicLabel,
+    ) -> Self {
         // WHY here: every endpoint that copies has a segment. The call chooses the settings.
         cpu::machine();
         let (extents, headers, observers) = Default::default();
@@ -206,22 +211,22 @@ impl TopicMemory {
         Self::new(
             type_info,
             TopicShape::FILE,
-            Backing::File(Box::new(file)),
+            SegmentBacking::File(Box::new(file)),
             label,
         )
     }
 
-    /// Announces a reader that reads slots without pinning them, until [`Self::unobserve`].
+    /// Announces a reader that reads slots without pinning them, until [`Self::remove_observer`].
     ///
-    /// The mutex orders this call against [`Self::is_observed`]. Either that call counts this
+    /// The mutex orders this call against [`Self::has_observers`]. Either that call counts this
     /// reader, or this reader sees, in the stamp of the slot, that a publisher had begun to write
     /// it.
-    pub(crate) fn observe(&self) {
+    pub(crate) fn add_observer(&self) {
         *self.lock_observers() += 1;
     }
 
-    /// Reverses one call of [`Self::observe`], whose reader no longer reads.
-    pub(crate) fn unobserve(&self) {
+    /// Reverses one call of [`Self::add_observer`], whose reader no longer reads.
+    pub(crate) fn remove_observer(&self) {
         *self.lock_observers() -= 1;
     }
 
@@ -233,8 +238,9 @@ impl TopicMemory {
     }
 
     /// Returns true if a reader that pins nothing may be copying from a slot that a publisher is
-    /// about to write. Readers of a file do not count, because they copy with [`Extent::load`].
-    pub(crate) fn is_observed(&self) -> bool {
+    /// about to write. Readers of a file do not count, because they copy with
+    /// [`Extent::copy_slot`].
+    pub(crate) fn has_observers(&self) -> bool {
         self.file().is_none() && *self.lock_observers() != 0
     }
 
@@ -262,15 +268,19 @@ impl TopicMemory {
     /// nothing can be sent or received through this segment.
     #[must_use]
     pub fn is_lost(&self) -> bool {
-        let Backing::File(file) = &self.backing else {
+        let SegmentBacking::File(file) = &self.backing else {
             return false;
         };
         let areas = [&file.lane_area, &file.reader_area];
         let is_evicted = file.namespace.registry().is_lost();
-        let is_lost = || self.lock_extents().iter().any(|extent| extent.is_lost());
+        let is_lost = || {
+            self.lock_extents()
+                .iter()
+                .any(|extent| extent.is_truncated())
+        };
         // WHY not in a forked child: a thread that it does not have may have locked them.
         let is_lost = || !self.is_forked() && is_lost();
-        is_evicted || areas.into_iter().any(Maps::is_lost) || is_lost()
+        is_evicted || areas.into_iter().any(PartMappings::is_lost) || is_lost()
     }
 
     /// Checks whether this segment is still usable, after the fault epoch has changed. Returns the
@@ -301,8 +311,8 @@ impl TopicMemory {
     #[must_use]
     pub fn me(&self) -> u64 {
         match &self.backing {
-            Backing::Heap(_) => HEAP_OWNER,
-            Backing::File(file) => file.namespace.registry().me().to_bits(),
+            SegmentBacking::Heap(_) => HEAP_OWNER,
+            SegmentBacking::File(file) => file.namespace.registry().me().to_bits(),
         }
     }
 
@@ -311,8 +321,8 @@ impl TopicMemory {
     #[must_use]
     pub fn is_dead(&self, owner: u64) -> bool {
         match &self.backing {
-            Backing::Heap(_) => false,
-            Backing::File(file) => {
+            SegmentBacking::Heap(_) => false,
+            SegmentBacking::File(file) => {
                 owner != 0 && file.namespace.registry().is_dead(Owner::from_bits(owner))
             }
         }
@@ -334,25 +344,25 @@ impl TopicMemory {
     #[must_use]
     pub fn path(&self) -> PathBuf {
         match &self.backing {
-            Backing::Heap(_) => PathBuf::from("(heap)"),
-            Backing::File(file) => file.path(),
+            SegmentBacking::Heap(_) => PathBuf::from("(heap)"),
+            SegmentBacking::File(file) => file.path(),
         }
     }
 
-    /// Returns the address of a part of the segment. Maps the part first if it is not mapped with
-    /// this access.
+    /// Returns the address of a part of the segment. PartMappings the part first if it is not
+    /// mapped with this access.
     fn part(
         &self,
-        maps: impl FnOnce(&TopicFile) -> &Maps,
+        maps: impl FnOnce(&TopicFile) -> &PartMappings,
         range: std::ops::Range<u64>,
         access: Access,
     ) -> Result<*mut u8, OpenError> {
         let file = match &self.backing {
-            Backing::Heap(region) => {
+            SegmentBacking::Heap(region) => {
                 // SAFETY: the region holds the whole file, and the range is a part of it.
                 return Ok(unsafe { region.address().add(range.start as usize) });
             }
-            Backing::File(file) => file,
+            SegmentBacking::File(file) => file,
         };
         let maps = maps(file);
         let place = if access == Access::Read {
@@ -468,8 +478,8 @@ impl TopicMemory {
     /// Returns the topic file, if the segment has one.
     pub(crate) fn file(&self) -> Option<&TopicFile> {
         match &self.backing {
-            Backing::Heap(_) => None,
-            Backing::File(file) => Some(file),
+            SegmentBacking::Heap(_) => None,
+            SegmentBacking::File(file) => Some(file),
         }
     }
 
@@ -488,7 +498,7 @@ impl TopicMemory {
             // Relaxed: for people.
             let generation = self.lane_block(lane, Access::Read)?.generation.get();
             if generation != 0 {
-                paths.push(extent::path(file, ExtentId { lane, generation }));
+                paths.push(extent::lane_file_path(file, ExtentId { lane, generation }));
             }
         }
         Ok(paths)
@@ -508,8 +518,8 @@ impl Drop for TopicMemory {
         if self.is_forked() {
             return;
         }
-        if let Backing::File(file) = &self.backing {
-            open::leave_table(file, || {
+        if let SegmentBacking::File(file) = &self.backing {
+            open::leave_attended_files(file, || {
                 // WHY false if it cannot be read: a file that was truncated has no history.
                 if file.has_latched_history().unwrap_or(false) {
                     file.release();

@@ -18,7 +18,7 @@ use crate::protocol::sync::{Word, edge};
 /// | is there, or was there when its process died | its process | the same value |
 /// | died, and another process freed the slot | 0 | its process |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Session {
+pub(crate) struct EndpointSession {
     /// The owner word of the process that has the lane or reader slot; 0 when free.
     owner: u64,
     /// The owner word of the last endpoint that joined; 0 after it left.
@@ -34,8 +34,8 @@ pub struct EndpointId {
     pub owner_id: u64,
 }
 
-impl Session {
-    fn of(owner: &AtomicU64, joined: &AtomicU64) -> Self {
+impl EndpointSession {
+    fn load(owner: &AtomicU64, joined: &AtomicU64) -> Self {
         // ORDERING(owner): a thread that sees the successor sees that its predecessor left. Pairs
         // with the release in `owner::release_entry`, also through the claim that followed it.
         let owner = Word::load(owner, edge::OWNER_SEE);
@@ -45,7 +45,7 @@ impl Session {
     }
 
     /// Returns the owner word of the endpoint that is there; its process may be dead.
-    fn endpoint(self) -> Option<u64> {
+    fn joined_owner(self) -> Option<u64> {
         (self.owner != 0 && self.owner == self.joined).then_some(self.owner)
     }
 }
@@ -53,21 +53,21 @@ impl Session {
 impl TopicMemory {
     /// Returns the session of each lane, in the order of the lanes; of no lane if their area cannot
     /// be mapped.
-    fn lane_sessions(&self) -> impl Iterator<Item = Session> {
+    fn lane_sessions(&self) -> impl Iterator<Item = EndpointSession> {
         let lanes = 0..self.shape().lane_limit();
         lanes.filter_map(|lane| {
             let block = self.lane_block(lane, Access::Read).ok()?;
-            Some(Session::of(&block.owner, &block.epoch_owner))
+            Some(EndpointSession::load(&block.owner, &block.epoch_owner))
         })
     }
 
     /// Returns the session of each reader slot, in the order of the slots; of no slot if their area
     /// cannot be mapped.
-    fn reader_sessions(&self) -> impl Iterator<Item = Session> {
+    fn reader_sessions(&self) -> impl Iterator<Item = EndpointSession> {
         let readers = 0..self.shape().reader_limit();
         readers.filter_map(|reader| {
             let block = self.reader_block(reader, Access::Read).ok()?;
-            Some(Session::of(&block.owner, &block.joined))
+            Some(EndpointSession::load(&block.owner, &block.joined))
         })
     }
 
@@ -82,26 +82,28 @@ impl TopicMemory {
     /// sent after this call reaches them. Takes about 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
-        let owners = self.reader_sessions().filter_map(Session::endpoint);
+        let owners = self
+            .reader_sessions()
+            .filter_map(EndpointSession::joined_owner);
         owners.filter(|&owner| self.is_live(owner)).count()
     }
 
     /// Returns the live publishers, in all processes. Takes about 0.2 µs for each.
     #[must_use]
     pub fn live_publishers(&self) -> Vec<EndpointId> {
-        self.live(self.lane_sessions())
+        self.live_endpoints(self.lane_sessions())
     }
 
     /// Returns the live announced readers that have joined, in all processes. Takes about 0.2 µs
     /// for each.
     #[must_use]
     pub fn live_subscribers(&self) -> Vec<EndpointId> {
-        self.live(self.reader_sessions())
+        self.live_endpoints(self.reader_sessions())
     }
 
     /// Returns the live publishers, each with its random number. A publisher keeps the number when
     /// it moves to another file.
-    pub(crate) fn publishing(&self) -> Vec<(EndpointId, u64)> {
+    pub(crate) fn publishers_with_sessions(&self) -> Vec<(EndpointId, u64)> {
         let live = self.live_publishers().into_iter();
         let numbered = live.filter_map(|end| {
             let block = self.lane_block(end.place, Access::Read).ok()?;
@@ -120,9 +122,9 @@ impl TopicMemory {
         block.map_or(0, |block| Word::load(&block.moved_to, edge::EPOCH_SEE))
     }
 
-    fn live(&self, sessions: impl Iterator<Item = Session>) -> Vec<EndpointId> {
+    fn live_endpoints(&self, sessions: impl Iterator<Item = EndpointSession>) -> Vec<EndpointId> {
         let endpoints = (0..).zip(sessions).filter_map(|(place, session)| {
-            let owner_id = session.endpoint()?;
+            let owner_id = session.joined_owner()?;
             Some(EndpointId { place, owner_id })
         });
         endpoints
@@ -132,19 +134,23 @@ impl TopicMemory {
 
     /// Returns true if a publisher that was there died, and did not leave.
     #[must_use]
-    pub fn publisher_died(&self, publisher: EndpointId) -> bool {
+    pub fn has_publisher_died(&self, publisher: EndpointId) -> bool {
         let sessions = self.lane_sessions();
-        self.died(publisher, sessions)
+        self.has_died(publisher, sessions)
     }
 
     /// Returns true if a reader that was there died, and did not leave.
     #[must_use]
-    pub fn subscriber_died(&self, subscriber: EndpointId) -> bool {
+    pub fn has_subscriber_died(&self, subscriber: EndpointId) -> bool {
         let sessions = self.reader_sessions();
-        self.died(subscriber, sessions)
+        self.has_died(subscriber, sessions)
     }
 
-    fn died(&self, end: EndpointId, mut sessions: impl Iterator<Item = Session>) -> bool {
+    fn has_died(
+        &self,
+        end: EndpointId,
+        mut sessions: impl Iterator<Item = EndpointSession>,
+    ) -> bool {
         match sessions
             .nth(end.place as usize)
             .map(|session| session.joined)

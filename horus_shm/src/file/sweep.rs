@@ -13,7 +13,7 @@ use crate::file::header::{self, HeaderError, TopicHeader};
 use crate::file::lane_name;
 use crate::file::name::TopicName;
 use crate::file::namespace::Namespace;
-use crate::file::open::{OpenAttempt, TopicPath, lock_table_unless_attended};
+use crate::file::open::{OpenAttempt, TopicPath, lock_unless_attended};
 use crate::file::segment::FileId;
 use crate::os::{self, OpenMode};
 use crate::protocol::layout::HEADER_BYTES;
@@ -120,7 +120,7 @@ fn remove_orphans(
     // WHY after the names of the lane files: each of those is younger than its topic file.
     let topics = topic_inodes(namespace, known)?;
     let belongs = |inode| topics.contains(&inode);
-    names.retain(|name| !lane_name::topic_inode(name).is_some_and(belongs));
+    names.retain(|name| !lane_name::topic_inode_in(name).is_some_and(belongs));
     Ok(lane_files::remove_orphans(namespace, names, &topics))
 }
 
@@ -234,7 +234,7 @@ fn sweep_topic(
     let id = FileId::from_stat(&stat);
     // WHY: an exclusive lock would replace this process's own shared one without conflict. So only
     // the table shows which files this process uses; it stays locked until this file is handled.
-    let Some(_table) = lock_table_unless_attended(id) else {
+    let Some(_table) = lock_unless_attended(id) else {
         return Ok(SweepOutcome::Attended);
     };
     let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];

@@ -103,7 +103,7 @@ impl TopicFiles {
         let mut found: Vec<(LiveEndpoint, u64)> = Vec::new();
         // WHY from the oldest on: a publisher that moves meanwhile is found twice, and not never.
         for file in &self.files {
-            let here = file.publishing();
+            let here = file.publishers_with_sessions();
             found.retain(|(_, session)| !here.iter().any(|(_, moved)| moved == session));
             let live = |(id, session)| (LiveEndpoint::new(file, id), session);
             found.extend(here.into_iter().map(live));

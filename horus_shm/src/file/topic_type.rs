@@ -23,13 +23,13 @@ pub struct TypeInfo {
     /// True if each message has a length of its own.
     pub sized: bool,
     /// The shorter versions of this type, if it matches any type except itself.
-    pub growth: Growth,
+    pub growth: FieldPrefixes,
 }
 
 /// The fields of a message type and the prefixes of the list of these fields, by which a type is
 /// found to be a shorter or a longer version of another one. Empty if a type matches only itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Growth {
+pub struct FieldPrefixes {
     longest_first: Vec<FieldPrefix>,
     head_bytes: u32,
 }
@@ -43,9 +43,9 @@ pub struct FieldPrefix {
     pub bytes: u64,
 }
 
-impl Growth {
-    /// Creates a `Growth` from the prefixes of the list of fields, longest first: the first one is
-    /// the whole list. Only the 17 longest ones are kept.
+impl FieldPrefixes {
+    /// Creates a `FieldPrefixes` from the prefixes of the list of fields, longest first: the first
+    /// one is the whole list. Only the 17 longest ones are kept.
     #[must_use]
     pub fn new(longest_first: impl IntoIterator<Item = FieldPrefix>) -> Self {
         let is_valid = |prefix: &FieldPrefix| prefix.hash != 0;
@@ -81,7 +81,7 @@ impl Growth {
     }
 
     /// Returns the end of the prefix with this hash, in bytes, if there is one.
-    fn end(&self, hash: u64) -> Option<u64> {
+    fn prefix_end(&self, hash: u64) -> Option<u64> {
         let mut all = self.longest_first.iter();
         let found = all.find(|prefix| prefix.hash == hash);
         found.map(|found| found.bytes)
@@ -134,7 +134,7 @@ impl TypeInfo {
             return least;
         }
         // WHY not what `sent` says: that is input.
-        let end = self.growth.end(sent.growth.hash(0));
+        let end = self.growth.prefix_end(sent.growth.hash(0));
         end.or_else(|| self.fields_end())
             .unwrap_or(least)
             .min(least)
@@ -164,7 +164,7 @@ impl TypeInfo {
             bytes,
             align,
             sized: false,
-            growth: Growth::default(),
+            growth: FieldPrefixes::default(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Versions of a message: the prefixes of its list of fields.
 
-use horus_shm::{FieldPrefix, Growth};
+use horus_shm::{FieldPrefix, FieldPrefixes};
 
 use super::parsed::{ParsedField, ParsedSchema};
 use super::{FNV_OFFSET_BASIS, fnv1a_step};
@@ -14,7 +14,7 @@ impl ParsedSchema {
     ///
     /// A prefix has one or more fields of the message itself, each with all numbers inside it.
     /// Padding behind its last field does not belong to it.
-    pub(crate) fn growth(&self) -> Growth {
+    pub(crate) fn growth(&self) -> FieldPrefixes {
         let mut hash = hash_on(FNV_OFFSET_BASIS, &format!("message {}\n", self.name));
         if let Some(tail) = &self.tail {
             let line = format!("tail {} {}\n", tail.name, tail.primitive.name());
@@ -38,7 +38,7 @@ impl ParsedSchema {
                 });
             }
         }
-        let growth = Growth::new(prefixes.into_iter().rev());
+        let growth = FieldPrefixes::new(prefixes.into_iter().rev());
         match self.tail {
             Some(_) => growth.with_head(self.size as u32),
             None => growth,

@@ -1,6 +1,6 @@
 //! Types of messages that are known only at run time.
 
-use horus_shm::{Growth, TypeInfo};
+use horus_shm::{FieldPrefixes, TypeInfo};
 
 use crate::message::{Layout, ParsedSchema, Primitive, Schema, SchemaTextError, fnv1a_128};
 use crate::topic::Payload;
@@ -99,7 +99,7 @@ impl DynamicType {
             bytes: Self::DEFAULT_MAX_MESSAGE_BYTES,
             align: Self::SIZED_ALIGN,
             sized: true,
-            growth: Growth::default(),
+            growth: FieldPrefixes::default(),
         })
     }
 

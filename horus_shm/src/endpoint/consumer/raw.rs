@@ -518,7 +518,7 @@ impl Drop for RawConsumer {
             place.announce_leave();
         }
         if self.reading == Reading::Observer {
-            self.segment.unobserve();
+            self.segment.remove_observer();
         }
         if self.reading == Reading::Gated
             && let (Some(place), Ok(wait)) = (&self.place, self.segment.wait_block(Access::Write))

@@ -280,7 +280,7 @@ impl Watch {
             || match self.progress.next.get() {
                 Some(next) => next.has_message(),
                 // WHY: the consumer has to be called so that it moves.
-                None => self.segment.has_lost_name() && self.progress.may_move(),
+                None => self.segment.is_name_lost() && self.progress.may_move(),
             }
     }
 

@@ -190,7 +190,7 @@ impl RawProducer {
     /// Stores the fault epoch of a check that found this producer usable. While its file has lost
     /// its name, or readers of former files have to move, each call checks again.
     fn note_epoch(&mut self, seen_epoch: u64) {
-        self.seen_epoch = if self.segment.has_lost_name() || !self.awaited.is_empty() {
+        self.seen_epoch = if self.segment.is_name_lost() || !self.awaited.is_empty() {
             fault::NO_EPOCH
         } else {
             seen_epoch

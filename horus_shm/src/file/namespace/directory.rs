@@ -11,7 +11,7 @@ use crate::os::access::AccessRule;
 use crate::os::{self, Stat, group};
 
 /// Maximum number of attempts to open a directory while other processes make and remove it.
-const ATTEMPTS: u32 = 8;
+const OPEN_ATTEMPTS_MAX: u32 = 8;
 
 /// Magic numbers, as in statfs(2), and names of file systems that are refused: another machine or a
 /// user-space process controls their locks or mappings.
@@ -36,7 +36,7 @@ pub(super) fn open(
     path: &Path,
     access: AccessRule,
 ) -> Result<OwnedFd, NamespaceError> {
-    for _ in 0..ATTEMPTS {
+    for _ in 0..OPEN_ATTEMPTS_MAX {
         let refused = match os::open_dir(parent, name) {
             Ok(dir) => match check_directory(dir.as_fd(), path, access) {
                 Ok(()) => return Ok(dir),
@@ -49,12 +49,12 @@ pub(super) fn open(
             }
         };
         match refused {
-            Some(refused) if !is_half_made(&refused) => return Err(refused),
+            Some(refused) if !may_be_half_made(&refused) => return Err(refused),
             // WHY safe: only an empty directory can be removed, and that is simply made again.
             Some(refused) if os::remove_dir(parent, name).is_err() => return Err(refused),
             _ => {}
         }
-        match make(parent, name, access) {
+        match make_directory(parent, name, access) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             // The new directory was removed again, or its parent was.
@@ -87,7 +87,7 @@ pub(super) fn io_error(
 
 /// Returns true if the refused directory may be half made: the process that makes it has not yet
 /// restored the permission bits that the umask cleared, and may have died.
-fn is_half_made(refused: &NamespaceError) -> bool {
+fn may_be_half_made(refused: &NamespaceError) -> bool {
     match refused {
         NamespaceError::Refused {
             uid,
@@ -111,7 +111,7 @@ fn is_half_made(refused: &NamespaceError) -> bool {
 }
 
 /// Makes the directory `name` in `parent`, with the permission bits of the rule.
-fn make(parent: BorrowedFd<'_>, name: &OsStr, access: AccessRule) -> io::Result<()> {
+fn make_directory(parent: BorrowedFd<'_>, name: &OsStr, access: AccessRule) -> io::Result<()> {
     match access {
         AccessRule::Group(gid) if !access.permits_dir(&os::fstat(parent)?) => {
             make_under_other_name(parent, name, gid)

@@ -7,7 +7,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use super::{
-    Namespace, NamespaceConfig, NamespaceRemoveError, TOPICS, directory, lock_open_namespaces,
+    Namespace, NamespaceConfig, NamespaceRemoveError, TOPICS_DIRECTORY, directory,
+    lock_open_namespaces,
 };
 use crate::os::access::AccessRule;
 use crate::os::{self, OpenMode, Stat, lock};
@@ -100,7 +101,7 @@ impl NamespaceRemoval {
             Ok(lock) => lock,
             Err(process) => return Err(self.attended(process)),
         };
-        let topics = match os::open_dir(dir, TOPICS) {
+        let topics = match os::open_dir(dir, TOPICS_DIRECTORY) {
             Ok(topics) => Some(topics),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             // WHY no error: another kind of file has the name, and is removed below.
@@ -169,7 +170,7 @@ impl NamespaceRemoval {
         name: &OsStr,
         dir: BorrowedFd<'_>,
     ) -> Result<(), NamespaceRemoveError> {
-        self.remove_entry(dir, OsStr::new(TOPICS))?;
+        self.remove_entry(dir, OsStr::new(TOPICS_DIRECTORY))?;
         self.remove_entry(dir, OsStr::new(liveness::FILE_NAME))?;
         self.remove_entry(parent, name)
     }

@@ -14,7 +14,7 @@ use crate::protocol::layout::{LaneBlock, PLAUSIBLE_POSITION_MAX, POSITION_MAX, S
 use crate::protocol::sync::{Word as _, edge};
 
 /// Maximum number of extents of a lane that are looked at for a reader.
-pub(crate) const GENERATIONS_MAX: u64 = 16;
+pub(crate) const SEARCHED_GENERATIONS_MAX: u64 = 16;
 
 impl TopicMemory {
     pub(super) fn lock_extents(&self) -> MutexGuard<'_, Vec<Arc<Extent>>> {
@@ -81,7 +81,7 @@ impl TopicMemory {
         };
         let extent = Arc::new(match self.file() {
             Some(file) => Extent::create(file, id, base, offer)?,
-            None => Extent::heap(id, base, offer),
+            None => Extent::on_heap(id, base, offer),
         });
         self.lock_extents().push(Arc::clone(&extent));
         self.note_header(id, base, &extent.offer);
@@ -163,7 +163,7 @@ impl TopicMemory {
         // WHY: a publisher that grows often must not fill the memory of its observers.
         headers.retain(|(old, ..)| {
             let distance = old.generation.abs_diff(id.generation);
-            old.lane != id.lane || (1..GENERATIONS_MAX).contains(&distance)
+            old.lane != id.lane || (1..SEARCHED_GENERATIONS_MAX).contains(&distance)
         });
         headers.push((id, base, offer.clone()));
     }

@@ -15,7 +15,7 @@ impl Segment {
     ///
     /// As [`Self::reopen`].
     pub fn present(self: &Arc<Self>, creates: bool) -> Result<Arc<Self>, OpenError> {
-        if self.has_lost_name() && !self.is_forked() {
+        if self.is_name_lost() && !self.is_forked() {
             self.reopen(creates)
         } else {
             Ok(Arc::clone(self))
@@ -39,9 +39,9 @@ impl Segment {
             return Err(OpenError::RegionLost { path: self.path() });
         };
         let mode = if creates {
-            open::Mode::OpenOrCreate
+            open::OpenRule::OpenOrCreate
         } else {
-            open::Mode::Open
+            open::OpenRule::Open
         };
         let memory = open::open(&file.namespace, &file.name, &self.request, mode)?;
         Ok(Self::new(&self.request, memory))
@@ -64,7 +64,7 @@ impl TopicMemory {
     }
 
     /// Returns true if the name of the topic leads to another file or to none: its endpoints move.
-    pub(crate) fn has_lost_name(&self) -> bool {
+    pub(crate) fn is_name_lost(&self) -> bool {
         self.name_state() == NameState::Lost
     }
 }

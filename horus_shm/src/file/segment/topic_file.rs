@@ -57,14 +57,14 @@ pub(crate) struct TopicFile {
     pub(crate) name: TopicName,
     /// The random number of the file, by which its lane files are named; 0 if the file is unusable.
     pub(crate) topic_id: [u8; 16],
-    pub(super) lane_area: Maps,
-    pub(super) reader_area: Maps,
+    pub(super) lane_area: PartMappings,
+    pub(super) reader_area: PartMappings,
 }
 
 /// A copy of the blocks of all lanes of a topic file.
-pub(crate) struct LaneWords(Vec<u8>);
+pub(crate) struct LaneBlocksCopy(Vec<u8>);
 
-impl LaneWords {
+impl LaneBlocksCopy {
     /// Returns the word at `offset` of the block of lane `lane`.
     pub(crate) fn word(&self, lane: u32, offset: usize) -> u64 {
         let at = lane_block_offset(lane) + offset;
@@ -75,12 +75,12 @@ impl LaneWords {
 
 /// The mappings of one part of the file: a read-only one, a writable one, both, or none yet.
 #[derive(Debug, Default)]
-pub(super) struct Maps {
+pub(super) struct PartMappings {
     pub(super) read: OnceLock<Region>,
     pub(super) write: OnceLock<Region>,
 }
 
-impl Maps {
+impl PartMappings {
     pub(super) fn is_lost(&self) -> bool {
         [&self.read, &self.write]
             .iter()
@@ -97,8 +97,8 @@ impl TopicFile {
             namespace,
             name,
             topic_id: [0; 16],
-            lane_area: Maps::default(),
-            reader_area: Maps::default(),
+            lane_area: PartMappings::default(),
+            reader_area: PartMappings::default(),
         }
     }
 
@@ -164,12 +164,12 @@ impl TopicFile {
     /// # Errors
     ///
     /// The error of the system call.
-    pub(crate) fn read_lane_blocks(&self) -> io::Result<LaneWords> {
+    pub(crate) fn read_lane_blocks(&self) -> io::Result<LaneBlocksCopy> {
         let area = TopicShape::FILE.lane_area();
         let mut bytes = vec![0; (area.end - area.start) as usize];
         match os::read_at(self.fd.get()?, &mut bytes, area.start) {
             Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
-            _ => Ok(LaneWords(bytes)),
+            _ => Ok(LaneBlocksCopy(bytes)),
         }
     }
 

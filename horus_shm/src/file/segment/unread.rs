@@ -1,6 +1,6 @@
 //! The messages that readers have not passed yet, as any process sees them.
 
-use super::extents::GENERATIONS_MAX;
+use super::extents::SEARCHED_GENERATIONS_MAX;
 use crate::file::card::Card;
 use crate::file::header::{ExtentBase, ExtentId};
 use crate::file::segment::{Blocks as _, TopicMemory};
@@ -10,7 +10,7 @@ use crate::protocol::sync::Word as _;
 
 /// The part of an extent's header that decides what a reader still gets of it.
 #[derive(Debug, Clone, Copy)]
-struct Shape {
+struct ExtentShape {
     base: ExtentBase,
     capacity: u64,
     /// True if positions are not message numbers, as slots may be stepped over.
@@ -19,7 +19,7 @@ struct Shape {
     card: Card,
 }
 
-impl Shape {
+impl ExtentShape {
     /// Returns the numbers of messages of this extent that a reader at `position` has not passed.
     /// `number` is the sequence number of the reader's next message, if that is known. `end` is the
     /// end of this extent.
@@ -46,7 +46,7 @@ impl Shape {
 
 /// The progress of a reader in one lane.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reached {
+pub(crate) struct ReadProgress {
     /// The first position that it has not passed.
     pub(crate) position: u64,
     /// The number of its next message, if that is known.
@@ -59,9 +59,9 @@ pub(crate) struct Reached {
     pub(crate) followed: Option<u64>,
 }
 
-impl Reached {
+impl ReadProgress {
     /// Returns true if the reader keeps an extent mapped, whether that still has a name or not.
-    fn keeps(&self, generation: u64, base: u64) -> bool {
+    fn keeps_mapped(&self, generation: u64, base: u64) -> bool {
         match self.followed {
             Some(followed) => followed == generation,
             // WHY also at the base: what counts as lost must not turn out to be received.
@@ -78,7 +78,7 @@ impl TopicMemory {
     /// If the number of the reader's next message is not known, and slots were stepped over since,
     /// [`UnreadCounts::waiting`] counts those of its own extent, too, and [`UnreadCounts::lost`] is
     /// a lower bound.
-    pub(crate) fn unread(&self, lane: u32, reader: Reached) -> UnreadCounts {
+    pub(crate) fn unread(&self, lane: u32, reader: ReadProgress) -> UnreadCounts {
         let Ok(block) = self.lane_block(lane, Access::Read) else {
             return UnreadCounts::default();
         };
@@ -101,12 +101,12 @@ impl TopicMemory {
         let mut unread = UnreadCounts::default();
         // WHY not owed without an extent: the head is where a publisher that moves will begin.
         let mut is_owed = newest != 0;
-        for generation in (1..=newest).rev().take(GENERATIONS_MAX as usize) {
+        for generation in (1..=newest).rev().take(SEARCHED_GENERATIONS_MAX as usize) {
             if end.position <= position {
                 return unread;
             }
             let id = ExtentId { lane, generation };
-            let Some(shape) = self.shape_of(id) else {
+            let Some(shape) = self.extent_shape(id) else {
                 if generation == newest {
                     // WHY: a reader that cannot open the lane tries again.
                     unread.waiting = before(end);
@@ -118,7 +118,7 @@ impl TopicMemory {
             if is_owed {
                 let here = shape.unread(position, number, end);
                 let is_there = generation == newest
-                    || reader.keeps(generation, shape.base.position)
+                    || reader.keeps_mapped(generation, shape.base.position)
                     || self.is_reachable(id);
                 unread = unread.plus(if is_there { here } else { here.all_lost() });
             }
@@ -137,8 +137,8 @@ impl TopicMemory {
         unread
     }
 
-    fn shape_of(&self, id: ExtentId) -> Option<Shape> {
-        self.with_header(id, |base, offer| Shape {
+    fn extent_shape(&self, id: ExtentId) -> Option<ExtentShape> {
+        self.with_header(id, |base, offer| ExtentShape {
             base,
             capacity: offer.shape.capacity(),
             pinnable: offer.shape.request().pinnable,

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsFd;
 
 use crate::file::error::OpenError;
-use crate::file::open::{TopicPath, lock_table_unless_attended};
+use crate::file::open::{TopicPath, lock_unless_attended};
 use crate::file::segment::FileId;
 use crate::os::{self, OpenMode, Stat, lock};
 use crate::process::liveness;
@@ -22,7 +22,7 @@ pub(super) fn remove_foreign(place: &TopicPath<'_>) -> Result<bool, OpenError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
         Err(error) => return Err(place.io("looking at")(error)),
     };
-    let Some(_table) = lock_table_unless_attended(FileId::from_stat(&stat)) else {
+    let Some(_table) = lock_unless_attended(FileId::from_stat(&stat)) else {
         return Ok(false);
     };
     // WHY: if two processes removed it at once, the slower one could remove a new file with the
@@ -34,13 +34,13 @@ pub(super) fn remove_foreign(place: &TopicPath<'_>) -> Result<bool, OpenError> {
     {
         return Ok(false);
     }
-    let removed = remove_excluded(place, &stat);
+    let removed = remove_while_exclusive(place, &stat);
     registry.presence_release(stat.ino);
     removed
 }
 
 /// Removes the file, while all other processes that follow the protocol are excluded.
-fn remove_excluded(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, OpenError> {
+fn remove_while_exclusive(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, OpenError> {
     let dir = place.namespace.topics_dir().map_err(place.io("opening"))?;
     let name = place.name.file_name();
     if !os::is_name_of(dir, name, stat).map_err(place.io("looking at"))? {

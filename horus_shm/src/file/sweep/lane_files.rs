@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use crate::file::header::{self, HeaderError};
 use crate::file::lane_name;
 use crate::file::namespace::Namespace;
-use crate::file::open::{lock_table_unless_attended, provenance};
+use crate::file::open::{lock_unless_attended, provenance};
 use crate::file::segment::FileId;
 use crate::os::{self, OpenMode, lock};
 use crate::protocol::layout::HEADER_BYTES;
@@ -70,7 +70,7 @@ fn remove_unattended(
     topic: FileId,
     remove: impl FnOnce() -> io::Result<()>,
 ) -> io::Result<()> {
-    let Some(_table) = lock_table_unless_attended(topic) else {
+    let Some(_table) = lock_unless_attended(topic) else {
         return Ok(());
     };
     if !namespace.registry().presence_exclude(topic.inode())? {

@@ -6,7 +6,7 @@ use super::{Followed, RawConsumer};
 use crate::file::error::OpenError;
 use crate::file::extent::Extent;
 use crate::file::header::{ExtentBase, ExtentId};
-use crate::file::segment::GENERATIONS_MAX;
+use crate::file::segment::SEARCHED_GENERATIONS_MAX;
 use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::Word;
 
@@ -108,7 +108,7 @@ impl RawConsumer {
         newest: ExtentId,
     ) -> Result<(Arc<Extent>, RawLane), OpenError> {
         let last = newest.generation;
-        let first = (extent.generation + 1).max(last.saturating_sub(GENERATIONS_MAX));
+        let first = (extent.generation + 1).max(last.saturating_sub(SEARCHED_GENERATIONS_MAX));
         let mut found = self.map(newest);
         for generation in (first..last).rev() {
             let lane = newest.lane;

@@ -94,7 +94,7 @@ impl RawConsumer {
         } else {
             // SAFETY: `dst` is writable for `bytes` by the contract; no more than `bytes` are
             // copied.
-            let load = |_: &_, index, bytes| unsafe { extent.load(index, dst, bytes) };
+            let load = |_: &_, index, bytes| unsafe { extent.copy_slot(index, dst, bytes) };
             reader.copy_message_by(bytes, copying, load)?
         };
         let number = copied.number;

@@ -12,7 +12,7 @@ use crate::file::error::{LaneNotMapped, OpenError, RecvError};
 use crate::file::extent::{Extent, ExtentUse};
 use crate::file::header::{ExtentBase, ExtentId};
 use crate::file::offer::Offer;
-use crate::file::segment::{Blocks as _, GENERATIONS_MAX};
+use crate::file::segment::{Blocks as _, SEARCHED_GENERATIONS_MAX};
 use crate::os::cancel::NoCancelGuard;
 use crate::os::region::Access;
 use crate::protocol::gate;
@@ -69,7 +69,7 @@ impl RawConsumer {
         let resumes = origin == Origin::Successor;
         let mut resumed = false;
         if self.reading == Reading::Observer {
-            segment.observe();
+            segment.add_observer();
         } else {
             let claimed = ReaderSlot::claim(&segment, resumes)?;
             let place = self.place.insert(Arc::new(claimed.slot));
@@ -198,7 +198,7 @@ impl RawConsumer {
         is_owed: impl Fn(&Extent) -> bool,
     ) -> Arc<Extent> {
         let mut found = Arc::clone(newest);
-        for _ in 0..GENERATIONS_MAX {
+        for _ in 0..SEARCHED_GENERATIONS_MAX {
             let ExtentId { lane, generation } = found.id;
             if found.base.position <= position || generation <= 1 {
                 break;

@@ -2,7 +2,7 @@
 
 use super::join::Start;
 use super::{Followed, RawConsumer};
-use crate::file::segment::{Blocks as _, Reached};
+use crate::file::segment::{Blocks as _, ReadProgress};
 use crate::os::futex::monotonic;
 use crate::os::region::Access;
 use crate::protocol::lane::{self, LaneReader, UnreadCounts};
@@ -165,7 +165,7 @@ impl RawConsumer {
                 here.of_messages(lane::count_messages(block).0.saturating_sub(number))
             });
         }
-        let reader = Reached {
+        let reader = ReadProgress {
             position,
             number,
             card: self.card(),

@@ -39,7 +39,7 @@ pub(super) struct Past {
     /// The sum of the ledgers of the files that it has left.
     ended: ReadStats,
     /// The sessions of the lanes of those files.
-    sessions: Vec<Reached>,
+    sessions: Vec<ReadProgress>,
     /// For the reader of a former file: the files before that one, each with a bit mask of the
     /// lanes that were ignored there.
     earlier: Vec<(Weak<Segment>, u64)>,
@@ -59,7 +59,7 @@ pub(super) struct Past {
 
 /// The place that a reader has reached in a session.
 #[derive(Debug, Clone, Copy)]
-struct Reached {
+struct ReadProgress {
     id: u64,
     /// Sequence number of the first message that the reader does not get from the former file.
     number: u64,
@@ -81,13 +81,13 @@ impl Past {
 
 /// Returns the sessions of the lanes of a file, each with the place that a reader of the file has
 /// reached when it has read all. Bits of `ignored` are lanes that this reader ignores.
-fn sessions(segment: &Segment, ignored: u64) -> impl Iterator<Item = Reached> {
+fn sessions(segment: &Segment, ignored: u64) -> impl Iterator<Item = ReadProgress> {
     (0..segment.shape().lane_limit()).filter_map(move |lane| {
         let block = segment.lane_block(lane, Access::Read).ok()?;
         // Relaxed: it is compared with the session in a new lane, whose publisher stored this one,
         // and the head, before it claimed that lane.
         let id = block.session.get();
-        (id != 0).then(|| Reached {
+        (id != 0).then(|| ReadProgress {
             id,
             number: lane::count_messages(block).0,
             is_ignored: ignored & 1 << lane != 0,
@@ -132,7 +132,7 @@ impl RawConsumer {
     /// Returns true if the file has lost its name, and this reader has not moved yet.
     fn has_to_move(&self) -> bool {
         let stays = self.past.as_ref().is_some_and(|past| past.stays);
-        self.segment.has_lost_name() && !self.progress.has_moved() && !stays
+        self.segment.is_name_lost() && !self.progress.has_moved() && !stays
     }
 
     /// Returns true while this reader reads files that have lost their name.
@@ -266,7 +266,7 @@ impl RawConsumer {
 
     /// Returns the place that this reader has reached in a session, if it read that session in a
     /// file before this one.
-    fn reached(&self, session: u64) -> Option<Reached> {
+    fn reached(&self, session: u64) -> Option<ReadProgress> {
         let past = self.past.as_ref().filter(|_| session != 0)?;
         let former = past
             .former

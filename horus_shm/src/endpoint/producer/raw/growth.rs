@@ -1,5 +1,5 @@
-//! Growth: a new extent with longer slots, for a message that does not fit the present ones; and
-//! the removal of extents that all readers have left.
+//! Growth: a new extent with longer slots, for a message that does not fit the present ones;
+//! and the removal of extents that all readers have left.
 
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ impl ClaimedLane {
         Word::store(&block.session, session.id, edge::EPOCH_PUBLISH);
         let is_taken_over = found.is_some();
         if let Some(extent) = found {
-            if segment.request().permits(&extent.offer, offer) {
+            if segment.request().permits_extent(&extent.offer, offer) {
                 let raw = raw_lane(segment, &extent)?;
                 claim.announce(block, position);
                 // WHY: the predecessor may have died after it had stored the generation, and before
@@ -176,7 +176,7 @@ impl RawProducer {
         self.confirm()?;
         let topic = self.segment.label();
         let request = self.segment.request();
-        let Some(offer) = request.grown(&self.extent.offer, bytes) else {
+        let Some(offer) = request.offer_for_longer(&self.extent.offer, bytes) else {
             return Err(SendError::TooLong {
                 topic,
                 message: (),
@@ -292,7 +292,7 @@ impl RawProducer {
         let former = self.former.iter().map(|former| &former.extent);
         former
             .chain([&self.extent])
-            .filter(|extent| !extent.is_lost())
+            .filter(|extent| !extent.is_truncated())
             .for_each(|extent| self.segment.forget_extent(extent));
     }
 

@@ -210,7 +210,7 @@ impl RawProducer {
             }
         };
         self.confirm()?;
-        if is_alone && !self.segment.is_observed() {
+        if is_alone && !self.segment.has_observers() {
             self.apart.slot = None;
             return Ok(self.writer.memory().slot_address(index));
         }

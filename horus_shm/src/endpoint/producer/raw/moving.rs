@@ -76,7 +76,9 @@ impl Session {
         if self.slot_bytes <= offer.shape.request().payload_bytes {
             return offer;
         }
-        request.grown(&offer, self.slot_bytes).unwrap_or(offer)
+        request
+            .offer_for_longer(&offer, self.slot_bytes)
+            .unwrap_or(offer)
     }
 }
 
@@ -99,7 +101,7 @@ impl RawProducer {
         self.check_health()?;
         let _uncancelled = NoCancelGuard::new();
         self.poll_moved_readers();
-        if !self.segment.has_lost_name() || self.is_repeating {
+        if !self.segment.is_name_lost() || self.is_repeating {
             return Ok(());
         }
         if let Some(failed) = self.not_moved
@@ -265,7 +267,7 @@ impl RawProducer {
     /// file that lost the name: its history, and the number of its messages, so that readers that
     /// were never here count them.
     pub(super) fn leave_trace(&self) {
-        let is_last = self.segment.has_lost_name() && !self.has_moved;
+        let is_last = self.segment.is_name_lost() && !self.has_moved;
         if is_last && self.segment.check_health().is_ok() {
             let _uncancelled = NoCancelGuard::new();
             // WHY the error is ignored: nobody could act on it.
