@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 use bytemuck::Pod;
 
 pub use alarm::Alarm;
-pub(crate) use raw::Copies;
+pub(crate) use raw::PrivateCopies;
 pub use raw::{Key, RawConsumer, ReadStats, Reading};
 pub use watch::{LaneWatch, Watch};
 
@@ -127,7 +127,7 @@ impl<T: Pod> Consumer<T> {
     pub fn latest_by_key(&mut self, key: impl Fn(&T) -> u64) -> Option<T> {
         let mut message = MaybeUninit::<T>::uninit();
         // SAFETY: `message` has room for a `T`.
-        let is_new = unsafe { self.latest_to(message.as_mut_ptr(), key) };
+        let is_new = unsafe { self.copy_latest_to(message.as_mut_ptr(), key) };
         // SAFETY: all bytes were written then, and any bytes are a `T`.
         is_new.then(|| unsafe { message.assume_init() })
     }
@@ -139,24 +139,25 @@ impl<T: Pod> Consumer<T> {
     #[inline]
     pub fn latest_into_by_key(&mut self, message: &mut T, key: impl Fn(&T) -> u64) -> bool {
         // SAFETY: `message` has room for a `T`; any bytes that a torn copy leaves are one.
-        unsafe { self.latest_to(message, key) }
+        unsafe { self.copy_latest_to(message, key) }
     }
 
-    /// Copies the newest message to `dst`. Returns false if there is none; then `dst` may hold
-    /// parts of a message.
+    /// Copies the newest message to `dst`. Returns false if there is none; then `dst` may
+    /// hold parts of a message.
     ///
     /// # Safety
     ///
     /// `dst` is writable for a `T`, and any bytes may be left there.
     #[inline]
-    unsafe fn latest_to(&mut self, dst: *mut T, key: impl Fn(&T) -> u64) -> bool {
+    unsafe fn copy_latest_to(&mut self, dst: *mut T, key: impl Fn(&T) -> u64) -> bool {
         // WHY by index: a message that were passed on by value would be copied each time.
         let mut spare = MaybeUninit::<T>::uninit();
         let buffers = [dst, spare.as_mut_ptr()];
         let newest = self.raw.latest_among(|raw, lane, best: Option<&usize>| {
             let free = best.map_or(0, |buffer| 1 - buffer);
             // SAFETY: each buffer has the size of a `T`, as in `recv`.
-            let arrival = unsafe { raw.latest_of(lane, buffers[free].cast(), size_of::<T>()) }?;
+            let arrival =
+                unsafe { raw.copy_latest_of(lane, buffers[free].cast(), size_of::<T>()) }?;
             // SAFETY: all bytes were written, and any bytes are a `T`.
             let key = key(unsafe { &*buffers[free] });
             Some((arrival, key, free))

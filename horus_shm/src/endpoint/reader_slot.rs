@@ -23,7 +23,7 @@ const CLAIM_SLEEPS: u32 = 8;
 /// Returns a function for [`owner::claim_with_retries`] that pauses, and returns false when it has
 /// paused for some 10 ms in all. That is enough for a process that frees an entry and lost the CPU
 /// meanwhile. On the heap there is no pause, because no owner can be dead.
-pub(crate) fn pauses(is_file: bool) -> impl FnMut() -> bool {
+pub(crate) fn claim_pauses(is_file: bool) -> impl FnMut() -> bool {
     let mut pauses = 0;
     move || {
         pauses += 1;
@@ -91,7 +91,7 @@ impl ReaderSlot {
             owners,
             segment.me(),
             |owner| segment.is_dead(owner),
-            pauses(segment.file().is_some()),
+            claim_pauses(segment.file().is_some()),
         );
         let (index, predecessor) = claimed.ok_or(OpenError::TooManySubscribers { limit })?;
         let held = AtomicU64::new(0);
@@ -111,9 +111,9 @@ impl ReaderSlot {
         let same_type = TypeIdentity::of_reader(block) == identity;
         let resumed = resumes && gated && predecessor != 0 && same_type;
         if resumed {
-            clear(segment, index);
+            withdraw_all_but_gate(segment, index);
         } else {
-            clear_all(segment, index);
+            withdraw_all(segment, index);
         }
         if let Ok(block) = segment.reader_block(index, Access::Write) {
             identity.store(block);
@@ -288,7 +288,7 @@ impl Drop for ReaderSlot {
         if let Ok(block) = self.segment.reader_block(self.index, Access::Write) {
             let me = self.segment.me();
             owner::free_entry(&block.owner, me, me, || {
-                clear_all(&self.segment, self.index);
+                withdraw_all(&self.segment, self.index);
             });
         }
     }
@@ -296,19 +296,19 @@ impl Drop for ReaderSlot {
 
 /// Withdraws all that the owner of a reader slot, or its predecessor, had announced. Only the owner
 /// may call it.
-fn clear_all(segment: &Segment, index: u32) {
+fn withdraw_all(segment: &Segment, index: u32) {
     if let Ok(wait) = segment.wait_block(Access::Write) {
         gate::withdraw_gated_reader(&wait.gated, index);
     }
     if let Ok(cursors) = segment.cursors(index, Access::Write) {
         cursors.iter().for_each(gate::leave_lane);
     }
-    clear(segment, index);
+    withdraw_all_but_gate(segment, index);
 }
 
 /// Withdraws what the owner of a reader slot had announced, except that it holds back writers. Only
 /// the owner may call it.
-fn clear(segment: &Segment, index: u32) {
+fn withdraw_all_but_gate(segment: &Segment, index: u32) {
     if let Ok(block) = segment.reader_block(index, Access::Write) {
         block.pin_limit.set(0);
         block.pins.iter().for_each(clear_pin);
@@ -329,7 +329,7 @@ pub(crate) const FRUITLESS_WAKES_MAX: u32 = 8;
 ///
 /// The slot of a gated reader is not freed, and keeps its cursors, because a successor may go on
 /// there: only [`reap_gated`] frees it.
-pub(crate) fn reap(segment: &Segment, index: u32) -> bool {
+pub(crate) fn reap_dead_reader(segment: &Segment, index: u32) -> bool {
     let Some((word, owner)) = dead_owner(segment, index) else {
         return false;
     };
@@ -340,9 +340,9 @@ pub(crate) fn reap(segment: &Segment, index: u32) -> bool {
     let is_gated = wait.gated.get() & 1 << index != 0;
     let me = segment.me();
     if owner != 0 && is_gated {
-        owner::clear_dead_entry(word, owner, me, || clear(segment, index))
+        owner::clear_dead_entry(word, owner, me, || withdraw_all_but_gate(segment, index))
     } else {
-        owner::free_entry(word, owner, me, || clear_all(segment, index))
+        owner::free_entry(word, owner, me, || withdraw_all(segment, index))
     }
 }
 
@@ -352,7 +352,7 @@ pub(crate) fn reap_gated(segment: &Segment, index: u32) -> bool {
     // WHY this is enough: a probe by system call came before, and the dead reader's last loads
     // before its lock was released; the exchange excludes a second reaper.
     dead_owner(segment, index).is_some_and(|(word, owner)| {
-        owner::free_entry(word, owner, segment.me(), || clear_all(segment, index))
+        owner::free_entry(word, owner, segment.me(), || withdraw_all(segment, index))
     })
 }
 
@@ -370,8 +370,8 @@ pub(crate) fn reap_sleepers(segment: &Segment) {
     let Ok(wait) = segment.wait_block(Access::Write) else {
         return;
     };
-    for reader in bits(&wait.waiters, segment.shape().reader_limit()) {
-        reap(segment, reader);
+    for reader in set_bits(&wait.waiters, segment.shape().reader_limit()) {
+        reap_dead_reader(segment, reader);
     }
 }
 
@@ -381,7 +381,7 @@ pub(crate) fn reap_publishers(segment: &Segment) {
     let Ok(wait) = segment.wait_block(Access::Write) else {
         return;
     };
-    for lane in bits(&wait.room_waiters, segment.shape().lane_limit()) {
+    for lane in set_bits(&wait.room_waiters, segment.shape().lane_limit()) {
         let Ok(block) = segment.lane_block(lane, Access::Read) else {
             continue;
         };
@@ -398,7 +398,7 @@ pub(crate) fn reap_publishers(segment: &Segment) {
     }
 }
 
-fn bits(word: &AtomicU64, limit: u32) -> impl Iterator<Item = u32> {
+fn set_bits(word: &AtomicU64, limit: u32) -> impl Iterator<Item = u32> {
     // Relaxed: bits that are missed here are found next time.
     let bits = word.get();
     (0..limit).filter(move |bit| bits & 1 << bit != 0)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use crate::endpoint::consumer::{Consumer, Copies, Key};
+use crate::endpoint::consumer::{Consumer, Key, PrivateCopies};
 use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::extent::Extent;
 use crate::file::label::TopicLabel;
@@ -73,7 +73,7 @@ pub(crate) enum SampleMemory {
     /// The slots of a lane.
     Extent(#[expect(dead_code, reason = "kept mapped")] Arc<Extent>),
     /// Private copies of a reader.
-    Copies(#[expect(dead_code, reason = "kept allocated")] Arc<Copies>),
+    PrivateCopies(#[expect(dead_code, reason = "kept allocated")] Arc<PrivateCopies>),
 }
 
 // SAFETY: the bytes are not written while they are pinned; pin and record are atomics.

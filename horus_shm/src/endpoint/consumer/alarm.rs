@@ -12,7 +12,7 @@ use std::task::Waker;
 use std::thread;
 use std::time::Duration;
 
-use super::watch::{Progress, Watch};
+use super::watch::{ConsumerProgress, Watch};
 use crate::os;
 use crate::process::fork::{ForkLocal, fork_epoch};
 use crate::protocol::sync::Word;
@@ -26,7 +26,7 @@ static ALARMS: ForkLocal<Alarms> = ForkLocal::new();
 /// All alarms of this process.
 #[derive(Debug, Default)]
 struct Alarms {
-    state: Mutex<State>,
+    state: Mutex<AlarmState>,
     /// Incremented when the thread has to look at the state again.
     version: AtomicU64,
     changed: LocalEventcount,
@@ -35,17 +35,17 @@ struct Alarms {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct AlarmState {
     pending: Vec<PendingAlarm>,
     last_id: u64,
     /// True if the thread runs.
     has_thread: bool,
     /// The consumers whose watches the thread sleeps on.
-    lent: Vec<*const Progress>,
+    lent: Vec<*const ConsumerProgress>,
 }
 
 // SAFETY: the pointers are only compared, never dereferenced; all else is `Send`.
-unsafe impl Send for State {}
+unsafe impl Send for AlarmState {}
 
 /// An alarm that is set.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ struct PendingAlarm {
 pub struct Alarm {
     watch: Watch,
     epoch: u64,
-    /// Identifies the alarm in [`State::pending`]; 0 before it was set for the first time.
+    /// Identifies the alarm in [`AlarmState::pending`]; 0 before it was set for the first time.
     id: u64,
 }
 
@@ -71,7 +71,7 @@ impl Alarm {
     /// Creates an alarm for the consumer of `watch`, not set.
     #[must_use]
     pub fn new(watch: Watch) -> Self {
-        watch.progress().note_alarm();
+        watch.progress().set_has_alarms();
         Self {
             watch,
             epoch: fork_epoch(),
@@ -88,7 +88,7 @@ impl Alarm {
             return waker.wake_by_ref();
         }
         self.watch.follow();
-        self.watch.progress().note_alarm();
+        self.watch.progress().set_has_alarms();
         let alarms = ALARMS.get();
         // WHY outside of the lock: cloning or dropping a waker runs unknown code.
         let copy = waker.clone();
@@ -101,7 +101,7 @@ impl Alarm {
         }
         state.last_id += 1;
         self.id = state.last_id;
-        if !state.has_thread && !alarms.start() {
+        if !state.has_thread && !alarms.start_thread() {
             drop(state);
             return copy.wake();
         }
@@ -144,7 +144,7 @@ impl Drop for Alarm {
 ///
 /// WHY: a process may end right after it dropped its last handle, and the topic's file would stay
 /// if the thread still had a reference to it.
-pub(super) fn remove_alarms(progress: &Arc<Progress>) {
+pub(super) fn remove_alarms(progress: &Arc<ConsumerProgress>) {
     let alarms = ALARMS.get();
     let name = Arc::as_ptr(progress);
     let mut state = alarms.lock();
@@ -167,7 +167,7 @@ pub(super) fn remove_alarms(progress: &Arc<Progress>) {
 }
 
 /// The next step of the thread.
-enum Work {
+enum NextStep {
     Wake(Vec<Waker>),
     /// Sleep until [`Alarms::version`] differs from this one, or one of the watches has a message.
     Sleep(u64),
@@ -175,17 +175,17 @@ enum Work {
 }
 
 impl Alarms {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, AlarmState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts the thread; false if that fails.
-    fn start(&'static self) -> bool {
+    fn start_thread(&'static self) -> bool {
         let thread = thread::Builder::new().name("horus-alarms".into());
-        thread.spawn(|| self.serve()).is_ok()
+        thread.spawn(|| self.run_thread()).is_ok()
     }
 
-    fn serve(&self) {
+    fn run_thread(&self) {
         // WHY: sent signals are for the threads of the program. SIGBUS is for this one, which
         // raises it when it reads a truncated topic.
         os::block_process_signals();
@@ -193,17 +193,17 @@ impl Alarms {
         let mut is_idle = false;
         loop {
             match self.next(&mut watches, is_idle) {
-                Work::Wake(wakers) => wakers.into_iter().for_each(wake_catching_panic),
-                Work::Sleep(version) => {
+                NextStep::Wake(wakers) => wakers.into_iter().for_each(wake_catching_panic),
+                NextStep::Sleep(version) => {
                     is_idle = self.sleep(version, &watches).is_none();
                     watches.clear();
                 }
-                Work::End => return,
+                NextStep::End => return,
             }
         }
     }
 
-    fn next(&self, watches: &mut Vec<Watch>, is_idle: bool) -> Work {
+    fn next(&self, watches: &mut Vec<Watch>, is_idle: bool) -> NextStep {
         let mut state = self.lock();
         state.lent.clear();
         self.watches_dropped.notify_all();
@@ -214,18 +214,18 @@ impl Alarms {
             .map(|alarm| alarm.waker)
             .collect();
         if !wakers.is_empty() {
-            return Work::Wake(wakers);
+            return NextStep::Wake(wakers);
         }
         if state.pending.is_empty() && is_idle {
             state.has_thread = false;
-            return Work::End;
+            return NextStep::End;
         }
         watches.extend(state.pending.iter().map(|alarm| alarm.watch.clone()));
         state
             .lent
             .extend(watches.iter().map(|watch| Arc::as_ptr(watch.progress())));
         // Relaxed: only changed under the lock.
-        Work::Sleep(self.version.get())
+        NextStep::Sleep(self.version.get())
     }
 
     /// Sleeps until the version is not `version` any more, or one of `watches` is due. Returns

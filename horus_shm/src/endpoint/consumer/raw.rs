@@ -15,7 +15,7 @@ mod waits;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::watch::{self, ConsumerState, Progress};
+use super::watch::{self, ConsumerProgress, ConsumerState};
 use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::counters::UnmatchedPublisher;
 use crate::file::error::{OpenError, RecvError};
@@ -32,18 +32,18 @@ use crate::protocol::sync::Word;
 use crate::protocol::telemetry;
 
 pub use bytes::Key;
-pub(crate) use grown::Copies;
+pub(crate) use grown::PrivateCopies;
 pub use ledger::ReadStats;
 
-use join::{Origin, Start};
-use moving::Past;
-use waits::Room;
+use join::{LaneStart, StartOrigin};
+use moving::FormerFiles;
+use waits::PublisherRoom;
 
 /// Stands for an index in `RawConsumer::lanes` where there is no lane.
 const NO_LANE: usize = usize::MAX;
 
 /// Number of messages in a row that make a burst.
-const BURST_MIN: u64 = 2;
+const BURST_MESSAGES_MIN: u64 = 2;
 /// Number of times that the cursor is published while a full lane is drained. WHY not once:
 /// publishers should write meanwhile.
 const DRAIN_STEPS: u64 = 8;
@@ -61,7 +61,7 @@ pub enum Reading {
 
 /// A lane and this consumer's reader of it.
 #[derive(Debug)]
-struct Followed {
+struct FollowedLane {
     lane: u32,
     reader: LaneReader<RawLane>,
     extent: Arc<Extent>,
@@ -73,7 +73,7 @@ struct Followed {
 
 /// The metadata of a received message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Arrival {
+pub(super) struct MessageInfo {
     /// Sequence number of the message in its lane, from 1 on.
     number: u64,
     /// Number of bytes that were received; defaults may follow them.
@@ -84,10 +84,10 @@ pub(super) struct Arrival {
 #[derive(Debug)]
 pub struct RawConsumer {
     /// Readers of the mapped lanes, in the order of their discovery.
-    lanes: Vec<Followed>,
+    lanes: Vec<FollowedLane>,
     next: usize,
     /// The last message received.
-    last: Arrival,
+    last: MessageInfo,
     /// Index in `lanes` of the lane of the last message; [`NO_LANE`] if there is none.
     last_lane: usize,
     received: u64,
@@ -98,12 +98,12 @@ pub struct RawConsumer {
     /// The count of changes at the last discovery of lanes.
     known: u64,
     /// The last attempt to map lanes, if it failed.
-    failed: Option<Box<join::Failed>>,
+    failed: Option<Box<join::FailedMapping>>,
     changes: *const AtomicU64,
     /// Last observed fault epoch.
     seen_epoch: u64,
     /// The start of this reader in each lane, by the index of the lane.
-    starts: Box<[Start]>,
+    starts: Box<[LaneStart]>,
     /// A bit for each lane, set if the lane is not read at all.
     ignored: u64,
     reading: Reading,
@@ -123,14 +123,14 @@ pub struct RawConsumer {
     /// True if a lane has a later extent than the one that is read.
     has_later: bool,
     /// The lanes whose publisher does not offer what this reader requests.
-    unmatched: Vec<matching::Unmatched>,
+    unmatched: Vec<matching::UnmatchedLane>,
     on_mismatch: Option<fn(&UnmatchedPublisher)>,
     place: Option<Arc<ReaderSlot>>,
     /// Of a gated reader: the eventcount at which publishers wait for room.
-    room: Option<Room>,
+    room: Option<PublisherRoom>,
     /// The files that this reader read before; `None` before it moves for the first time.
-    past: Option<Box<Past>>,
-    progress: Arc<Progress>,
+    past: Option<Box<FormerFiles>>,
+    progress: Arc<ConsumerProgress>,
     segment: Arc<Segment>,
 }
 
@@ -148,7 +148,7 @@ impl RawConsumer {
     /// [`OpenError::LaneNotMapped`] or [`OpenError::Io`].
     pub fn new(segment: Arc<Segment>, reading: Reading) -> Result<Self, OpenError> {
         let segment = segment.present(reading != Reading::Observer)?;
-        Self::open(segment, reading, Origin::Head)
+        Self::open(segment, reading, StartOrigin::Head)
     }
 
     /// Joins as [`Self::new`] does, as a gated reader, but goes on at the cursors of a gated reader
@@ -160,11 +160,15 @@ impl RawConsumer {
     /// As [`Self::new`].
     pub fn successor(segment: Arc<Segment>) -> Result<Self, OpenError> {
         let segment = segment.present(true)?;
-        Self::open(segment, Reading::Gated, Origin::Successor)
+        Self::open(segment, Reading::Gated, StartOrigin::Successor)
     }
 
-    fn open(segment: Arc<Segment>, reading: Reading, origin: Origin) -> Result<Self, OpenError> {
-        let mut this = Self::attach(segment, reading, origin, Arc::default())?;
+    fn open(
+        segment: Arc<Segment>,
+        reading: Reading,
+        origin: StartOrigin,
+    ) -> Result<Self, OpenError> {
+        let mut this = Self::join_lanes(segment, reading, origin, Arc::default())?;
         this.look_for_lanes();
         this.segment.expect_usable()?;
         if let Err(RecvError::LaneNotMapped { cause, .. }) = this.expect_mapped() {
@@ -173,15 +177,15 @@ impl RawConsumer {
                 cause,
             });
         }
-        this.begin()?;
+        this.map_and_announce()?;
         Ok(this)
     }
 
     /// Joins every lane, without a look at the messages in them.
-    fn attach(
+    fn join_lanes(
         segment: Arc<Segment>,
         reading: Reading,
-        origin: Origin,
+        origin: StartOrigin,
         health: Arc<ConsumerState>,
     ) -> Result<Self, OpenError> {
         let seen_epoch = segment.expect_usable()?;
@@ -194,7 +198,7 @@ impl RawConsumer {
         let mut this = Self {
             lanes: Vec::new(),
             next: 0,
-            last: Arrival {
+            last: MessageInfo {
                 number: 0,
                 bytes: 0,
             },
@@ -206,7 +210,7 @@ impl RawConsumer {
             failed: None,
             changes,
             seen_epoch,
-            starts: vec![Start::default(); lanes].into(),
+            starts: vec![LaneStart::default(); lanes].into(),
             ignored: 0,
             reading,
             in_place: false,
@@ -221,7 +225,7 @@ impl RawConsumer {
             place: None,
             room: None,
             past: None,
-            progress: Arc::new(Progress::unannounced(limit, health)),
+            progress: Arc::new(ConsumerProgress::unannounced(limit, health)),
             segment,
         };
         // WHY: from here on, drop gives back all that was claimed.
@@ -230,7 +234,7 @@ impl RawConsumer {
     }
 
     /// Maps the lanes, and announces that this reader has joined.
-    fn begin(&mut self) -> Result<(), OpenError> {
+    fn map_and_announce(&mut self) -> Result<(), OpenError> {
         self.look_for_lanes();
         if let Some(place) = &self.place {
             place.announce_join();
@@ -266,11 +270,11 @@ impl RawConsumer {
             if self.in_place {
                 // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
                 match unsafe { self.poll_in_place(dst, bytes) } {
-                    PollOutcome::Message => return self.confirmed(),
+                    PollOutcome::Message => return self.confirm_message(),
                     polled => nothing = polled,
                 }
             } else {
-                for look in 0..self.looks() {
+                for look in 0..self.looks_per_poll() {
                     let lane = self.lane_to_look_at(look);
                     let followed = &mut self.lanes[lane];
                     // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
@@ -278,8 +282,8 @@ impl RawConsumer {
                     let number = followed.reader.position();
                     match polled {
                         PollOutcome::Message => {
-                            self.count_received_at(lane, number, Arrival { number, bytes });
-                            return self.confirmed();
+                            self.count_received_at(lane, number, MessageInfo { number, bytes });
+                            return self.confirm_message();
                         }
                         PollOutcome::Busy => nothing = PollOutcome::Busy,
                         PollOutcome::Empty => {}
@@ -287,7 +291,7 @@ impl RawConsumer {
                     self.wake_publishers_that_sleep();
                 }
             }
-            if self.received.wrapping_sub(self.rested) < BURST_MIN {
+            if self.received.wrapping_sub(self.rested) < BURST_MESSAGES_MIN {
                 self.rested = self.received;
                 self.spin_back_off();
                 return nothing;
@@ -302,8 +306,9 @@ impl RawConsumer {
         }
     }
 
-    /// Copies messages into `dst` one after another, and calls `each` after every one, until there
-    /// is none right now, or there were enough to fill a lane. Returns their number. Never blocks.
+    /// Copies messages into `dst` one after another, and calls `each` after every one, until
+    /// there is none right now, or there were enough to fill a lane. Returns their number. Never
+    /// blocks.
     ///
     /// The cursors that make room in reliable lanes are published in steps of an eighth of a lane's
     /// capacity.
@@ -324,7 +329,7 @@ impl RawConsumer {
             drained += 1;
             if !self.is_draining() {
                 // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
-                drained += unsafe { self.run(dst, bytes, &mut each) };
+                drained += unsafe { self.recv_run(dst, bytes, &mut each) };
             }
         }
         drained
@@ -337,7 +342,7 @@ impl RawConsumer {
     ///
     /// As [`Self::recv`].
     #[inline(always)]
-    unsafe fn run(&mut self, dst: *mut u8, bytes: usize, each: &mut impl FnMut()) -> u64 {
+    unsafe fn recv_run(&mut self, dst: *mut u8, bytes: usize, each: &mut impl FnMut()) -> u64 {
         if self.in_place {
             return 0;
         }
@@ -368,7 +373,7 @@ impl RawConsumer {
             // `count_received_at` counts one.
             self.received -= 1;
             let number = self.lanes[lane].reader.position();
-            self.count_received_at(lane, number, Arrival { number, bytes });
+            self.count_received_at(lane, number, MessageInfo { number, bytes });
         }
         run
     }
@@ -376,7 +381,7 @@ impl RawConsumer {
     /// Checks the file again after a copy. If it was truncated, the bytes came from private zero
     /// pages, and the message does not count.
     #[inline(always)]
-    fn confirmed(&mut self) -> PollOutcome {
+    fn confirm_message(&mut self) -> PollOutcome {
         if self.became_unusable() {
             self.received -= 1;
             return PollOutcome::Empty;
@@ -449,18 +454,18 @@ impl RawConsumer {
 
     /// Counts the message that was just read from a lane as received.
     #[inline(always)]
-    fn count_received(&mut self, lane: usize, arrival: Arrival) {
+    fn count_received(&mut self, lane: usize, arrival: MessageInfo) {
         self.count_received_at(lane, self.lanes[lane].reader.position(), arrival);
     }
 
     /// Counts as [`Self::count_received`] does, for a reader that is now at `position`. WHY that is
     /// passed: each access to the list of lanes costs loads, and `recv` has too many already.
     #[inline(always)]
-    fn count_received_at(&mut self, lane: usize, position: u64, arrival: Arrival) {
+    fn count_received_at(&mut self, lane: usize, position: u64, arrival: MessageInfo) {
         self.received += 1;
         self.last = arrival;
         self.last_lane = lane;
-        self.count(lane, position);
+        self.note_latency(lane, position);
         self.wake_publishers_that_sleep();
     }
 
@@ -513,7 +518,7 @@ impl Drop for RawConsumer {
         if self.is_forked() {
             return;
         }
-        watch::close(&self.progress, self.place.as_deref());
+        watch::close_consumer(&self.progress, self.place.as_deref());
         if let Some(place) = &self.place {
             place.announce_leave();
         }

@@ -31,7 +31,7 @@ const MISMATCHES: [Mismatch; 2] = [Mismatch::Type, Mismatch::Reliability];
 
 /// The block and the cursors of a consumer, also for threads that wait on its behalf.
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub(crate) struct ConsumerProgress {
     /// The blocks of the topic's readers. If the consumer is not announced, only its own block.
     readers: Readers,
     /// Index of the consumer's block in `readers`.
@@ -50,7 +50,7 @@ pub(crate) struct Progress {
     /// The time before which the consumer does not try again to move, in ns of CLOCK_MONOTONIC.
     retry_ns: AtomicU64,
     #[expect(dead_code, reason = "held for the memory behind `readers`")]
-    memory: Memory,
+    memory: BlockMemory,
 }
 
 /// The state of a consumer that is the same in all files between which it moves.
@@ -71,13 +71,13 @@ pub(crate) struct ConsumerState {
 
 /// The owner of the memory of a reader's block.
 #[derive(Debug)]
-enum Memory {
+enum BlockMemory {
     /// The reader is not announced: its block is in memory of its own.
     Own(#[expect(dead_code, reason = "held for its memory")] Region),
     Topic(#[expect(dead_code, reason = "held for its memory")] Arc<Segment>),
 }
 
-impl Progress {
+impl ConsumerProgress {
     /// Creates the progress of a reader of `lanes` lanes that is not announced.
     pub(super) fn unannounced(lanes: u32, health: Arc<ConsumerState>) -> Self {
         let wait_bytes = size_of::<WaitBlock<AtomicU64>>();
@@ -89,7 +89,7 @@ impl Progress {
         // SAFETY: the region, which `memory` keeps, holds a wait block, and one reader's block and
         // cursors; zeroed memory is valid for them.
         let readers = unsafe { Readers::new(wait.cast(), block, bytes, 1) };
-        Self::new((readers, 0), lanes, Memory::Own(region), health)
+        Self::new((readers, 0), lanes, BlockMemory::Own(region), health)
     }
 
     /// Creates the progress of the announced reader at index `reader`.
@@ -100,14 +100,14 @@ impl Progress {
     ) -> Result<Self, OpenError> {
         let readers = segment.readers(Access::Write)?;
         let lanes = segment.shape().lane_limit();
-        let memory = Memory::Topic(Arc::clone(segment));
+        let memory = BlockMemory::Topic(Arc::clone(segment));
         Ok(Self::new((readers, reader), lanes, memory, health))
     }
 
     fn new(
         (readers, reader): (Readers, u32),
         lanes: u32,
-        memory: Memory,
+        memory: BlockMemory,
         health: Arc<ConsumerState>,
     ) -> Self {
         let (closed, has_alarms, next, retry_ns) = Default::default();
@@ -206,19 +206,19 @@ impl Progress {
     }
 
     /// Returns true if the consumer would try to move now.
-    fn may_move(&self) -> bool {
+    fn would_try_to_move(&self) -> bool {
         monotonic().as_nanos() as u64 >= self.retry_ns.get()
     }
 
     /// Makes the drop of the consumer also remove its alarms.
-    pub(super) fn note_alarm(&self) {
+    pub(super) fn set_has_alarms(&self) {
         self.has_alarms.set(1);
     }
 }
 
 /// Marks a consumer as dropped for its watches, and wakes the threads that sleep on them.
 #[cold]
-pub(super) fn close(progress: &Arc<Progress>, place: Option<&ReaderSlot>) {
+pub(super) fn close_consumer(progress: &Arc<ConsumerProgress>, place: Option<&ReaderSlot>) {
     // Relaxed: the fence below orders it before the load of the sleepers.
     progress.closed.set(1);
     if !progress.has_moved() {
@@ -244,7 +244,7 @@ pub(super) fn close(progress: &Arc<Progress>, place: Option<&ReaderSlot>) {
 #[derive(Debug, Clone)]
 pub struct Watch {
     segment: Arc<Segment>,
-    progress: Arc<Progress>,
+    progress: Arc<ConsumerProgress>,
     /// The consumer's slot, under whose bit all threads sleep that wait on its behalf.
     place: Option<Weak<ReaderSlot>>,
 }
@@ -252,7 +252,7 @@ pub struct Watch {
 impl Watch {
     pub(super) fn new(
         segment: &Arc<Segment>,
-        progress: &Arc<Progress>,
+        progress: &Arc<ConsumerProgress>,
         place: Option<&Arc<ReaderSlot>>,
     ) -> Self {
         let segment = Arc::clone(segment);
@@ -280,7 +280,7 @@ impl Watch {
             || match self.progress.next.get() {
                 Some(next) => next.has_message(),
                 // WHY: the consumer has to be called so that it moves.
-                None => self.segment.is_name_lost() && self.progress.may_move(),
+                None => self.segment.is_name_lost() && self.progress.would_try_to_move(),
             }
     }
 
@@ -384,7 +384,7 @@ impl Watch {
         watches: &[Self],
         look: impl FnOnce() -> Option<R>,
     ) -> Option<R> {
-        Self::with_events(
+        Self::with_eventcounts(
             (Some(own.event()), GUARDED_SLEEP_MAX),
             watches,
             |events, slice| sleep_once(events, slice, look),
@@ -405,13 +405,13 @@ impl Watch {
         wait_policy: WaitPolicy,
         look: impl FnMut() -> Option<R>,
     ) -> Option<R> {
-        Self::with_events((own, longest), watches, |events, slice| {
+        Self::with_eventcounts((own, longest), watches, |events, slice| {
             wait_in_slices(events, wait_policy, slice, look)
         })
     }
 
     /// Calls `sleep` with the eventcounts of `own` and of the watches, and the longest sleep.
-    fn with_events<R>(
+    fn with_eventcounts<R>(
         (own, longest): (Option<Event<'_>>, Duration),
         watches: &[Self],
         sleep: impl FnOnce(&[&Event<'_>], Duration) -> R,
@@ -420,7 +420,7 @@ impl Watch {
         let mut places = Vec::with_capacity(watches.len());
         watches
             .iter()
-            .for_each(|watch| watch.add_places(&mut places));
+            .for_each(|watch| watch.add_slots(&mut places));
         let theirs = places.iter().filter_map(|place| place.event());
         let events: Vec<_> = own.into_iter().chain(theirs).take(EVENTS_MAX).collect();
         let open = watches.iter().map(Self::open_files).sum::<usize>();
@@ -435,10 +435,10 @@ impl Watch {
     }
 
     /// Adds the consumer's slot in each of its files to `places`.
-    fn add_places(&self, places: &mut Vec<Arc<ReaderSlot>>) {
+    fn add_slots(&self, places: &mut Vec<Arc<ReaderSlot>>) {
         places.extend(self.place.as_ref().and_then(Weak::upgrade));
         if let Some(next) = self.progress.next.get() {
-            next.add_places(places);
+            next.add_slots(places);
         }
     }
 
@@ -457,7 +457,7 @@ impl Watch {
     }
 
     /// Returns the progress of the watched consumer.
-    pub(super) const fn progress(&self) -> &Arc<Progress> {
+    pub(super) const fn progress(&self) -> &Arc<ConsumerProgress> {
         &self.progress
     }
 

@@ -35,11 +35,11 @@ use crate::wait::{Event, Sleeper, WakeOrder, has_sleepers, wake};
 pub use in_place::LoanMemory;
 pub use room::OnStalled;
 
-use claim::{Claim, FoundHistory};
+use claim::{FoundHistory, LaneClaim};
 use growth::{ClaimedLane, FormerExtent};
-use in_place::LoanApart;
-use moving::{NotMoved, Session};
-use room::Refused;
+use in_place::SeparateLoan;
+use moving::{FailedMove, PublisherSession};
+use room::RefusalRun;
 
 /// The untyped producer of a ring.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub struct RawProducer {
     seen_epoch: u64,
     lane: u32,
     on_stalled: OnStalled,
-    refused: Option<Refused>,
+    refused: Option<RefusalRun>,
     wait: *const WaitBlock<AtomicU64>,
     order: WakeOrder,
     fruitless: u32,
@@ -57,7 +57,7 @@ pub struct RawProducer {
     in_place: bool,
     /// The lane's position when [`Self::lend`] lent a slot; `None` if none is lent.
     lent: Option<u64>,
-    apart: LoanApart,
+    apart: SeparateLoan,
     /// Length of the longest message that fits the slots of `extent`, in bytes.
     slot_bytes: u64,
     extent: Arc<Extent>,
@@ -69,7 +69,7 @@ pub struct RawProducer {
     /// The random number of this publisher in its lane.
     session: u64,
     /// The last attempt to move to another file, if it failed.
-    not_moved: Option<NotMoved>,
+    not_moved: Option<FailedMove>,
     /// The producers that this publisher had in the files from which it moved. Kept while reliable
     /// readers there still have to move, too.
     awaited: Vec<Self>,
@@ -103,18 +103,18 @@ impl RawProducer {
     fn open(
         segment: Arc<Segment>,
         on_stalled: OnStalled,
-        former: Option<Session>,
+        former: Option<PublisherSession>,
     ) -> Result<Self, OpenError> {
         let seen_epoch = segment.expect_usable()?;
         let request = segment.request();
         let mut offer = request.offer()?;
         if let Some(session) = former {
-            offer = session.continued(request, offer);
+            offer = session.offer_to_continue(request, offer);
         }
         let wait: *const _ = segment.wait_block(Access::Write)?;
         // WHY: before a lane is claimed, as `docs/memory-ordering.md` argues.
         let order = WakeOrder::of_sender(offer.wake_edge);
-        let claim = Claim::new(&segment, &offer, former.is_some())?;
+        let claim = LaneClaim::new(&segment, &offer, former.is_some())?;
         let lane = claim.lane;
         let block = segment.lane_block(lane, Access::Write)?;
         // WHY: a predecessor may have died while it waited for room.
@@ -122,7 +122,7 @@ impl RawProducer {
             .wait_block(Access::Write)?
             .room_waiters
             .clear_bits_relaxed(1 << lane);
-        let session = Session::in_lane(block, former);
+        let session = PublisherSession::in_lane(block, former);
         // Relaxed, both: the claim of the lane ordered the load; the next owner stores another one.
         let predecessor = block.session.get();
         let claimed = ClaimedLane::new(&segment, claim, &offer, session);
@@ -155,7 +155,7 @@ impl RawProducer {
             in_place,
             slot_bytes,
             lent: None,
-            apart: LoanApart::default(),
+            apart: SeparateLoan::default(),
             extent,
             former,
             former_due: u64::MAX,
@@ -179,7 +179,7 @@ impl RawProducer {
             Sleeper::Counted,
             WakeOrder::Fences,
         )) {
-            this.wake();
+            this.wake_sleeping_readers();
         }
         // WHY: if the lane consists of private zero pages, it was never claimed; drop handles that.
         let seen_epoch = this.segment.expect_usable()?;
@@ -238,7 +238,7 @@ impl RawProducer {
             }
         }
         self.wake_readers();
-        self.confirm()
+        self.confirm_file()
     }
 
     /// Publishes `message`. Wait-free except for the probe of a dead reader.
@@ -284,7 +284,7 @@ impl RawProducer {
     /// Checks the file again after a write: if it was truncated, the bytes went to private zero
     /// pages.
     #[inline(always)]
-    fn confirm(&mut self) -> Result<(), SendError<()>> {
+    fn confirm_file(&mut self) -> Result<(), SendError<()>> {
         if fault::epoch_after_access() != self.seen_epoch {
             self.check_health()?;
         }
@@ -307,7 +307,7 @@ impl RawProducer {
 
     /// Returns the error of a send for which there is no room.
     #[cold]
-    fn full(&self) -> SendError<()> {
+    fn full_error(&self) -> SendError<()> {
         SendError::Full {
             topic: self.segment.label(),
             message: (),
@@ -317,21 +317,21 @@ impl RawProducer {
     /// Wakes the readers that sleep. If none does, it costs a load of a line that rarely changes.
     #[inline(always)]
     fn wake_readers(&mut self) {
-        if has_sleepers(&self.readers()) {
-            self.wake();
+        if has_sleepers(&self.readers_event()) {
+            self.wake_sleeping_readers();
         }
     }
 
     #[inline(always)]
-    fn readers(&self) -> Event<'_> {
+    fn readers_event(&self) -> Event<'_> {
         // SAFETY: it points into the segment, which this producer keeps; it contains only atomics.
         Event::of_messages(unsafe { &*self.wait }, Sleeper::Counted, self.order)
     }
 
     #[cold]
-    fn wake(&mut self) {
+    fn wake_sleeping_readers(&mut self) {
         self.writer.memory().block().wakes.fetch_add_one();
-        if wake(&self.readers()) > 0 {
+        if wake(&self.readers_event()) > 0 {
             self.fruitless = 0;
             return;
         }
@@ -395,7 +395,7 @@ impl Drop for RawProducer {
             return;
         }
         self.wait_for_moving_readers();
-        self.leave_trace();
+        self.publish_last_trace();
         // SAFETY: as in `readers`.
         unsafe { &*self.wait }
             .room_waiters

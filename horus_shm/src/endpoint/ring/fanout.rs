@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use super::{Origin, RingOptions, constructors};
+use super::{RingOptions, RingOrigin, constructors};
 use crate::endpoint::consumer::{Consumer, RawConsumer, Reading};
 use crate::endpoint::producer::{OnStalled, Producer, RawProducer};
 use crate::file::error::OpenError;
@@ -36,7 +36,7 @@ pub struct FanoutShm<T> {
 impl<T: Pod> FanoutShm<T> {
     constructors!();
 
-    fn make(origin: Origin<'_>, options: &RingOptions) -> Result<Self, OpenError> {
+    fn from_origin(origin: RingOrigin<'_>, options: &RingOptions) -> Result<Self, OpenError> {
         let request = options.request::<T>(|_| ());
         Ok(Self {
             segment: origin.segment(&request)?,

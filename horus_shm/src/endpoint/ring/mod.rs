@@ -73,13 +73,13 @@ impl RingOptions {
 
 /// The source of a ring's memory.
 #[derive(Debug, Clone, Copy)]
-enum Origin<'a> {
+enum RingOrigin<'a> {
     Create(&'a Arc<Namespace>, &'a str),
     Open(&'a Arc<Namespace>, &'a str),
     Heap,
 }
 
-impl Origin<'_> {
+impl RingOrigin<'_> {
     fn segment(self, request: &Request) -> Result<Arc<Segment>, OpenError> {
         match self {
             Self::Create(namespace, name) => {
@@ -94,11 +94,11 @@ impl Origin<'_> {
 }
 
 /// Fixes what the rings with one gated reader have in common.
-fn fix_gated(request: &mut Request, origin: Origin<'_>) {
+fn fix_for_gated_reader(request: &mut Request, origin: RingOrigin<'_>) {
     request.reliability = Some(Reliability::Reliable);
     request.reader_limit = Some(1);
     // WHY not in place by default: a slot that is read in place is pinned, and costs a fence.
-    let default = (!matches!(origin, Origin::Open(..))).then_some(false);
+    let default = (!matches!(origin, RingOrigin::Open(..))).then_some(false);
     request.pinnable = request.pinnable.or(default);
 }
 
@@ -115,7 +115,7 @@ macro_rules! constructors {
             name: &str,
             options: &crate::RingOptions,
         ) -> Result<Self, crate::OpenError> {
-            Self::make(super::Origin::Create(namespace, name), options)
+            Self::from_origin(super::RingOrigin::Create(namespace, name), options)
         }
 
         /// Opens the ring `name`, which must exist.
@@ -129,7 +129,7 @@ macro_rules! constructors {
             name: &str,
             options: &crate::RingOptions,
         ) -> Result<Self, crate::OpenError> {
-            Self::make(super::Origin::Open(namespace, name), options)
+            Self::from_origin(super::RingOrigin::Open(namespace, name), options)
         }
 
         /// Creates a ring on the heap, between threads of this process.
@@ -138,7 +138,7 @@ macro_rules! constructors {
         ///
         /// As [`Segment::heap`](crate::Segment::heap).
         pub fn heap(options: &crate::RingOptions) -> Result<Self, crate::OpenError> {
-            Self::make(super::Origin::Heap, options)
+            Self::from_origin(super::RingOrigin::Heap, options)
         }
 
         /// Returns the memory under the ring.

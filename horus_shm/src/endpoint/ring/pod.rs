@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use super::{Origin, RingOptions, constructors};
+use super::{RingOptions, RingOrigin, constructors};
 use crate::endpoint::consumer::{Consumer, RawConsumer, Reading};
 use crate::endpoint::producer::{OnStalled, Producer, RawProducer};
 use crate::file::error::OpenError;
 use crate::file::segment::Segment;
 
 /// Minimum number of slots of the lane: a reader copies one while the writer fills the next.
-const SLOTS_MIN: u64 = 4;
+const POD_SLOTS_MIN: u64 = 4;
 /// Default number of slots of the lane.
-const SLOTS_DEFAULT: u64 = 16;
+const POD_SLOTS_DEFAULT: u64 = 16;
 
 /// A ring for the latest value of one producer, with any number of consumers.
 ///
@@ -38,12 +38,12 @@ pub struct PodShm<T> {
 impl<T: Pod> PodShm<T> {
     constructors!();
 
-    fn make(origin: Origin<'_>, options: &RingOptions) -> Result<Self, OpenError> {
+    fn from_origin(origin: RingOrigin<'_>, options: &RingOptions) -> Result<Self, OpenError> {
         let request = options.request::<T>(|request| {
             request.capacity = request
                 .capacity
-                .map(|slots| slots.max(SLOTS_MIN))
-                .or(Some(SLOTS_DEFAULT));
+                .map(|slots| slots.max(POD_SLOTS_MIN))
+                .or(Some(POD_SLOTS_DEFAULT));
             request.lane_limit = Some(1);
             request.history = Some(1);
         });

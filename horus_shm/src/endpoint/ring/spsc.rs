@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use super::{Origin, RingOptions, constructors, fix_gated};
+use super::{RingOptions, RingOrigin, constructors, fix_for_gated_reader};
 use crate::endpoint::consumer::{Consumer, RawConsumer};
 use crate::endpoint::producer::{OnStalled, Producer, RawProducer};
 use crate::file::error::OpenError;
@@ -33,9 +33,9 @@ pub struct SpscShm<T> {
 impl<T: Pod> SpscShm<T> {
     constructors!();
 
-    fn make(origin: Origin<'_>, options: &RingOptions) -> Result<Self, OpenError> {
+    fn from_origin(origin: RingOrigin<'_>, options: &RingOptions) -> Result<Self, OpenError> {
         let request = options.request::<T>(|request| {
-            fix_gated(request, origin);
+            fix_for_gated_reader(request, origin);
             request.lane_limit = Some(1);
         });
         Ok(Self {

@@ -95,7 +95,7 @@ impl RawConsumer {
             let free = best.map_or(0, |(buffer, _)| 1 - buffer);
             let dst: *mut [u8] = &raw mut *buffers[free];
             // SAFETY: the buffer is writable for `bytes`, which are at most the payload.
-            let arrival = unsafe { this.latest_of(lane, dst.cast(), bytes) }?;
+            let arrival = unsafe { this.copy_latest_of(lane, dst.cast(), bytes) }?;
             let length = if this.sized { arrival.bytes } else { bytes };
             Some((arrival, key(&buffers[free][..length]), (free, length)))
         };
@@ -111,13 +111,13 @@ impl RawConsumer {
     /// As [`Self::borrow`].
     pub fn borrow_latest(&mut self, key: Key<'_>) -> Result<Option<RawSample>, BorrowError> {
         if self.reading() == Reading::Observer {
-            return Err(self.not_announced());
+            return Err(self.unannounced_error());
         }
         let mut refused = None;
         let found = self.latest_among(|this, lane, _| {
             // WHY: without a second pin the other lanes are not compared, and stay unread.
             let held = this
-                .hold_latest_of(lane)
+                .pin_latest_of(lane)
                 .map_err(|error| refused = Some(error));
             let (arrival, sample) = held.ok().flatten()?;
             Some((arrival, key(sample.bytes()), sample))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Followed, RawConsumer};
+use super::{FollowedLane, RawConsumer};
 use crate::file::error::OpenError;
 use crate::file::extent::Extent;
 use crate::file::header::{ExtentBase, ExtentId};
@@ -19,7 +19,7 @@ impl RawConsumer {
             let unmatched = self
                 .unmatched_in(newest.lane)
                 .map(|unmatched| unmatched.base);
-            let end = unmatched.or_else(|| self.end_of(at, &extent));
+            let end = unmatched.or_else(|| self.extent_end(at, &extent));
             let reader = &mut self.lanes[at].reader;
             let limit = end.unwrap_or(extent.base).position;
             reader.set_end(limit);
@@ -41,16 +41,16 @@ impl RawConsumer {
                 position, number, ..
             } = left_out;
             self.lanes[at].reader.count_lost_to(position, number);
-            self.skip_uncounted(at, left_out, extent.base);
-            self.move_to(at, extent, raw);
+            self.skip_unowed(at, left_out, extent.base);
+            self.move_to_later(at, extent, raw);
         }
         Ok(())
     }
 
     /// Passes over messages that are not owed to this reader: its account of the lane goes on as if
     /// there were none from `end` to `next`.
-    fn skip_uncounted(&mut self, at: usize, end: ExtentBase, next: ExtentBase) {
-        let Followed { lane, reader, .. } = &mut self.lanes[at];
+    fn skip_unowed(&mut self, at: usize, end: ExtentBase, next: ExtentBase) {
+        let FollowedLane { lane, reader, .. } = &mut self.lanes[at];
         let start = &mut self.starts[*lane as usize];
         let positions = next.position.saturating_sub(end.position);
         let numbers = next.number.saturating_sub(end.number);
@@ -61,9 +61,9 @@ impl RawConsumer {
 
     /// Goes on in a later extent. If that counts its messages in another way, converts the account
     /// of the lane.
-    fn move_to(&mut self, at: usize, extent: Arc<Extent>, raw: RawLane) {
-        let fit = self.fit(&extent.offer.type_info);
-        let Followed {
+    fn move_to_later(&mut self, at: usize, extent: Arc<Extent>, raw: RawLane) {
+        let fit = self.version_of(&extent.offer.type_info);
+        let FollowedLane {
             lane,
             reader,
             extent: present,
@@ -90,7 +90,7 @@ impl RawConsumer {
 
     /// Returns where the extent that is read of a lane ends; `next` is the next one that can be
     /// opened. `None` if it ends before that begins, and the one in between is unknown.
-    fn end_of(&self, at: usize, next: &Extent) -> Option<ExtentBase> {
+    fn extent_end(&self, at: usize, next: &Extent) -> Option<ExtentBase> {
         let id = self.lanes[at].extent.id;
         if next.id.generation == id.generation + 1 {
             return Some(next.base);
@@ -109,10 +109,10 @@ impl RawConsumer {
     ) -> Result<(Arc<Extent>, RawLane), OpenError> {
         let last = newest.generation;
         let first = (extent.generation + 1).max(last.saturating_sub(SEARCHED_GENERATIONS_MAX));
-        let mut found = self.map(newest);
+        let mut found = self.map_extent(newest);
         for generation in (first..last).rev() {
             let lane = newest.lane;
-            match self.map(ExtentId { lane, generation }) {
+            match self.map_extent(ExtentId { lane, generation }) {
                 Ok(earlier) => found = Ok(earlier),
                 Err(_) => break,
             }
@@ -125,11 +125,11 @@ impl RawConsumer {
     pub(super) fn skip_former(&mut self) {
         for at in 0..self.lanes.len() {
             let lane = self.lanes[at].lane;
-            while let Ok(Some(newest)) = self.newest(lane)
+            while let Ok(Some(newest)) = self.newest_extent(lane)
                 && self.lanes[at].extent.id.generation < newest.generation
                 && let Ok((next, _)) = self.next_extent(self.lanes[at].extent.id, newest)
             {
-                let end = self.end_of(at, &next).unwrap_or(next.base);
+                let end = self.extent_end(at, &next).unwrap_or(next.base);
                 let followed = &mut self.lanes[at];
                 // Relaxed: a head that is not seen yet is seen by the next call.
                 let head = followed.reader.memory().block().head.get();
@@ -142,6 +142,6 @@ impl RawConsumer {
                 }
             }
         }
-        self.note_lanes();
+        self.update_lane_totals();
     }
 }

@@ -5,7 +5,7 @@
 use std::cell::UnsafeCell;
 use std::sync::Arc;
 
-use super::{Followed, RawConsumer};
+use super::{FollowedLane, RawConsumer};
 use crate::endpoint::reader_slot::BORROWS_MAX;
 use crate::file::offer::Request;
 use crate::file::topic_type::TypeInfo;
@@ -14,25 +14,25 @@ use crate::protocol::copy::CACHE_LINE_BYTES;
 /// A cache line of a private copy.
 #[derive(Debug)]
 #[repr(C, align(64))]
-struct Line(UnsafeCell<[u8; CACHE_LINE_BYTES]>);
+struct CacheLine(UnsafeCell<[u8; CACHE_LINE_BYTES]>);
 
 /// Memory for messages that cannot be borrowed in their slots.
 #[derive(Debug)]
-pub(crate) struct Copies {
-    lines: Box<[Line]>,
+pub(crate) struct PrivateCopies {
+    lines: Box<[CacheLine]>,
     /// Number of cache lines for each message.
     stride: usize,
 }
 
 // SAFETY: a message is written only by the reader that has taken its pin, before the sample is
 // made through which others read it, and not again until that gives the pin back.
-unsafe impl Sync for Copies {}
+unsafe impl Sync for PrivateCopies {}
 
-impl Copies {
+impl PrivateCopies {
     /// Creates memory for `messages` messages of `bytes` bytes.
     fn new(bytes: usize, messages: u32) -> Self {
         let stride = bytes.div_ceil(CACHE_LINE_BYTES);
-        let line = || Line(UnsafeCell::new([0; CACHE_LINE_BYTES]));
+        let line = || CacheLine(UnsafeCell::new([0; CACHE_LINE_BYTES]));
         let lines = std::iter::repeat_with(line).take(stride * messages as usize);
         Self {
             lines: lines.collect(),
@@ -55,15 +55,15 @@ pub(super) struct OtherVersion {
     /// The default message of this reader. If data of any length follow the fields, only its head.
     defaults: Box<[u8]>,
     /// The lengths of the heads, if data of any length follow the fields.
-    head: Option<Head>,
+    head: Option<HeadLengths>,
     /// Room for a message for each pin of this reader, if messages have a fixed size.
-    copies: Arc<Copies>,
+    copies: Arc<PrivateCopies>,
 }
 
 /// The lengths of the head, which is all fields in front of data of any length: in a lane's
 /// messages, and in this reader's version of them.
 #[derive(Debug, Clone, Copy)]
-struct Head {
+struct HeadLengths {
     /// Length of the head in the lane's messages, in bytes.
     sent: usize,
     /// Length of the head in the reader's messages, in bytes.
@@ -73,7 +73,7 @@ struct Head {
 }
 
 impl OtherVersion {
-    fn new(request: &Request, head: Option<Head>) -> Self {
+    fn new(request: &Request, head: Option<HeadLengths>) -> Self {
         let (bytes, copied) = match head {
             Some(head) => (head.own, 0),
             None => (request.type_info.bytes as usize, BORROWS_MAX),
@@ -83,7 +83,7 @@ impl OtherVersion {
         Self {
             defaults: defaults.into(),
             head,
-            copies: Arc::new(Copies::new(bytes, copied)),
+            copies: Arc::new(PrivateCopies::new(bytes, copied)),
         }
     }
 
@@ -97,7 +97,7 @@ impl OtherVersion {
     pub(super) unsafe fn complete(&self, dst: *mut u8, room: usize, came: usize) -> usize {
         let Some(head) = self.head else {
             // SAFETY: the contract is the same.
-            unsafe { self.fill(dst, came, room) };
+            unsafe { self.fill_defaults(dst, came, room) };
             return came;
         };
         let Some(data) = came.checked_sub(head.sent) else {
@@ -112,7 +112,7 @@ impl OtherVersion {
         // SAFETY: as many bytes came behind the former head, and there is room behind the new one.
         unsafe { to.copy_from(from, data) };
         // SAFETY: `own` is at most `room`.
-        unsafe { self.fill(dst, head.shared.min(own), own) };
+        unsafe { self.fill_defaults(dst, head.shared.min(own), own) };
         own + data
     }
 
@@ -121,7 +121,7 @@ impl OtherVersion {
     /// # Safety
     ///
     /// `dst` is writable for `bytes` bytes.
-    unsafe fn fill(&self, dst: *mut u8, came: usize, bytes: usize) {
+    unsafe fn fill_defaults(&self, dst: *mut u8, came: usize, bytes: usize) {
         let end = bytes.min(self.defaults.len());
         if let Some(defaults) = self.defaults.get(came..end) {
             // SAFETY: `came` is at most `bytes`, for which `dst` is writable by the contract.
@@ -134,9 +134,13 @@ impl OtherVersion {
     /// Returns memory for a message that is borrowed under a pin; `longest` is the length of the
     /// longest message. WHY new memory where messages have lengths of their own: they may be long,
     /// and few are borrowed from publishers of another version.
-    pub(super) fn private_copy(&self, pin: u32, longest: usize) -> Option<(*mut u8, Arc<Copies>)> {
+    pub(super) fn private_copy(
+        &self,
+        pin: u32,
+        longest: usize,
+    ) -> Option<(*mut u8, Arc<PrivateCopies>)> {
         if self.head.is_some() {
-            let copies = Arc::new(Copies::new(longest, 1));
+            let copies = Arc::new(PrivateCopies::new(longest, 1));
             return Some((copies.address(0)?, copies));
         }
         Some((self.copies.address(pin)?, Arc::clone(&self.copies)))
@@ -144,7 +148,7 @@ impl OtherVersion {
 
     /// Returns the length that a message of `came` bytes has in the reader's version, as
     /// [`Self::complete`] does.
-    pub(super) fn length(&self, came: usize) -> usize {
+    pub(super) fn completed_length(&self, came: usize) -> usize {
         self.head.map_or(came, |head| {
             came.checked_sub(head.sent)
                 .map_or(0, |data| head.own + data)
@@ -155,7 +159,7 @@ impl OtherVersion {
 impl RawConsumer {
     /// Returns the number of bytes of a message of the type `sent` that this reader takes, and the
     /// version of such messages if this reader has to complete them.
-    pub(super) fn fit(&self, sent: &TypeInfo) -> (usize, Option<Box<OtherVersion>>) {
+    pub(super) fn version_of(&self, sent: &TypeInfo) -> (usize, Option<Box<OtherVersion>>) {
         let request = self.segment.request();
         let own = &request.type_info;
         let shared = own.shared_bytes(sent) as usize;
@@ -164,7 +168,7 @@ impl RawConsumer {
             let is_shorter = (shared as u64) < own.bytes;
             return (shared, is_shorter.then(|| other(None)));
         }
-        let head = Head {
+        let head = HeadLengths {
             sent: sent.growth.head_bytes() as usize,
             own: own.growth.head_bytes() as usize,
             shared,
@@ -176,8 +180,10 @@ impl RawConsumer {
     }
 
     /// Returns the length of the longest message that this reader gets from a lane.
-    pub(super) fn longest_of(&self, Followed { other, shared, .. }: &Followed) -> usize {
-        let longest = other.as_ref().map_or(0, |other| other.length(*shared));
+    pub(super) fn longest_of(&self, FollowedLane { other, shared, .. }: &FollowedLane) -> usize {
+        let longest = other
+            .as_ref()
+            .map_or(0, |other| other.completed_length(*shared));
         longest.max(*shared)
     }
 

@@ -3,7 +3,7 @@
 use std::ptr;
 use std::sync::Arc;
 
-use super::{Arrival, Followed, RawConsumer};
+use super::{FollowedLane, MessageInfo, RawConsumer};
 use crate::endpoint::reader_slot::{COPY_PIN, ReaderSlot};
 use crate::endpoint::sample::{BorrowError, RawSample, SampleMemory};
 use crate::protocol::lane::{CopyOptions, PollOutcome, claim_free_pin, free_pin};
@@ -17,19 +17,20 @@ impl RawConsumer {
     /// As [`Self::recv`].
     pub(super) unsafe fn poll_in_place(&mut self, dst: *mut u8, bytes: usize) -> PollOutcome {
         // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
-        let attempt = |this: &mut Self, lane| unsafe { this.copy_of(lane, dst, bytes, false) };
-        let found = self.turn(|this, lane| Ok((attempt(this, lane)?, ())));
+        let attempt =
+            |this: &mut Self, lane| unsafe { this.copy_from_lane(lane, dst, bytes, false) };
+        let found = self.poll_lanes_in_turn(|this, lane| Ok((attempt(this, lane)?, ())));
         found.err().unwrap_or(PollOutcome::Message)
     }
 
     /// Calls `attempt` for each lane once, in turn, until one returns a message, and counts that as
     /// received.
-    fn turn<R>(
+    fn poll_lanes_in_turn<R>(
         &mut self,
-        mut attempt: impl FnMut(&mut Self, usize) -> Result<(Arrival, R), PollOutcome>,
+        mut attempt: impl FnMut(&mut Self, usize) -> Result<(MessageInfo, R), PollOutcome>,
     ) -> Result<R, PollOutcome> {
         let mut nothing = PollOutcome::Empty;
-        for look in 0..self.looks() {
+        for look in 0..self.looks_per_poll() {
             let lane = self.lane_to_look_at(look);
             match attempt(self, lane) {
                 Ok((arrival, found)) => {
@@ -44,22 +45,22 @@ impl RawConsumer {
         Err(nothing)
     }
 
-    /// Copies the next message of a lane, or its newest one if `latest`, into `dst`. The copy is
-    /// made under a pin: writers do not use the slot while they have another one.
+    /// Copies the next message of a lane, or its newest one if `latest`, into `dst`. The
+    /// copy is made under a pin: writers do not use the slot while they have another one.
     ///
     /// # Safety
     ///
     /// As [`Self::recv`].
-    pub(super) unsafe fn copy_of(
+    pub(super) unsafe fn copy_from_lane(
         &mut self,
         lane: usize,
         dst: *mut u8,
         bytes: usize,
         latest: bool,
-    ) -> Result<Arrival, PollOutcome> {
+    ) -> Result<MessageInfo, PollOutcome> {
         let pin = self.place.as_ref().map(|place| (place.index(), COPY_PIN));
         let wanted = bytes;
-        let Followed {
+        let FollowedLane {
             reader,
             extent,
             shared,
@@ -84,7 +85,7 @@ impl RawConsumer {
                 // SAFETY: `dst` is writable for `wanted` bytes by the contract.
                 unsafe { other.complete(dst, wanted, bytes) };
             }
-            return Ok(Arrival { number, bytes });
+            return Ok(MessageInfo { number, bytes });
         }
         let sized = shape.sized;
         let copying = CopyOptions { latest, sized, pin };
@@ -104,7 +105,7 @@ impl RawConsumer {
             Some(other) => unsafe { other.complete(dst, wanted, came) },
             None => came,
         };
-        Ok(Arrival { number, bytes })
+        Ok(MessageInfo { number, bytes })
     }
 
     /// Receives the next message of any lane without copying it, from the lanes in turn, and
@@ -114,18 +115,19 @@ impl RawConsumer {
             return self.recv_length_draining();
         }
         self.look_for_lanes();
-        let found = self.turn(|this, lane| Ok((this.pass_next(lane)?, ())));
+        let found = self.poll_lanes_in_turn(|this, lane| Ok((this.pass_next(lane)?, ())));
         if found.is_err() {
             self.rested = self.received;
             self.spin_back_off();
             return None;
         }
-        (self.confirmed() == PollOutcome::Message).then(|| self.length(self.longest))
+        (self.confirm_message() == PollOutcome::Message).then(|| self.length(self.longest))
     }
 
-    /// Passes over the next message of a lane, as [`Self::copy_of`] does, but copies nothing.
-    pub(super) fn pass_next(&mut self, lane: usize) -> Result<Arrival, PollOutcome> {
-        let Followed {
+    /// Passes over the next message of a lane, as [`Self::copy_from_lane`] does, but copies
+    /// nothing.
+    pub(super) fn pass_next(&mut self, lane: usize) -> Result<MessageInfo, PollOutcome> {
+        let FollowedLane {
             reader,
             extent,
             shared,
@@ -142,14 +144,16 @@ impl RawConsumer {
             };
             let passed = reader.copy_message_by(bytes, copying, |_, _, _| true)?;
             let came = passed.bytes.min(bytes as u64) as usize;
-            return Ok(Arrival {
+            return Ok(MessageInfo {
                 number: passed.number,
-                bytes: other.as_ref().map_or(came, |other| other.length(came)),
+                bytes: other
+                    .as_ref()
+                    .map_or(came, |other| other.completed_length(came)),
             });
         }
         // SAFETY: no byte is written.
         match unsafe { reader.read(ptr::dangling_mut(), 0) } {
-            PollOutcome::Message => Ok(Arrival {
+            PollOutcome::Message => Ok(MessageInfo {
                 number: reader.position(),
                 bytes,
             }),
@@ -169,10 +173,13 @@ impl RawConsumer {
                 topic: self.segment.label(),
             });
         }
-        let place = self.place.as_ref().ok_or_else(|| self.not_announced())?;
+        let place = self
+            .place
+            .as_ref()
+            .ok_or_else(|| self.unannounced_error())?;
         place
             .reserve_pins(messages, self.pinnable_slots)
-            .map_err(|_| self.no_pins(place))
+            .map_err(|_| self.no_pins_error(place))
     }
 
     /// Returns true if messages of all lanes can be borrowed.
@@ -188,7 +195,7 @@ impl RawConsumer {
         })
     }
 
-    fn no_pins(&self, place: &ReaderSlot) -> BorrowError {
+    fn no_pins_error(&self, place: &ReaderSlot) -> BorrowError {
         let topic = self.segment.label();
         BorrowError::NoPins {
             topic,
@@ -198,7 +205,7 @@ impl RawConsumer {
     }
 
     /// Returns the error of an observer, which has no slot for pins.
-    pub(super) fn not_announced(&self) -> BorrowError {
+    pub(super) fn unannounced_error(&self) -> BorrowError {
         BorrowError::Observer {
             topic: self.segment.label(),
         }
@@ -214,32 +221,32 @@ impl RawConsumer {
             return self.borrow_draining();
         }
         self.look_for_lanes();
-        let (place, pin) = self.free_pin()?;
+        let (place, pin) = self.claim_or_reserve_pin()?;
         let held = |this: &mut Self, lane| {
-            let held = this.hold(lane, (&place, pin), false)?;
+            let held = this.hold_message(lane, (&place, pin), false)?;
             Ok((held.arrival, held))
         };
-        let found = self.turn(held);
+        let found = self.poll_lanes_in_turn(held);
         if let Ok(held) = found
             && !self.became_unusable()
         {
-            return Ok(Some(self.sample(held, (place, pin))));
+            return Ok(Some(self.sample_of(held, (place, pin))));
         }
-        give_back(&place, pin);
+        release_pin(&place, pin);
         self.spin_back_off();
         Ok(None)
     }
 
     /// Borrows the next message of a lane, as [`Self::borrow`] does.
     pub(super) fn borrow_from(&mut self, lane: usize) -> Result<Option<RawSample>, BorrowError> {
-        let (place, pin) = self.free_pin()?;
-        if let Ok(held) = self.hold(lane, (&place, pin), false) {
+        let (place, pin) = self.claim_or_reserve_pin()?;
+        if let Ok(held) = self.hold_message(lane, (&place, pin), false) {
             self.count_received(lane, held.arrival);
             if !self.became_unusable() {
-                return Ok(Some(self.sample(held, (place, pin))));
+                return Ok(Some(self.sample_of(held, (place, pin))));
             }
         }
-        give_back(&place, pin);
+        release_pin(&place, pin);
         Ok(None)
     }
 
@@ -249,40 +256,40 @@ impl RawConsumer {
     /// # Errors
     ///
     /// [`BorrowError`].
-    pub(super) fn hold_latest_of(
+    pub(super) fn pin_latest_of(
         &mut self,
         lane: usize,
-    ) -> Result<Option<(Arrival, RawSample)>, BorrowError> {
-        let (place, pin) = self.free_pin()?;
-        let held = self.hold(lane, (&place, pin), true);
+    ) -> Result<Option<(MessageInfo, RawSample)>, BorrowError> {
+        let (place, pin) = self.claim_or_reserve_pin()?;
+        let held = self.hold_message(lane, (&place, pin), true);
         self.wake_publishers_that_sleep();
         let Ok(held) = held else {
-            give_back(&place, pin);
+            release_pin(&place, pin);
             return Ok(None);
         };
-        Ok(Some((held.arrival, self.sample(held, (place, pin)))))
+        Ok(Some((held.arrival, self.sample_of(held, (place, pin)))))
     }
 
     /// Holds the next message of a lane, or its newest one if `latest`, under the given pin: in its
     /// slot, or as a private copy if this reader has to complete it with defaults.
-    fn hold(
+    fn hold_message(
         &mut self,
         lane: usize,
         (place, pin): (&ReaderSlot, u32),
         latest: bool,
-    ) -> Result<Held, PollOutcome> {
+    ) -> Result<HeldMessage, PollOutcome> {
         let other = self.lanes[lane].other.as_ref();
         if let Some((copy, copies)) = other.and_then(|other| other.private_copy(pin, self.longest))
         {
             // SAFETY: the copy has room for a message, and no sample has this pin.
-            let arrival = unsafe { self.copy_of(lane, copy, self.longest, latest) }?;
-            return Ok(Held {
+            let arrival = unsafe { self.copy_from_lane(lane, copy, self.longest, latest) }?;
+            return Ok(HeldMessage {
                 arrival,
                 address: copy,
-                memory: SampleMemory::Copies(copies),
+                memory: SampleMemory::PrivateCopies(copies),
             });
         }
-        let Followed {
+        let FollowedLane {
             reader,
             extent,
             shared,
@@ -295,11 +302,11 @@ impl RawConsumer {
         };
         let is_sized = extent.offer.shape.request().sized;
         let length = pinned.bytes.min(*shared as u64) as usize;
-        let arrival = Arrival {
+        let arrival = MessageInfo {
             number: pinned.number,
             bytes: if is_sized { length } else { *shared },
         };
-        Ok(Held {
+        Ok(HeldMessage {
             arrival,
             address: reader.memory().slot_address(pinned.index),
             memory: SampleMemory::Extent(Arc::clone(extent)),
@@ -325,8 +332,8 @@ impl RawConsumer {
     }
 
     /// Returns the message that a pin of this reader holds.
-    fn sample(&self, held: Held, pin: (Arc<ReaderSlot>, u32)) -> RawSample {
-        let Arrival { number, bytes } = held.arrival;
+    fn sample_of(&self, held: HeldMessage, pin: (Arc<ReaderSlot>, u32)) -> RawSample {
+        let MessageInfo { number, bytes } = held.arrival;
         let bytes = if self.sized { bytes } else { self.longest };
         // SAFETY: the message is in that memory, with as many bytes as one of this reader has, and
         // held.
@@ -335,20 +342,20 @@ impl RawConsumer {
 
     /// Takes a free pin for a message to be borrowed; reserves one more if there is none, or if the
     /// pins were reserved before this reader met its shortest lane.
-    fn free_pin(&mut self) -> Result<(Arc<ReaderSlot>, u32), BorrowError> {
+    fn claim_or_reserve_pin(&mut self) -> Result<(Arc<ReaderSlot>, u32), BorrowError> {
         if !self.is_pinnable() {
             return Err(BorrowError::NotPinnable {
                 topic: self.segment.label(),
             });
         }
-        let place = self.place.clone().ok_or_else(|| self.not_announced())?;
+        let place = self.place.clone().ok_or_else(|| self.unannounced_error())?;
         let slots = self.pinnable_slots;
         let take = || claim_free_pin(place.held(), place.pin_limit(slots));
         let pin = match take() {
             Some(pin) => pin,
             None => {
                 self.reserve_borrows(place.pins_in_use() + 1)?;
-                take().ok_or_else(|| self.no_pins(&place))?
+                take().ok_or_else(|| self.no_pins_error(&place))?
             }
         };
         Ok((place, pin))
@@ -356,14 +363,14 @@ impl RawConsumer {
 }
 
 /// A message that a pin of this reader holds.
-struct Held {
-    arrival: Arrival,
+struct HeldMessage {
+    arrival: MessageInfo,
     address: *const u8,
     memory: SampleMemory,
 }
 
 /// Gives back a pin under which no message is held.
-fn give_back(place: &ReaderSlot, pin: u32) {
+fn release_pin(place: &ReaderSlot, pin: u32) {
     if let Some(word) = place.pin(pin) {
         free_pin(place.held(), word, pin);
     }

@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::waits::Room;
-use super::{Followed, NO_LANE, RawConsumer, Reading};
-use crate::endpoint::consumer::watch::Progress;
+use super::waits::PublisherRoom;
+use super::{FollowedLane, NO_LANE, RawConsumer, Reading};
+use crate::endpoint::consumer::watch::ConsumerProgress;
 use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::error::{LaneNotMapped, OpenError, RecvError};
 use crate::file::extent::{Extent, ExtentUse};
@@ -29,7 +29,7 @@ pub(super) const NEVER_LOOKED: u64 = u64::MAX;
 
 /// The start of a reader in a lane.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Start {
+pub(super) struct LaneStart {
     pub(super) position: u64,
     /// Sequence number of the first message owed to the reader; `None` if it is known only when the
     /// first message is read.
@@ -38,7 +38,7 @@ pub(super) struct Start {
 
 /// The place from which on a reader is owed messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum StartOrigin {
     /// The present head of every lane, and the history of its publisher.
     Head,
     /// The cursors of a gated reader that died, if possible; otherwise as `Head`.
@@ -52,7 +52,7 @@ const RETRY_PERIOD: Duration = Duration::from_millis(100);
 
 /// An attempt to map all lanes that failed for some.
 #[derive(Debug)]
-pub(super) struct Failed {
+pub(super) struct FailedMapping {
     /// Error of the first lane that failed and whose messages this reader misses.
     error: Option<LaneNotMapped>,
     /// Number of lanes that failed and whose messages this reader misses.
@@ -64,9 +64,9 @@ pub(super) struct Failed {
 
 impl RawConsumer {
     /// Claims a reader slot, and joins every lane.
-    pub(super) fn join(&mut self, origin: Origin) -> Result<(), OpenError> {
+    pub(super) fn join(&mut self, origin: StartOrigin) -> Result<(), OpenError> {
         let segment = Arc::clone(&self.segment);
-        let resumes = origin == Origin::Successor;
+        let resumes = origin == StartOrigin::Successor;
         let mut resumed = false;
         if self.reading == Reading::Observer {
             segment.add_observer();
@@ -75,13 +75,17 @@ impl RawConsumer {
             let place = self.place.insert(Arc::new(claimed.slot));
             resumed = claimed.resumed;
             let health = Arc::clone(self.progress.health());
-            self.progress = Arc::new(Progress::announced(&segment, place.index(), health)?);
+            self.progress = Arc::new(ConsumerProgress::announced(
+                &segment,
+                place.index(),
+                health,
+            )?);
             place.announce_pins();
         }
         if self.reading == Reading::Gated {
             // WHY before the first cursor: a process that wakes others must be registered with the
             // kernel.
-            self.room = Some(Room::of(&segment)?);
+            self.room = Some(PublisherRoom::of_topic(&segment)?);
             if !resumed {
                 let wait = segment.wait_block(Access::Write)?;
                 gate::announce_gated_reader(&wait.gated, self.progress.reader());
@@ -89,8 +93,8 @@ impl RawConsumer {
         }
         for lane in 0..self.starts.len() as u32 {
             self.starts[lane as usize] = match origin {
-                Origin::Beginning => self.beginning(lane)?,
-                _ => self.start(lane, resumed)?,
+                StartOrigin::Beginning => self.start_at_beginning(lane)?,
+                _ => self.lane_start(lane, resumed)?,
             };
             self.publish_start(lane);
         }
@@ -111,11 +115,11 @@ impl RawConsumer {
     }
 
     /// Returns the start at the beginning of a lane. A gated reader joins the lane there.
-    fn beginning(&self, lane: u32) -> Result<Start, OpenError> {
+    fn start_at_beginning(&self, lane: u32) -> Result<LaneStart, OpenError> {
         if self.reading == Reading::Gated {
             gate::join_lane(&self.lane_without_slots(lane)?, self.progress.reader(), 0);
         }
-        Ok(Start {
+        Ok(LaneStart {
             position: 0,
             number: Some(0),
         })
@@ -124,12 +128,14 @@ impl RawConsumer {
     /// Returns the start in a lane: the head, or before it if history is owed to this reader. A
     /// gated reader joins the lane there. If `resumed`, it goes on at the cursor of the dead
     /// reader.
-    fn start(&self, lane: u32, resumed: bool) -> Result<Start, OpenError> {
+    fn lane_start(&self, lane: u32, resumed: bool) -> Result<LaneStart, OpenError> {
         let block = self.segment.lane_block(lane, Access::Read)?;
         let (mut head, session) =
             takeover::live_session(block, |owner| self.segment.is_dead(owner));
         // WHY no error: a lane that cannot be mapped is tried again.
-        let newest = self.newest(lane)?.and_then(|id| self.map(id).ok());
+        let newest = self
+            .newest_extent(lane)?
+            .and_then(|id| self.map_extent(id).ok());
         let mut ended = None;
         if session.is_none_or(|start| start > head)
             && let Some((_, memory)) = &newest
@@ -166,21 +172,21 @@ impl RawConsumer {
             let reader = self.progress.reader();
             if let Some(position) = gate::resume_position(&memory, reader).filter(|_| resumed) {
                 let number = lane::message_number_at(block, position);
-                return Ok(Start { position, number });
+                return Ok(LaneStart { position, number });
             }
             let back_to = back_to.filter(|_| history > 0).unwrap_or(u64::MAX);
             // WHY: the head at which the reader joins may be before the positions just passed.
             position = gate::join_lane(&memory, reader, back_to).max(position);
         }
         if !offer.is_some_and(|offer| offer.shape.request().pinnable) {
-            return Ok(Start {
+            return Ok(LaneStart {
                 position,
                 number: Some(position),
             });
         }
         if back_to.is_some_and(|back_to| back_to < head) {
             // If there are skips in between, their number is unknown until they are read.
-            return Ok(Start {
+            return Ok(LaneStart {
                 position,
                 number: lane::message_number_at(block, position),
             });
@@ -209,7 +215,7 @@ impl RawConsumer {
             };
             // WHY the bases: they ascend, unless a head was damaged in between.
             let is_before = |extent: &Extent| extent.base.position <= found.base.position;
-            match self.map(former) {
+            match self.map_extent(former) {
                 Ok((extent, _)) if is_before(&extent) && is_owed(&extent) => {
                     found = extent;
                 }
@@ -221,19 +227,19 @@ impl RawConsumer {
 
     /// Returns the start behind the last message of a pinnable lane, with the sequence number
     /// there. `ended` is the lane if its session has ended.
-    fn start_numbered(&self, lane: u32, ended: Option<&RawLane>) -> Result<Start, OpenError> {
+    fn start_numbered(&self, lane: u32, ended: Option<&RawLane>) -> Result<LaneStart, OpenError> {
         let (number, position) = match ended {
             Some(memory) => lane::count_all_messages(memory),
             None => lane::count_messages(self.segment.lane_block(lane, Access::Read)?),
         };
-        Ok(Start {
+        Ok(LaneStart {
             position,
             number: Some(number),
         })
     }
 
     /// Returns the newest extent of a lane, if there is one.
-    pub(super) fn newest(&self, lane: u32) -> Result<Option<ExtentId>, OpenError> {
+    pub(super) fn newest_extent(&self, lane: u32) -> Result<Option<ExtentId>, OpenError> {
         let block = self.segment.lane_block(lane, Access::Read)?;
         // Relaxed: the load of the changes ordered it, and system calls order the lane file.
         let generation = block.generation.get();
@@ -241,7 +247,7 @@ impl RawConsumer {
     }
 
     /// Maps an extent.
-    pub(super) fn map(&self, id: ExtentId) -> Result<(Arc<Extent>, RawLane), OpenError> {
+    pub(super) fn map_extent(&self, id: ExtentId) -> Result<(Arc<Extent>, RawLane), OpenError> {
         let usage = if self.reading == Reading::Observer {
             ExtentUse::Observe
         } else {
@@ -286,7 +292,7 @@ impl RawConsumer {
             return;
         }
         let _uncancelled = NoCancelGuard::new();
-        let mut failed = Failed {
+        let mut failed = FailedMapping {
             error: None,
             lanes: 0,
             changes,
@@ -300,14 +306,14 @@ impl RawConsumer {
             self.progress.set_empty(lane, is_empty.then_some(changes));
             if let Err(cause) = discovered {
                 complete = false;
-                if let Some(error) = self.not_mapped(lane, &cause) {
+                if let Some(error) = self.not_mapped_error(lane, &cause) {
                     failed.lanes += 1;
                     failed.error.get_or_insert(error);
                 }
             }
         }
         self.note_failed((!complete).then(|| Box::new(failed)));
-        self.note_lanes();
+        self.update_lane_totals();
         self.note_mismatch();
         // WHY not if there are later extents: the reader goes on there when it has reached their
         // beginning.
@@ -325,7 +331,7 @@ impl RawConsumer {
 
     /// Begins to read a lane, or goes on in its next extent.
     fn discover_lane(&mut self, lane: u32) -> Result<(), OpenError> {
-        let Some(newest) = self.newest(lane)? else {
+        let Some(newest) = self.newest_extent(lane)? else {
             return Ok(());
         };
         if self.ignored & 1 << lane != 0 {
@@ -338,13 +344,13 @@ impl RawConsumer {
         if let Some(at) = self.lanes.iter().position(|followed| followed.lane == lane) {
             return self.follow(at, newest);
         }
-        let (extent, _) = self.map(newest)?;
+        let (extent, _) = self.map_extent(newest)?;
         self.find_start(lane)?;
         if self.ignored & 1 << lane != 0 {
             return Ok(());
         }
         let extent = self.extent_at(&extent, self.starts[lane as usize].position, |_| true);
-        let (mut extent, mut raw) = self.map(extent.id)?;
+        let (mut extent, mut raw) = self.map_extent(extent.id)?;
         let mut is_owed_before = self.unmatched_in(lane).is_none();
         while !self.matches(&extent) && extent.id != newest {
             (extent, raw) = self.next_extent(extent.id, newest)?;
@@ -359,17 +365,17 @@ impl RawConsumer {
             } = extent.base;
             let numbered = extent.offer.shape.request().pinnable;
             let number = Some(if numbered { number } else { position });
-            self.starts[lane as usize] = Start { position, number };
+            self.starts[lane as usize] = LaneStart { position, number };
         }
-        let Start { position, number } = self.starts[lane as usize];
+        let LaneStart { position, number } = self.starts[lane as usize];
         let mut reader = LaneReader::new(raw, position, self.progress.reader());
         if extent.offer.shape.request().pinnable {
             reader = reader.with_numbering(number);
         }
         // WHY: what was in extents that are gone is lost.
         reader.move_to_extent(raw, extent.base.number);
-        let (shared, other) = self.fit(&extent.offer.type_info);
-        self.lanes.push(Followed {
+        let (shared, other) = self.version_of(&extent.offer.type_info);
+        self.lanes.push(FollowedLane {
             lane,
             reader,
             extent,
@@ -380,7 +386,7 @@ impl RawConsumer {
     }
 
     /// Sets what depends on all lanes.
-    pub(super) fn note_lanes(&mut self) {
+    pub(super) fn update_lane_totals(&mut self) {
         let lanes = || self.lanes.iter();
         let offers = || lanes().map(|followed| &followed.extent.offer);
         let own = self.segment.request().type_info.bytes;
@@ -393,7 +399,7 @@ impl RawConsumer {
             .unwrap_or(1)
             .max(former.1);
         self.pinnable_slots = self.least_pinnable_slots();
-        let is_in_place = |followed: &Followed| {
+        let is_in_place = |followed: &FollowedLane| {
             followed.extent.offer.shape.request().pinnable || followed.other.is_some()
         };
         self.in_place = lanes().any(is_in_place);
@@ -406,13 +412,14 @@ impl RawConsumer {
     /// Returns the offer of a lane's publisher, or of its last one; `None` if it cannot be read.
     #[must_use]
     pub fn offer_in(&self, lane: u32) -> Option<Offer> {
-        let newest = self.newest(lane).ok()??;
+        let newest = self.newest_extent(lane).ok()??;
         self.segment.offer_of(newest)
     }
 
     /// Stores the result of an attempt to map all lanes, also for the watches of this reader.
-    fn note_failed(&mut self, failed: Option<Box<Failed>>) {
-        let error = |failed: &Option<Box<Failed>>| failed.as_ref().and_then(|failed| failed.error);
+    fn note_failed(&mut self, failed: Option<Box<FailedMapping>>) {
+        let error =
+            |failed: &Option<Box<FailedMapping>>| failed.as_ref().and_then(|failed| failed.error);
         let before = error(&self.failed);
         let now = error(&failed);
         self.failed = failed;
@@ -423,7 +430,7 @@ impl RawConsumer {
 
     /// Returns the error of a lane that cannot be mapped; `None` if this reader misses nothing by
     /// it, because no publisher has the lane, and no message waits there.
-    fn not_mapped(&self, lane: u32, cause: &OpenError) -> Option<LaneNotMapped> {
+    fn not_mapped_error(&self, lane: u32, cause: &OpenError) -> Option<LaneNotMapped> {
         let offer = self.offer_in(lane);
         let bytes = offer.map_or(0, |offer| offer.shape.slots_bytes());
         let error = LaneNotMapped::new(lane, bytes, cause);
@@ -452,7 +459,7 @@ impl RawConsumer {
     }
 
     /// Returns the number of lanes with the error of [`Self::expect_mapped`].
-    pub(super) fn unmapped(&self) -> u64 {
+    pub(super) fn unmapped_lanes(&self) -> u64 {
         self.failed.as_ref().map_or(0, |failed| failed.lanes)
     }
 
@@ -488,7 +495,7 @@ impl RawConsumer {
                 Ordering::Greater if self.last_lane == NO_LANE => NO_LANE,
                 Ordering::Greater => self.last_lane - 1,
             };
-            self.note_lanes();
+            self.update_lane_totals();
         }
         gate::leave_lane(self.progress.cursor(lane));
         self.publish_counters();
@@ -510,11 +517,13 @@ impl RawConsumer {
             // ORDERING(head): pairs with the store in `LaneWriter::publish`.
             _ => Word::load(&memory.block().head, edge::HEAD_SEE).min(POSITION_MAX),
         };
-        let plain = Start {
+        let plain = LaneStart {
             position,
             number: Some(position),
         };
-        let newest = self.newest(lane)?.and_then(|id| self.map(id).ok());
+        let newest = self
+            .newest_extent(lane)?
+            .and_then(|id| self.map_extent(id).ok());
         let pinnable = newest.is_some_and(|(extent, _)| extent.offer.shape.request().pinnable);
         let start = if pinnable {
             self.start_numbered(lane, None)?

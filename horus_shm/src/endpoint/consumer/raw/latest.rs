@@ -1,6 +1,6 @@
 //! Reading the newest message only.
 
-use super::{Arrival, RawConsumer};
+use super::{MessageInfo, RawConsumer};
 use crate::protocol::lane::PollOutcome;
 
 impl RawConsumer {
@@ -11,20 +11,20 @@ impl RawConsumer {
     ///
     /// As [`Self::recv`].
     #[inline(always)]
-    pub(in crate::endpoint::consumer) unsafe fn latest_of(
+    pub(in crate::endpoint::consumer) unsafe fn copy_latest_of(
         &mut self,
         lane: usize,
         dst: *mut u8,
         bytes: usize,
-    ) -> Option<Arrival> {
+    ) -> Option<MessageInfo> {
         let found = if self.in_place {
             // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
-            unsafe { self.copy_of(lane, dst, bytes, true) }.ok()
+            unsafe { self.copy_from_lane(lane, dst, bytes, true) }.ok()
         } else {
             let reader = &mut self.lanes[lane].reader;
             // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
             let polled = unsafe { reader.read_latest(dst, bytes) };
-            (polled == PollOutcome::Message).then(|| Arrival {
+            (polled == PollOutcome::Message).then(|| MessageInfo {
                 number: reader.position(),
                 bytes,
             })
@@ -39,7 +39,7 @@ impl RawConsumer {
     #[inline(always)]
     pub(in crate::endpoint::consumer) fn latest_among<M>(
         &mut self,
-        mut read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(Arrival, u64, M)>,
+        mut read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(MessageInfo, u64, M)>,
     ) -> Option<M> {
         if self.is_unusable() {
             if !self.is_draining() || self.segment.check_health().is_err() {
@@ -49,14 +49,14 @@ impl RawConsumer {
                 return Some(message);
             }
         }
-        self.latest_here(read)
+        self.latest_in_present_file(read)
     }
 
     /// Takes as [`Self::latest_among`] does, from the present file only.
     #[inline(always)]
-    pub(super) fn latest_here<M>(
+    pub(super) fn latest_in_present_file<M>(
         &mut self,
-        mut read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(Arrival, u64, M)>,
+        mut read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(MessageInfo, u64, M)>,
     ) -> Option<M> {
         self.look_for_lanes();
         if self.has_later {
@@ -69,12 +69,12 @@ impl RawConsumer {
                 continue;
             };
             if of_best.is_some_and(|(_, _, best)| best > key) {
-                self.first_unpublished(lane);
+                self.count_as_skipped(lane);
                 continue;
             }
             best = Some(message);
             if let Some((passed, ..)) = of_best.replace((lane, arrival, key)) {
-                self.first_unpublished(passed);
+                self.count_as_skipped(passed);
             }
         }
         let Some((lane, arrival, _)) = of_best else {
@@ -83,11 +83,11 @@ impl RawConsumer {
             return None;
         };
         self.count_received(lane, arrival);
-        best.filter(|_| self.confirmed() == PollOutcome::Message)
+        best.filter(|_| self.confirm_message() == PollOutcome::Message)
     }
 
-    /// Counts the message that [`Self::latest_of`] just read from a lane as skipped.
-    fn first_unpublished(&mut self, lane: usize) {
+    /// Counts the message that [`Self::copy_latest_of`] just read from a lane as skipped.
+    fn count_as_skipped(&mut self, lane: usize) {
         self.lanes[lane].reader.count_read_as_skipped();
     }
 }

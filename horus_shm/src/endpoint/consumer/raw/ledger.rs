@@ -1,7 +1,7 @@
 //! The ledger of a reader: for its owner, and as counters for other processes.
 
-use super::join::Start;
-use super::{Followed, RawConsumer};
+use super::join::LaneStart;
+use super::{FollowedLane, RawConsumer};
 use crate::file::segment::{Blocks as _, ReadProgress};
 use crate::os::futex::monotonic;
 use crate::os::region::Access;
@@ -36,7 +36,7 @@ pub struct ReadStats {
 impl ReadStats {
     /// Returns the sum of two ledgers.
     #[must_use]
-    pub(super) const fn and(self, other: Self) -> Self {
+    pub(super) const fn plus(self, other: Self) -> Self {
         // WHY wrapping: a damaged head makes wrong numbers, which must not cause a panic.
         Self {
             received: self.received.wrapping_add(other.received),
@@ -52,7 +52,7 @@ impl ReadStats {
     /// Returns the ledger of a file that the reader leaves: messages that still wait there count as
     /// lost.
     #[must_use]
-    pub(super) const fn left(mut self) -> Self {
+    pub(super) const fn as_left(mut self) -> Self {
         self.lost = self.lost.wrapping_add(self.waiting);
         self.waiting = 0;
         self.unmapped = 0;
@@ -64,7 +64,7 @@ impl RawConsumer {
     /// Notes the latency of the message just read from a lane, if it is sampled. `position` is the
     /// one behind it.
     #[inline(always)]
-    pub(super) fn count(&self, lane: usize, position: u64) {
+    pub(super) fn note_latency(&self, lane: usize, position: u64) {
         let pos = position - 1;
         if telemetry::is_sampled(pos) {
             let block = self.lanes[lane].reader.memory().block();
@@ -103,7 +103,7 @@ impl RawConsumer {
         self.publish_counters();
         let mut stats = ReadStats {
             received: self.received,
-            unmapped: self.unmapped(),
+            unmapped: self.unmapped_lanes(),
             ..ReadStats::default()
         };
         // WHY wrapping: a damaged head makes wrong numbers, which must not cause a panic.
@@ -115,7 +115,7 @@ impl RawConsumer {
             let followed = self.lanes.iter().find(|followed| followed.lane == lane);
             let reader = followed.map(|followed| &followed.reader);
             let unread = self.unread(lane, followed);
-            add(&mut stats.sent, self.passed(lane, reader));
+            add(&mut stats.sent, self.passed_messages(lane, reader));
             add(&mut stats.sent, unread.waiting);
             add(&mut stats.sent, unread.lost);
             add(&mut stats.waiting, unread.waiting);
@@ -124,11 +124,11 @@ impl RawConsumer {
             add(&mut stats.skipped, reader.map_or(0, LaneReader::skipped));
             add(&mut stats.busy, reader.map_or(0, LaneReader::busy_calls));
         }
-        self.with_past(stats)
+        self.plus_former_files(stats)
     }
 
     /// Returns the number of messages of a lane that this reader has passed since its start.
-    fn passed(&self, lane: u32, reader: Option<&LaneReader<RawLane>>) -> u64 {
+    fn passed_messages(&self, lane: u32, reader: Option<&LaneReader<RawLane>>) -> u64 {
         let first = self.starts[lane as usize].position;
         match reader {
             None => 0,
@@ -140,8 +140,8 @@ impl RawConsumer {
     }
 
     /// Returns the numbers of messages of a lane that this reader has not passed.
-    fn unread(&self, lane: u32, followed: Option<&Followed>) -> UnreadCounts {
-        let Start { position, number } = self.starts[lane as usize];
+    fn unread(&self, lane: u32, followed: Option<&FollowedLane>) -> UnreadCounts {
+        let LaneStart { position, number } = self.starts[lane as usize];
         let Ok(block) = self.segment.lane_block(lane, Access::Read) else {
             return UnreadCounts::default();
         };
@@ -157,7 +157,7 @@ impl RawConsumer {
             return UnreadCounts::default();
         }
         // WHY: this takes no lock, and most lanes have one extent.
-        if let Some(Followed { reader, extent, .. }) = followed
+        if let Some(FollowedLane { reader, extent, .. }) = followed
             && let Some(end) = reader.newest_head()
         {
             let here = UnreadCounts::of_positions(position, end, extent.offer.shape.capacity());

@@ -1,7 +1,7 @@
 //! Matching: the lanes whose publisher sends another message, or offers less than this reader
 //! requests.
 
-use super::{Followed, RawConsumer, Reading};
+use super::{FollowedLane, RawConsumer, Reading};
 use crate::file::card::{Card, Mismatch};
 use crate::file::counters::UnmatchedPublisher;
 use crate::file::error::RecvError;
@@ -14,7 +14,7 @@ use crate::protocol::sync::Word;
 
 /// The newest extent of a lane, whose publisher does not offer what a reader requests.
 #[derive(Debug)]
-pub(super) struct Unmatched {
+pub(super) struct UnmatchedLane {
     id: ExtentId,
     cause: Mismatch,
     type_identity: [u64; 2],
@@ -63,7 +63,7 @@ impl RawConsumer {
         self.unmatched
             .retain(|unmatched| unmatched.id.lane != id.lane);
         if let Some(cause) = mismatch {
-            self.unmatched.push(Unmatched {
+            self.unmatched.push(UnmatchedLane {
                 id,
                 cause,
                 type_identity: extent.offer.type_info.identity().exact,
@@ -119,7 +119,7 @@ impl RawConsumer {
     }
 
     /// Returns the newest extent of a lane if its publisher is known not to match.
-    pub(super) fn unmatched_in(&self, lane: u32) -> Option<&Unmatched> {
+    pub(super) fn unmatched_in(&self, lane: u32) -> Option<&UnmatchedLane> {
         self.unmatched
             .iter()
             .find(|unmatched| unmatched.id.lane == lane)
@@ -143,7 +143,7 @@ impl RawConsumer {
         let unmatched = self.unmatched.iter();
         let unmatched = unmatched.filter(|unmatched| lives(unmatched.id.lane));
         // WHY the least: the reason must not depend on the order of the lanes.
-        let rank = |unmatched: &&Unmatched| {
+        let rank = |unmatched: &&UnmatchedLane| {
             let is_of_type = unmatched.cause == Mismatch::Reliability;
             (!is_of_type, unmatched.type_identity)
         };
@@ -151,7 +151,7 @@ impl RawConsumer {
             return Ok(());
         };
         let (lane, cause) = (unmatched.id.lane, unmatched.cause);
-        let is_matched = |followed: &Followed| {
+        let is_matched = |followed: &FollowedLane| {
             let lane = followed.lane;
             lives(lane)
                 && self

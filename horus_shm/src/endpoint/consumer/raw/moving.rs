@@ -9,8 +9,8 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use super::join::{Origin, Start};
-use super::{Arrival, NO_LANE, RawConsumer, ReadStats, Reading};
+use super::join::{LaneStart, StartOrigin};
+use super::{MessageInfo, NO_LANE, RawConsumer, ReadStats, Reading};
 use crate::endpoint::sample::{BorrowError, RawSample};
 use crate::file::error::{OpenError, RecvError};
 use crate::file::header::ExtentId;
@@ -33,13 +33,13 @@ const SESSIONS_MAX: usize = 1024;
 
 /// The files that a reader has left, or reads to the end.
 #[derive(Debug, Default)]
-pub(super) struct Past {
+pub(super) struct FormerFiles {
     /// The reader in each file that it still reads, from the oldest on.
     former: Vec<RawConsumer>,
     /// The sum of the ledgers of the files that it has left.
     ended: ReadStats,
     /// The sessions of the lanes of those files.
-    sessions: Vec<ReadProgress>,
+    sessions: Vec<SessionProgress>,
     /// For the reader of a former file: the files before that one, each with a bit mask of the
     /// lanes that were ignored there.
     earlier: Vec<(Weak<Segment>, u64)>,
@@ -59,14 +59,14 @@ pub(super) struct Past {
 
 /// The place that a reader has reached in a session.
 #[derive(Debug, Clone, Copy)]
-struct ReadProgress {
+struct SessionProgress {
     id: u64,
     /// Sequence number of the first message that the reader does not get from the former file.
     number: u64,
     is_ignored: bool,
 }
 
-impl Past {
+impl FormerFiles {
     /// Returns the part that the reader of the present file keeps when that becomes a former one.
     fn for_former(&self) -> Self {
         let earlier = |former: &RawConsumer| (Arc::downgrade(&former.segment), former.ignored);
@@ -81,13 +81,13 @@ impl Past {
 
 /// Returns the sessions of the lanes of a file, each with the place that a reader of the file has
 /// reached when it has read all. Bits of `ignored` are lanes that this reader ignores.
-fn sessions(segment: &Segment, ignored: u64) -> impl Iterator<Item = ReadProgress> {
+fn lane_sessions(segment: &Segment, ignored: u64) -> impl Iterator<Item = SessionProgress> {
     (0..segment.shape().lane_limit()).filter_map(move |lane| {
         let block = segment.lane_block(lane, Access::Read).ok()?;
         // Relaxed: it is compared with the session in a new lane, whose publisher stored this one,
         // and the head, before it claimed that lane.
         let id = block.session.get();
-        (id != 0).then(|| ReadProgress {
+        (id != 0).then(|| SessionProgress {
             id,
             number: lane::count_messages(block).0,
             is_ignored: ignored & 1 << lane != 0,
@@ -105,14 +105,14 @@ impl RawConsumer {
     ) -> Result<Self, OpenError> {
         let health = Arc::default();
         let origin = if from_beginning {
-            Origin::Beginning
+            StartOrigin::Beginning
         } else {
-            Origin::Head
+            StartOrigin::Head
         };
-        let mut this = Self::attach(segment, Reading::Observer, origin, health)?;
+        let mut this = Self::join_lanes(segment, Reading::Observer, origin, health)?;
         this.ignored = !(1 << lane);
         this.past.get_or_insert_default().stays = true;
-        this.begin()?;
+        this.map_and_announce()?;
         Ok(this)
     }
 
@@ -175,7 +175,7 @@ impl RawConsumer {
         {
             return;
         }
-        let failed = self.move_on().err().map(|error| {
+        let failed = self.move_to_new_file().err().map(|error| {
             // WHY no error if there is no file: an observer creates none.
             let is_missing = matches!(error, OpenError::NotFound { .. });
             let errno = (!is_missing).then(|| error.errno_or(libc::EUCLEAN));
@@ -185,10 +185,10 @@ impl RawConsumer {
         self.past.get_or_insert_default().not_moved = failed;
     }
 
-    fn move_on(&mut self) -> Result<(), OpenError> {
+    fn move_to_new_file(&mut self) -> Result<(), OpenError> {
         let segment = self.segment.reopen(self.reading != Reading::Observer)?;
         let health = Arc::clone(self.progress.health());
-        let mut moved = Self::attach(segment, self.reading, Origin::Beginning, health)?;
+        let mut moved = Self::join_lanes(segment, self.reading, StartOrigin::Beginning, health)?;
         moved.on_mismatch = self.on_mismatch;
         moved.whole = self.whole;
         moved.last = self.last;
@@ -201,7 +201,7 @@ impl RawConsumer {
         former.note_own_epoch();
         past.former.push(former);
         self.past = Some(past);
-        self.begin()?;
+        self.map_and_announce()?;
         let places = self
             .former()
             .iter()
@@ -226,7 +226,7 @@ impl RawConsumer {
         let session = Word::load(&block.session, edge::EPOCH_SEE);
         // Relaxed: the session ordered it.
         let began = block.epoch_start.get();
-        if let Some(reached) = self.reached(session) {
+        if let Some(reached) = self.session_progress(session) {
             let includes = self.past.as_ref().is_some_and(|past| past.includes_all);
             if reached.is_ignored && !includes {
                 self.ignore(lane);
@@ -249,7 +249,7 @@ impl RawConsumer {
         // WHY: the publisher that began the lane may have moved here, and be dead, and another one
         // have the lane. What the first one sent before was in another file. Messages from the
         // start of the other's session on are new, and have numbers that follow.
-        let reached = self.reached(base.session);
+        let reached = self.session_progress(base.session);
         let repeated = reached.map_or(0, |reached| reached.number.saturating_sub(base.number));
         let known = repeated.min(began.saturating_sub(base.position));
         if base.position + known > 0 {
@@ -260,13 +260,13 @@ impl RawConsumer {
 
     fn move_start(&mut self, lane: u32, position: u64, number: u64) {
         let number = Some(number);
-        self.starts[lane as usize] = Start { position, number };
+        self.starts[lane as usize] = LaneStart { position, number };
         self.publish_start(lane);
     }
 
     /// Returns the place that this reader has reached in a session, if it read that session in a
     /// file before this one.
-    fn reached(&self, session: u64) -> Option<ReadProgress> {
+    fn session_progress(&self, session: u64) -> Option<SessionProgress> {
         let past = self.past.as_ref().filter(|_| session != 0)?;
         let former = past
             .former
@@ -276,7 +276,7 @@ impl RawConsumer {
         let earlier = past.earlier.iter().rev();
         let earlier = earlier.filter_map(|(file, ignored)| Some((file.upgrade()?, *ignored)));
         let mut reached = former.chain(earlier).filter_map(|(file, ignored)| {
-            sessions(&file, ignored).find(|found| found.id == session)
+            lane_sessions(&file, ignored).find(|found| found.id == session)
         });
         let ended = || past.sessions.iter().rev().find(|ended| ended.id == session);
         reached.next().or_else(|| ended().copied())
@@ -296,7 +296,7 @@ impl RawConsumer {
         if let Some(found) = self.poll_former(&mut old) {
             return Some(found);
         }
-        self.leave_ended();
+        self.leave_ended_files();
         for _ in 0..self.lanes.len() {
             let lane = self.next_lane();
             let reader = &self.lanes[lane].reader;
@@ -329,7 +329,7 @@ impl RawConsumer {
 
     /// Leaves the former files in which no message can come any more, and whose messages are all
     /// read.
-    fn leave_ended(&mut self) {
+    fn leave_ended_files(&mut self) {
         let Some(past) = &mut self.past else { return };
         if past.looked.is_some_and(|at| at.elapsed() < LOOK_PERIOD) {
             return;
@@ -344,9 +344,9 @@ impl RawConsumer {
         let _uncancelled = NoCancelGuard::new();
         past.changes += ended.len() as u64;
         for former in &ended {
-            past.ended = past.ended.and(former.stats().left());
+            past.ended = past.ended.plus(former.stats().as_left());
             past.sessions
-                .extend(sessions(&former.segment, former.ignored));
+                .extend(lane_sessions(&former.segment, former.ignored));
         }
         let forgotten = past.sessions.len().saturating_sub(SESSIONS_MAX);
         past.sessions.drain(..forgotten);
@@ -399,9 +399,9 @@ impl RawConsumer {
         };
         let own = |this: &mut Self, lane| {
             // SAFETY: as above.
-            let arrival = unsafe { this.copy_of(lane, dst, bytes, false) }.ok()?;
+            let arrival = unsafe { this.copy_from_lane(lane, dst, bytes, false) }.ok()?;
             this.count_received(lane, arrival);
-            Some(this.confirmed())
+            Some(this.confirm_message())
         };
         let found = self.turn_draining(old, own);
         found.unwrap_or_else(|| {
@@ -420,7 +420,7 @@ impl RawConsumer {
         let own = |this: &mut Self, lane| {
             let arrival = this.pass_next(lane).ok()?;
             this.count_received(lane, arrival);
-            (this.confirmed() == PollOutcome::Message).then(|| this.length(this.longest))
+            (this.confirm_message() == PollOutcome::Message).then(|| this.length(this.longest))
         };
         self.turn_draining(Self::recv_length, own)
     }
@@ -445,22 +445,24 @@ impl RawConsumer {
     /// those of the present one: the next call returns that.
     pub(super) fn latest_of_former<M>(
         &mut self,
-        mut read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(Arrival, u64, M)>,
+        mut read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(MessageInfo, u64, M)>,
     ) -> Option<M> {
-        self.leave_ended();
+        self.leave_ended_files();
         self.poll_former(&mut |former: &mut Self| {
             let is_usable = !former.is_unusable();
-            is_usable.then(|| former.latest_here(&mut read)).flatten()
+            is_usable
+                .then(|| former.latest_in_present_file(&mut read))
+                .flatten()
         })
     }
 
     /// Adds the ledgers of the files before this one to `stats`.
-    pub(super) fn with_past(&self, stats: ReadStats) -> ReadStats {
+    pub(super) fn plus_former_files(&self, stats: ReadStats) -> ReadStats {
         let Some(past) = &self.past else {
             return stats;
         };
         let former = past.former.iter().map(Self::stats);
-        former.fold(stats.and(past.ended), ReadStats::and)
+        former.fold(stats.plus(past.ended), ReadStats::plus)
     }
 
     /// Returns the lane of the last message, if that was in a former file.

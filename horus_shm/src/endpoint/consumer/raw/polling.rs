@@ -9,7 +9,7 @@ use crate::protocol::tuning::{Pauses, Tuning};
 /// waiting. With this number, they wait behind at most half as many messages as there are lanes.
 /// WHY not all others first: with 64 lanes, of which one is active, that would cost 64 looks for
 /// each message.
-const LOOKS_BEFORE_LAST: usize = 2;
+const LANES_BEFORE_LAST: usize = 2;
 
 /// Number of pauses at the end of a burst: some 0.1 µs (AMD Zen 5) to 0.5 µs (Intel since Skylake).
 const BACK_OFF_PAUSES: u32 = 8;
@@ -53,15 +53,15 @@ impl RawConsumer {
     /// Returns the number of looks of one poll: one at each lane, and if there are more than a few,
     /// one at the lane of the last message.
     #[inline(always)]
-    pub(super) fn looks(&self) -> usize {
+    pub(super) fn looks_per_poll(&self) -> usize {
         let lanes = self.lanes.len();
-        lanes + usize::from(lanes > LOOKS_BEFORE_LAST)
+        lanes + usize::from(lanes > LANES_BEFORE_LAST)
     }
 
     /// Returns the lane for look number `look` of a poll.
     #[inline(always)]
     pub(super) fn lane_to_look_at(&mut self, look: usize) -> usize {
-        if look == LOOKS_BEFORE_LAST && self.last_lane != NO_LANE {
+        if look == LANES_BEFORE_LAST && self.last_lane != NO_LANE {
             return self.last_lane;
         }
         self.next_lane()

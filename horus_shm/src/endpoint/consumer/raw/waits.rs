@@ -16,17 +16,17 @@ use crate::wait::{
 
 /// The eventcount at which reliable publishers wait for room.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct PublisherRoom {
     block: *const WaitBlock<AtomicU64>,
     order: WakeOrder,
     /// Number of wakes in a row that woke no thread.
     fruitless: u32,
 }
 
-impl Room {
+impl PublisherRoom {
     /// Returns the eventcount of the topic in `segment`. To be called before the first cursor is
     /// stored: a process that wakes others must be registered with the kernel.
-    pub(super) fn of(segment: &Segment) -> Result<Self, OpenError> {
+    pub(super) fn of_topic(segment: &Segment) -> Result<Self, OpenError> {
         // WHY never a fence: publishers that wait make a barrier.
         let order = WakeOrder::of_sender(WakeEdge::Membarrier);
         let block: *const _ = segment.wait_block(Access::Write)?;

@@ -14,7 +14,7 @@ use crate::protocol::takeover::end_history;
 
 /// A lane that a publisher has claimed, and has not taken over yet.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Claim {
+pub(super) struct LaneClaim {
     pub(super) lane: u32,
     /// The mark of the publisher's latched history; `None` if its history is not latched.
     latched: Option<Latched>,
@@ -54,7 +54,7 @@ fn was_used(block: &LaneBlock<AtomicU64>) -> bool {
     block.generation.get() != 0 || block.head.get() != 0
 }
 
-impl Claim {
+impl LaneClaim {
     /// Claims a lane that is free, or whose owner is dead: first one with history of the
     /// publisher's key, then one without latched history, then the one whose latched history is
     /// oldest. A publisher that `moves` here from another file prefers a lane that was never used.

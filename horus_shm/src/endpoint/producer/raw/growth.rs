@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::RawProducer;
-use super::claim::Claim;
-use super::moving::Session;
+use super::claim::LaneClaim;
+use super::moving::PublisherSession;
 use crate::endpoint::producer::SendError;
 use crate::endpoint::reader_slot;
 use crate::file::error::OpenError;
@@ -24,7 +24,7 @@ use crate::protocol::takeover::take_over;
 
 /// Maximum number of earlier extents that a publisher finds in its lane, from predecessors with
 /// other offers.
-const FORMER_MAX: usize = 16;
+const FORMER_EXTENTS_MAX: usize = 16;
 
 /// An earlier extent of a lane, which readers may still have to read.
 #[derive(Debug)]
@@ -61,21 +61,21 @@ impl ClaimedLane {
     /// `session` there.
     pub(super) fn new(
         segment: &Segment,
-        claim: Claim,
+        claim: LaneClaim,
         offer: &Offer,
-        session: Session,
+        session: PublisherSession,
     ) -> Result<Self, OpenError> {
         let lane = claim.lane;
         let block = segment.lane_block(lane, Access::Write)?;
         // Relaxed, both: the claim of the lane ordered them.
         let generation = block.generation.get();
         let newest = ExtentId { lane, generation };
-        let mut former = Self::former(segment, newest, block.oldest.get());
+        let mut former = Self::extents_before(segment, newest, block.oldest.get());
         let found = (generation != 0)
             .then(|| segment.extent(newest, ExtentUse::Write).ok())
             .flatten();
         let position = match &found {
-            Some(extent) => take_over(&raw_lane(segment, extent)?, segment.me()),
+            Some(extent) => take_over(&writer_lane(segment, extent)?, segment.me()),
             None => lane::count_messages(block).1.max(session.number),
         };
         // WHY not before: until then, the messages that readers find are of the predecessor.
@@ -85,7 +85,7 @@ impl ClaimedLane {
         let is_taken_over = found.is_some();
         if let Some(extent) = found {
             if segment.request().permits_extent(&extent.offer, offer) {
-                let raw = raw_lane(segment, &extent)?;
+                let raw = writer_lane(segment, &extent)?;
                 claim.announce(block, position);
                 // WHY: the predecessor may have died after it had stored the generation, and before
                 // readers could see that; or while it made the next extent.
@@ -107,7 +107,7 @@ impl ClaimedLane {
             });
         }
         let extent = segment.add_extent(lane, position, offer.clone())?;
-        let raw = raw_lane(segment, &extent)?;
+        let raw = writer_lane(segment, &extent)?;
         let position = if is_taken_over {
             position
         } else {
@@ -123,8 +123,8 @@ impl ClaimedLane {
     }
 
     /// Returns the extents before `newest`, from the oldest on.
-    fn former(segment: &Segment, newest: ExtentId, oldest: u64) -> Vec<FormerExtent> {
-        let first = oldest.max(newest.generation.saturating_sub(FORMER_MAX as u64));
+    fn extents_before(segment: &Segment, newest: ExtentId, oldest: u64) -> Vec<FormerExtent> {
+        let first = oldest.max(newest.generation.saturating_sub(FORMER_EXTENTS_MAX as u64));
         let generations = first.max(1)..newest.generation;
         let open = |generation| {
             let id = |generation| ExtentId {
@@ -141,7 +141,7 @@ impl ClaimedLane {
 }
 
 /// Returns the lane of an extent, for its writer.
-fn raw_lane(segment: &Segment, extent: &Arc<Extent>) -> Result<RawLane, OpenError> {
+fn writer_lane(segment: &Segment, extent: &Arc<Extent>) -> Result<RawLane, OpenError> {
     segment.lane(extent, Access::Write, segment.readers(Access::Write)?)
 }
 
@@ -167,13 +167,13 @@ impl RawProducer {
         if bytes <= self.slot_bytes {
             return Ok(());
         }
-        self.grow(bytes)
+        self.add_longer_extent(bytes)
     }
 
     #[cold]
-    fn grow(&mut self, bytes: u64) -> Result<(), SendError<()>> {
+    fn add_longer_extent(&mut self, bytes: u64) -> Result<(), SendError<()>> {
         let _uncancelled = NoCancelGuard::new();
-        self.confirm()?;
+        self.confirm_file()?;
         let topic = self.segment.label();
         let request = self.segment.request();
         let Some(offer) = request.offer_for_longer(&self.extent.offer, bytes) else {
@@ -195,7 +195,7 @@ impl RawProducer {
             .segment
             .add_extent(self.lane, position, offer)
             .and_then(|extent| {
-                let raw = raw_lane(&self.segment, &extent)?;
+                let raw = writer_lane(&self.segment, &extent)?;
                 Ok((extent, raw))
             });
         let (extent, raw) = grown.map_err(|error| SendError::NoSpace {
@@ -206,7 +206,7 @@ impl RawProducer {
         })?;
         // WHY not before: if there is no memory, readers keep what they have not read.
         if is_last {
-            self.remove_oldest();
+            self.remove_oldest_extent();
         }
         extent.populate();
         self.writer.move_to_extent(raw);
@@ -221,7 +221,7 @@ impl RawProducer {
         // WHY: a loan of a slot in the extent just left is over.
         self.lent = None;
         self.apart = Default::default();
-        self.confirm()
+        self.confirm_file()
     }
 
     /// Removes extents as [`Self::remove_former`] does, if the first of them may be ready for it.
@@ -239,7 +239,7 @@ impl RawProducer {
         let position = self.writer.position();
         let is_overwritten = |oldest: &FormerExtent| position >= oldest.overwritten_at();
         while self.former.first().is_some_and(is_overwritten) && !self.is_oldest_unread() {
-            self.remove_oldest();
+            self.remove_oldest_extent();
         }
         let due = self.former.first().map(FormerExtent::overwritten_at);
         // WHY later if it is due: a reliable reader is behind, and it is looked for again after a
@@ -252,10 +252,10 @@ impl RawProducer {
     /// their messages. WHY more than [`EXTENTS_MAX`] while reliable readers have to read them: a
     /// publisher never fails because of a reader.
     pub(super) fn remove_excess_extents(&mut self) {
-        while self.former.len() >= FORMER_MAX
+        while self.former.len() >= FORMER_EXTENTS_MAX
             || self.former.len() >= EXTENTS_MAX && !self.is_oldest_unread()
         {
-            self.remove_oldest();
+            self.remove_oldest_extent();
         }
     }
 
@@ -296,7 +296,7 @@ impl RawProducer {
             .for_each(|extent| self.segment.forget_extent(extent));
     }
 
-    fn remove_oldest(&mut self) {
+    fn remove_oldest_extent(&mut self) {
         if self.former.is_empty() {
             return;
         }

@@ -18,7 +18,7 @@ use crate::protocol::telemetry;
 use crate::wait::WaitPolicy;
 
 /// A slot that a writer has taken.
-struct Begun {
+struct TakenSlot {
     index: u64,
     /// True if no reader is copying out of it.
     is_alone: bool,
@@ -30,14 +30,14 @@ struct Begun {
 /// WHY: a loan is written by ordinary stores. Those must not race with a reader's loads, even if
 /// the reader discards what it loads.
 #[derive(Debug, Default)]
-pub(super) struct LoanApart {
+pub(super) struct SeparateLoan {
     /// Shared with each [`LoanMemory`] that keeps it.
     memory: Option<Arc<Region>>,
     /// Position and index of the present loan's slot; `None` if the loan is in its slot.
     slot: Option<(u64, u64)>,
 }
 
-impl LoanApart {
+impl SeparateLoan {
     /// Returns memory of `bytes` bytes, the same number in every call, for a new loan.
     fn memory_for_new_loan(&mut self, bytes: u64) -> *mut u8 {
         // WHY not if it is shared: that loan is over, but may still be read.
@@ -68,17 +68,17 @@ impl RawProducer {
         src: *const u8,
         bytes: usize,
     ) -> Result<(), NoRoom> {
-        let Begun { index, .. } = self.begin()?;
+        let TakenSlot { index, .. } = self.take_free_slot()?;
         // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract; the slot is
         // this producer's until it is committed.
         unsafe { self.writer.memory().store_exclusive(index, src, bytes) };
-        self.commit(bytes as u64);
+        self.publish_slot(bytes as u64);
         Ok(())
     }
 
     /// Takes the next slot that no reader has pinned; if there is none, one that is only being
     /// copied.
-    fn begin(&mut self) -> Result<Begun, NoRoom> {
+    fn take_free_slot(&mut self) -> Result<TakenSlot, NoRoom> {
         let capacity = self.extent.offer.shape.capacity();
         let mut skips = 0;
         // Every slot is tried twice, and every reader is probed once.
@@ -90,11 +90,11 @@ impl RawProducer {
                 self.writer.claim_slot_over_copies()
             };
             match begun {
-                Ok(index) => return Ok(Begun { index, is_alone }),
+                Ok(index) => return Ok(TakenSlot { index, is_alone }),
                 Err(SlotBlocked::NoRoom) => return Err(NoRoom),
                 Err(SlotBlocked::Pinned { reader }) => {
                     // WHY: the pins of dead readers do not count.
-                    if !reader_slot::reap(&self.segment, reader) {
+                    if !reader_slot::reap_dead_reader(&self.segment, reader) {
                         self.writer.skip_position();
                         skips += 1;
                     }
@@ -105,8 +105,8 @@ impl RawProducer {
         Err(NoRoom)
     }
 
-    /// Publishes the slot that [`Self::begin`] returned.
-    fn commit(&mut self, bytes: u64) {
+    /// Publishes the slot that [`Self::take_free_slot`] returned.
+    fn publish_slot(&mut self, bytes: u64) {
         let pos = self.writer.position();
         if telemetry::is_sampled(pos) {
             telemetry::note_published(self.writer.memory().block(), pos, monotonic);
@@ -203,13 +203,13 @@ impl RawProducer {
             });
         }
         let mut tries = 0;
-        let Begun { index, is_alone } = loop {
-            match self.begin() {
+        let TakenSlot { index, is_alone } = loop {
+            match self.take_free_slot() {
                 Ok(begun) => break begun,
                 Err(NoRoom) => tries = self.make_room(tries)?,
             }
         };
-        self.confirm()?;
+        self.confirm_file()?;
         if is_alone && !self.segment.has_observers() {
             self.apart.slot = None;
             return Ok(self.writer.memory().slot_address(index));
@@ -220,7 +220,7 @@ impl RawProducer {
 
     /// Publishes a loan of `bytes` bytes.
     pub(crate) fn publish(&mut self, bytes: u64) -> Result<(), SendError<()>> {
-        self.confirm()?;
+        self.confirm_file()?;
         if let Some((position, index)) = self.apart.slot.take()
             && position == self.writer.position()
             && let Some(memory) = &self.apart.memory
@@ -234,8 +234,8 @@ impl RawProducer {
                     .store_exclusive(index, src, bytes as usize)
             };
         }
-        self.commit(bytes);
+        self.publish_slot(bytes);
         self.wake_readers();
-        self.confirm()
+        self.confirm_file()
     }
 }

@@ -39,7 +39,7 @@ const LOOK_PERIOD: Duration = Duration::from_millis(10);
 
 /// The part of a publisher that it keeps when it moves.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Session {
+pub(super) struct PublisherSession {
     /// The random number in [`LaneBlock::session`].
     pub(super) id: u64,
     /// The number of messages that it has sent before those that it sends in the new file.
@@ -48,18 +48,20 @@ pub(super) struct Session {
     slot_bytes: u64,
 }
 
-impl Session {
+impl PublisherSession {
     /// Returns the session of a publisher that has claimed the lane of `block`: `former` if it can
     /// go on there, otherwise a new one. WHY only in a lane that was never used: its positions only
     /// grow, and those of another publisher are before them.
     pub(super) fn in_lane(block: &LaneBlock<AtomicU64>, former: Option<Self>) -> Self {
         // Relaxed, both: the claim of the lane ordered them.
         let is_unused = block.generation.get() == 0 && block.head.get() == 0;
-        former.filter(|_| is_unused).unwrap_or_else(Self::fresh)
+        former
+            .filter(|_| is_unused)
+            .unwrap_or_else(Self::with_new_id)
     }
 
     /// Returns a new session.
-    fn fresh() -> Self {
+    fn with_new_id() -> Self {
         let bytes = os::random_bytes().unwrap_or_default();
         let id = bytes.first_chunk().copied().map_or(0, u64::from_ne_bytes);
         Self {
@@ -72,7 +74,7 @@ impl Session {
     /// Returns the offer of a publisher that goes on with this session, and would offer `offer`
     /// without it: callers rely on the length of its slots. WHY not to grow later: if the second
     /// extent of a lane cannot be made, the lane is used.
-    pub(super) fn continued(self, request: &Request, offer: Offer) -> Offer {
+    pub(super) fn offer_to_continue(self, request: &Request, offer: Offer) -> Offer {
         if self.slot_bytes <= offer.shape.request().payload_bytes {
             return offer;
         }
@@ -84,7 +86,7 @@ impl Session {
 
 /// An attempt to move that failed.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct NotMoved {
+pub(super) struct FailedMove {
     at: Instant,
     errno: i32,
 }
@@ -107,7 +109,7 @@ impl RawProducer {
         if let Some(failed) = self.not_moved
             && failed.at.elapsed() < RETRY_PERIOD
         {
-            return Err(self.name_lost(failed.errno));
+            return Err(self.name_lost_error(failed.errno));
         }
         match self.open_in_new_file(true) {
             Ok(moved) => {
@@ -119,8 +121,8 @@ impl RawProducer {
             Err(error) => {
                 let errno = error.errno_or(libc::EUCLEAN);
                 let at = Instant::now();
-                self.not_moved = Some(NotMoved { at, errno });
-                Err(self.name_lost(errno))
+                self.not_moved = Some(FailedMove { at, errno });
+                Err(self.name_lost_error(errno))
             }
         }
     }
@@ -135,7 +137,7 @@ impl RawProducer {
         files
     }
 
-    fn name_lost(&self, errno: i32) -> SendError<()> {
+    fn name_lost_error(&self, errno: i32) -> SendError<()> {
         SendError::NameLost {
             topic: self.segment.label(),
             message: (),
@@ -147,13 +149,13 @@ impl RawProducer {
     fn open_in_new_file(&self, creates: bool) -> Result<Self, OpenError> {
         let segment = self.segment.reopen(creates)?;
         let messages = self.messages_to_repeat()?;
-        let session = Session {
+        let session = PublisherSession {
             id: self.session,
             number: self.position().saturating_sub(messages.len() as u64),
             slot_bytes: self.slot_bytes,
         };
         let mut moved = Self::open(segment, self.on_stalled, Some(session))?;
-        let repeated = moved.repeat(&messages);
+        let repeated = moved.repeat_messages(&messages);
         repeated.map_err(|error| {
             // WHY: the next attempt is made in another lane, and readers must find only that.
             if let Ok(block) = moved.segment.lane_block(moved.lane, Access::Write) {
@@ -170,7 +172,7 @@ impl RawProducer {
     }
 
     /// Sends messages of a former file once more.
-    fn repeat(&mut self, messages: &[Vec<u8>]) -> Result<(), SendError<()>> {
+    fn repeat_messages(&mut self, messages: &[Vec<u8>]) -> Result<(), SendError<()>> {
         // WHY: a message that is repeated must not make it move once more.
         self.is_repeating = true;
         for message in messages {
@@ -266,7 +268,7 @@ impl RawProducer {
     /// Leaves a last trace in the file that has the name now, if this publisher is dropped in a
     /// file that lost the name: its history, and the number of its messages, so that readers that
     /// were never here count them.
-    pub(super) fn leave_trace(&self) {
+    pub(super) fn publish_last_trace(&self) {
         let is_last = self.segment.is_name_lost() && !self.has_moved;
         if is_last && self.segment.check_health().is_ok() {
             let _uncancelled = NoCancelGuard::new();

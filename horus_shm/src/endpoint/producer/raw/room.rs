@@ -35,7 +35,7 @@ pub enum OnStalled {
 
 /// The refusals in a row of one message, whose lane has no room.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Refused {
+pub(super) struct RefusalRun {
     position: u64,
     since: Instant,
     /// The time of the last probe of the reader that holds the lane back.
@@ -136,7 +136,7 @@ impl RawProducer {
     ///
     /// # Errors
     ///
-    /// [`SendError::Full`] if there is no more to be done; otherwise as [`Self::confirm`].
+    /// [`SendError::Full`] if there is no more to be done; otherwise as [`Self::confirm_file`].
     #[cold]
     pub(super) fn make_room(&mut self, tries: u32) -> Result<u32, SendError<()>> {
         let _uncancelled = NoCancelGuard::new();
@@ -151,8 +151,8 @@ impl RawProducer {
                     self.end_wait_for_readers();
                 }
                 _ => {
-                    self.confirm()?;
-                    return Err(self.full());
+                    self.confirm_file()?;
+                    return Err(self.full_error());
                 }
             }
         }
@@ -163,13 +163,13 @@ impl RawProducer {
         {
             return Ok(tries + 1);
         }
-        self.confirm()?;
-        Err(self.full())
+        self.confirm_file()?;
+        Err(self.full_error())
     }
 
     /// Counts a refusal. Returns the run of refusals that it belongs to; `None` if the reader was
     /// probed less than [`PROBE_PERIOD`] ago.
-    fn note_refusal(&mut self) -> Option<Refused> {
+    fn note_refusal(&mut self) -> Option<RefusalRun> {
         let now = Instant::now();
         self.writer.memory().block().refused.fetch_add_one();
         let position = self.position();
@@ -179,7 +179,7 @@ impl RawProducer {
             return None;
         }
         let since = run.map_or(now, |run| run.since);
-        self.refused = Some(Refused {
+        self.refused = Some(RefusalRun {
             position,
             since,
             probed: now,
