@@ -204,7 +204,7 @@ fn slept(place: Place<'_>, wake_edge: WakeEdge) -> Ring {
     let mut consumer = Consumer::new(raw);
     let raw = RawProducer::new(segment, OnStalled::Full).unwrap();
     let mut producer = Producer::<[u64; 1]>::new(raw);
-    let briefly = || WaitPolicy::of(Duration::from_millis(1)).spinning(Duration::ZERO);
+    let briefly = || WaitPolicy::with_timeout(Duration::from_millis(1)).with_spin(Duration::ZERO);
     assert_eq!(consumer.recv_until(briefly()), None);
     while producer.send_until(briefly(), &message(0)).is_ok() {}
     while consumer.recv().is_some() {}
@@ -238,7 +238,7 @@ fn pinnable<const WORDS: usize>(place: Place<'_>, holds: bool) -> Ring {
     let raw = RawProducer::new(segment, OnStalled::Full).unwrap();
     let mut producer = Producer::<[u64; WORDS]>::new(raw);
     // A reader that slept here before must not cost anything now.
-    let impatient = WaitPolicy::of(Duration::from_millis(1)).spinning(Duration::ZERO);
+    let impatient = WaitPolicy::with_timeout(Duration::from_millis(1)).with_spin(Duration::ZERO);
     assert!(consumer.recv_until(impatient).is_none());
     let mut held = None;
     ring("a pinnable topic", WORDS * 8, move |number| {

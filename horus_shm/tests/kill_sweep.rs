@@ -29,7 +29,7 @@ type Large = [u64; 128];
 /// The room of a `drain`: for more messages than there are.
 const DRAINED_MAX: usize = 64;
 /// Waits without a limit, asleep.
-const SLEEPY: WaitPolicy = WaitPolicy::endless().spinning(Duration::ZERO);
+const SLEEPY: WaitPolicy = WaitPolicy::endless().with_spin(Duration::ZERO);
 /// The number of messages that are unread when a receiver's call begins.
 const UNREAD: u32 = 2;
 

@@ -506,7 +506,7 @@ fn a_message_of_one_size_is_never_shortened() {
             (copying.recv_bytes(buffer), &*buffer),
             (Some(8), b"8 bytes.")
         );
-        let wait_policy = WaitPolicy::of(Duration::from_secs(10));
+        let wait_policy = WaitPolicy::with_timeout(Duration::from_secs(10));
         assert_eq!(until.recv_bytes_until(wait_policy, buffer), Some(8));
         assert_eq!(latest.latest_bytes([buffer, other], &|_| 0), Some((0, 8)));
         assert_eq!(borrowing.borrow().unwrap().unwrap().bytes(), b"8 bytes.");

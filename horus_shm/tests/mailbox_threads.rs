@@ -445,7 +445,7 @@ fn the_latest_waker_is_called() {
 #[test]
 fn a_wait_can_time_out_and_be_repeated() {
     let (reply, mut answer) = answer::<u8>();
-    let brief = || WaitPolicy::of(Duration::from_millis(1));
+    let brief = || WaitPolicy::with_timeout(Duration::from_millis(1));
     assert_eq!(answer.wait(brief()), Err(AnswerError::Timeout));
     assert_eq!(answer.wait(brief()), Err(AnswerError::Timeout));
     assert!(!reply.is_cancelled());
@@ -528,7 +528,7 @@ fn a_wait_for_room_ends() {
     let checker = Checker::new(u64::MAX, u64::MAX, &counts);
     let address = spawn(Arc::clone(&group), checker, Mail::Bounded(1));
     assert!(address.send(Counted::new(0, 0, &counts)).is_ok());
-    let policy = WaitPolicy::of(Duration::from_millis(1));
+    let policy = WaitPolicy::with_timeout(Duration::from_millis(1));
     let refused = address.send_wait(Counted::new(0, 1, &counts), policy);
     assert!(matches!(refused, Err(WaitRefusal::Timeout(ref message)) if message.number == 1));
     // The end of the actor ends the wait.

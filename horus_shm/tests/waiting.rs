@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use horus_shm::internals::wait::{SLEEP_MAX, WaitPolicy, overslept};
+use horus_shm::internals::wait::{SLEEP_MAX, WaitPolicy, overslept_count};
 use horus_shm::{
     FanoutShm, OnStalled, Producer, RawConsumer, RawProducer, Reading, RingOptions, Segment,
     SpscShm, WakeEdge, Watch,
@@ -53,13 +53,13 @@ impl Awaited {
     /// Runs `wait` and records its sleeps.
     fn of<R>(wait: impl FnOnce() -> R) -> (R, Self) {
         let begin_ns = now_ns();
-        let before = overslept();
+        let before = overslept_count();
         let found = wait();
         (
             found,
             Self {
                 begin_ns,
-                slices: overslept() - before,
+                slices: overslept_count() - before,
             },
         )
     }
@@ -107,12 +107,15 @@ fn an_impatient_consumer_goes_without() {
     let timeout = Duration::from_millis(20);
     for spin in [Duration::ZERO, WaitPolicy::SPIN, Duration::MAX] {
         assert_eq!(
-            consumer.recv_until(WaitPolicy::of(timeout).spinning(spin)),
+            consumer.recv_until(WaitPolicy::with_timeout(timeout).with_spin(spin)),
             None
         );
     }
     assert!(begin.elapsed() >= 3 * timeout);
-    assert_eq!(consumer.recv_until(WaitPolicy::of(Duration::ZERO)), None);
+    assert_eq!(
+        consumer.recv_until(WaitPolicy::with_timeout(Duration::ZERO)),
+        None
+    );
 }
 
 #[test]
@@ -190,7 +193,7 @@ fn only_a_waiting_reader_is_announced() {
         let mut reader = consumer(&segment);
         let mut writer = producer(&segment);
         assert_eq!(
-            reader.recv_until(WaitPolicy::of(Duration::from_millis(1))),
+            reader.recv_until(WaitPolicy::with_timeout(Duration::from_millis(1))),
             None
         );
         assert_eq!(waiters(&segment), 0);
@@ -225,7 +228,7 @@ fn a_thread_that_stops_waiting_leaves_the_bit_of_another_sleeper_of_the_reader()
         let watching = wait_at(reader.raw().watch());
         eventually("the watch sleeps", || waiters(&segment) == 1);
         assert_eq!(
-            reader.recv_until(WaitPolicy::of(Duration::from_millis(1))),
+            reader.recv_until(WaitPolicy::with_timeout(Duration::from_millis(1))),
             None
         );
         assert_eq!(waiters(&segment), 1, "{edge:?}: the other one still sleeps");
@@ -250,7 +253,7 @@ fn a_watch_of_a_reader_that_left_does_not_touch_the_next_one_in_its_place() {
     let mut writer = producer(&segment);
     let watching = wait_at(next.raw().watch());
     eventually("the next one sleeps", || waiters(&segment) == 1);
-    let wait_policy = WaitPolicy::of(Duration::from_millis(1));
+    let wait_policy = WaitPolicy::with_timeout(Duration::from_millis(1));
     assert_eq!(
         Watch::wait_any(std::slice::from_ref(&watch), wait_policy, || None::<()>),
         None
@@ -464,7 +467,7 @@ fn a_fork_takes_no_sleeper_along() {
     let mut copy = Some(reader);
     let pid = fork(|| {
         let mut reader = copy.take().unwrap();
-        let wait_policy = WaitPolicy::of(Duration::from_millis(1));
+        let wait_policy = WaitPolicy::with_timeout(Duration::from_millis(1));
         let nothing = reader.recv_until(wait_policy).is_none() && watch.is_forked();
         let found = Watch::wait_any(std::slice::from_ref(&watch), wait_policy, || {
             watch.has_message().then_some(())

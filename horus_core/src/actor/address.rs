@@ -71,7 +71,7 @@ impl<M: Send + 'static> Address<M> {
                     Refusal::Disconnected(message) => SendTimeoutError::Disconnected(message),
                 });
         }
-        let sent = self.0.send_wait(message, WaitPolicy::of(timeout));
+        let sent = self.0.send_wait(message, WaitPolicy::with_timeout(timeout));
         sent.map(drop).map_err(|refusal| match refusal {
             WaitRefusal::Timeout(message) => SendTimeoutError::Timeout(message),
             WaitRefusal::Disconnected(message) => SendTimeoutError::Disconnected(message),
@@ -256,7 +256,7 @@ impl<T: Send> Answer<T> {
             return Err(AskError::InHandler);
         }
         let answered = match local::run_threadless_groups() {
-            None => self.0.wait(WaitPolicy::of(timeout)),
+            None => self.0.wait(WaitPolicy::with_timeout(timeout)),
             // WHY a look: most questions are answered by now.
             Some(_) => match self.0.try_take() {
                 Some(taken) => taken.map_err(AnswerError::from),
@@ -286,7 +286,7 @@ impl<T: Send> Answer<T> {
             }
             // WHY so short: mail of other threads does not wake this one.
             let slice = left.unwrap_or(POLL_INTERVAL).min(POLL_INTERVAL);
-            match self.0.wait(WaitPolicy::of(slice)) {
+            match self.0.wait(WaitPolicy::with_timeout(slice)) {
                 Err(AnswerError::Timeout) => {}
                 found => return found,
             }

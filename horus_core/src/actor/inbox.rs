@@ -185,10 +185,12 @@ impl<M: Send + 'static> Inbox<M> {
             false => (RecvTimeoutError::Timeout, timeout),
         };
         let queue = Arc::clone(&self.queue);
-        let received = queue.wait_until(WaitPolicy::of(timeout), || match self.try_recv() {
-            Ok(message) => Some(Ok(message)),
-            Err(TryRecvError::Empty) => None,
-            Err(TryRecvError::Disconnected) => Some(Err(RecvTimeoutError::Disconnected)),
+        let received = queue.wait_until(WaitPolicy::with_timeout(timeout), || {
+            match self.try_recv() {
+                Ok(message) => Some(Ok(message)),
+                Err(TryRecvError::Empty) => None,
+                Err(TryRecvError::Disconnected) => Some(Err(RecvTimeoutError::Disconnected)),
+            }
         });
         received.unwrap_or(Err(refusal))
     }

@@ -129,14 +129,14 @@ impl<M: Send + 'static> InboxSet<M> {
         } else {
             timeout
         };
-        let wait_policy = WaitPolicy::of(timeout);
+        let wait_policy = WaitPolicy::with_timeout(timeout);
         let mut ready = std::mem::take(&mut self.returned);
         ready.retain(|id| self.has_mail(*id));
         loop {
             let policy = if ready.is_empty() {
                 wait_policy
             } else {
-                WaitPolicy::of(Duration::ZERO)
+                WaitPolicy::with_timeout(Duration::ZERO)
             };
             let woken = self.await_tasks(policy);
             let is_over = woken.is_empty();

@@ -95,7 +95,7 @@ impl WorkerContext {
     /// Returns the context of a thread that runs one actor, and does not linger for more mail.
     pub(crate) fn without_linger(clock: &Clock) -> Self {
         let mut context = Self::new(clock);
-        context.linger.occasions = Backoff::never();
+        context.linger.occasions = Backoff::never_due();
         context
     }
 

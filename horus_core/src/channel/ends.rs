@@ -303,7 +303,9 @@ impl<T, K: ChannelKind<T>> Sender<T, K> {
             Err(TrySendError::Disconnected(message)) => {
                 Err(SendTimeoutError::Disconnected(message))
             }
-            Err(TrySendError::Full(message)) => self.send_until(message, WaitPolicy::of(timeout)),
+            Err(TrySendError::Full(message)) => {
+                self.send_until(message, WaitPolicy::with_timeout(timeout))
+            }
         }
     }
 
@@ -315,7 +317,7 @@ impl<T, K: ChannelKind<T>> Sender<T, K> {
     ) -> Result<(), SendTimeoutError<T>> {
         let Self { writer, spin, seat } = self;
         let mut unsent = Some(message);
-        let sent = seat.room.wait_until(wait_policy.spinning(*spin), || {
+        let sent = seat.room.wait_until(wait_policy.with_spin(*spin), || {
             match try_send::<T, K>(writer, seat, unsent.take()?) {
                 Ok(()) => Some(Ok(())),
                 Err(TrySendError::Disconnected(message)) => {
@@ -453,7 +455,7 @@ impl<T, K: ChannelKind<T>> Receiver<T, K> {
         match self.try_recv() {
             Ok(message) => Ok(message),
             Err(TryRecvError::Disconnected) => Err(RecvTimeoutError::Disconnected),
-            Err(TryRecvError::Empty) => self.recv_until(WaitPolicy::of(timeout)),
+            Err(TryRecvError::Empty) => self.recv_until(WaitPolicy::with_timeout(timeout)),
         }
     }
 
@@ -465,7 +467,7 @@ impl<T, K: ChannelKind<T>> Receiver<T, K> {
             Err(TryRecvError::Disconnected) => Some(Err(RecvTimeoutError::Disconnected)),
             Err(TryRecvError::Empty) => None,
         };
-        let found = seat.message.wait_until(wait_policy.spinning(*spin), look);
+        let found = seat.message.wait_until(wait_policy.with_spin(*spin), look);
         found.unwrap_or(Err(RecvTimeoutError::Timeout))
     }
 

@@ -92,7 +92,7 @@ impl<T: Payload> Publisher<T> {
     ) -> Result<(), SendError<M>> {
         let sent = self
             .outbox
-            .send_until(WaitPolicy::of(timeout), message.borrow());
+            .send_until(WaitPolicy::with_timeout(timeout), message.borrow());
         sent.map_err(|error| error.with(message))
     }
 

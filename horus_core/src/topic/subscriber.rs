@@ -166,7 +166,7 @@ impl<T: Payload> Subscriber<T> {
     ///
     /// [`RecvTimeoutError::Timeout`] if none came; the other variants if none can come.
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, RecvTimeoutError> {
-        let received = self.recv_until(WaitPolicy::of(timeout));
+        let received = self.recv_until(WaitPolicy::with_timeout(timeout));
         received.ok_or_else(|| match self.check() {
             Ok(()) => RecvTimeoutError::Timeout {
                 topic: self.raw().segment().label(),
@@ -195,7 +195,7 @@ impl<T: Payload> Subscriber<T> {
     }
 
     fn recv_until(&mut self, wait_policy: WaitPolicy) -> Option<T> {
-        self.inbox.recv_until(wait_policy.spinning(self.spin))
+        self.inbox.recv_until(wait_policy.with_spin(self.spin))
     }
 
     /// Sets how long waiting calls spin before they sleep. The default of 10 µs is about the cost

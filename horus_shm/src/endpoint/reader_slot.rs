@@ -50,7 +50,7 @@ pub(crate) struct ReaderSlot {
     reserved_beside: AtomicU64,
     /// Number of threads of this process that sleep under the slot's bit.
     sleepers: Mutex<u32>,
-    /// 1 if every publisher makes a fence in each send.
+    /// 1 if every publisher executes a fence in each send, otherwise 0.
     fences: AtomicU64,
     segment: Arc<Segment>,
 }
@@ -275,7 +275,7 @@ impl ReaderSlot {
         let block = self.segment.wait_block(Access::Write);
         let block = block.ok().filter(|_| !self.segment.is_forked())?;
         let event = Event::of_messages(block, Sleeper::Bit(self.index), order);
-        Some(event.shared(&self.sleepers))
+        Some(event.shared_by(&self.sleepers))
     }
 }
 
@@ -294,8 +294,8 @@ impl Drop for ReaderSlot {
     }
 }
 
-/// Withdraws all that the owner of a reader slot, or its predecessor, had announced. Only the owner
-/// may call it.
+/// Clears everything that the owner of a reader slot, or its predecessor, has announced: its gate,
+/// its pins and its sleep. Only the owner may call it.
 fn withdraw_all(segment: &Segment, index: u32) {
     if let Ok(wait) = segment.wait_block(Access::Write) {
         gate::withdraw_gated_reader(&wait.gated, index);
@@ -306,8 +306,8 @@ fn withdraw_all(segment: &Segment, index: u32) {
     withdraw_all_but_gate(segment, index);
 }
 
-/// Withdraws what the owner of a reader slot had announced, except that it holds back writers. Only
-/// the owner may call it.
+/// Clears everything that the owner of a reader slot has announced, except its gate: it still holds
+/// back writers. Only the owner may call it.
 fn withdraw_all_but_gate(segment: &Segment, index: u32) {
     if let Ok(block) = segment.reader_block(index, Access::Write) {
         block.pin_limit.set(0);

@@ -23,7 +23,7 @@ pub enum BorrowError {
         /// The topic.
         topic: TopicLabel,
     },
-    /// This reader maps the topic read-only.
+    /// This reader is an observer: it maps the topic read-only, and cannot pin messages.
     #[error("{topic}: an observer cannot hold messages: use recv, or subscribe")]
     Observer {
         /// The topic.

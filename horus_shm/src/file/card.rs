@@ -10,14 +10,14 @@ use crate::protocol::identity::TypeIdentity;
 /// of its lane files, those of a reader in its block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Card {
-    /// The identity of the type that it sends or reads: see
+    /// The identity of the type that the endpoint sends or reads: see
     /// [`TypeInfo::identity`](crate::TypeInfo::identity).
     pub type_identity: TypeIdentity,
-    /// The reliability that it offers or requests.
+    /// The reliability that a publisher offers, or that a reader requests.
     pub reliability: Reliability,
 }
 
-/// The reason why no message of a publisher reaches a reader.
+/// The reason why a publisher and a reader do not match, so that no message passes between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mismatch {
     /// The publisher sends messages of another type, neither shorter nor longer versions of those

@@ -207,7 +207,7 @@ pub enum OpenError {
     },
 }
 
-/// Describes the remedy when all places are taken.
+/// Describes what to do if all lanes or all reader slots within the limit are taken.
 fn describe_limit(limit: u32) -> String {
     if limit < PARTICIPANTS_MAX {
         format!("close one of them, or allow this one more of the {PARTICIPANTS_MAX} of the topic")
@@ -376,7 +376,7 @@ pub struct LaneNotMapped {
     pub limit: Option<(&'static str, u64)>,
 }
 
-/// The number of the error of a lane file that is damaged or missing.
+/// The error number that a [`LaneNotMapped`] has if the lane file is damaged or missing.
 const DAMAGED_LANE_ERRNO: i32 = libc::EUCLEAN;
 
 impl LaneNotMapped {

@@ -37,7 +37,7 @@ pub(crate) enum ExtentUse {
     Write,
     /// Reads messages.
     Read,
-    /// Reads messages that it may not pin, by system calls.
+    /// Reads messages by system calls, for an endpoint that may not pin slots.
     Observe,
 }
 
@@ -204,7 +204,7 @@ impl Extent {
         })
     }
 
-    /// Keeps the descriptor of the lane file, if this use needs it.
+    /// Keeps the descriptor of the lane file open, if the endpoint needs it later.
     fn keep_descriptor(mut self, place: &LaneFilePath<'_>, fd: OwnedFd) -> Result<Self, OpenError> {
         if self.usage != ExtentUse::Read {
             self.fd = Some(CheckedFd::new(fd).map_err(place.io("looking at a lane file of"))?);
@@ -263,7 +263,7 @@ impl Extent {
     }
 }
 
-/// The place of a lane file: its name beside the topic file.
+/// The directory and the name of a lane file, which lies beside its topic file.
 struct LaneFilePath<'a> {
     topic: &'a TopicFile,
     id: ExtentId,

@@ -65,14 +65,15 @@ pub struct ExtentBase {
     pub session: u64,
 }
 
-/// The part of a lane file's header that is not its offer.
+/// The part of a lane file's header that says to which topic and lane the file belongs, and where
+/// it begins. The offer is the other part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LaneHeader {
-    /// The random number of the topic file.
+    /// The random id of the topic file to which the lane file belongs.
     pub topic_id: [u8; 16],
     /// The inode of the topic file.
     pub topic_inode: u64,
-    /// The lane, and the generation.
+    /// The lane and the generation of the extent in the file.
     pub id: ExtentId,
     /// The position and the message number at which the extent begins, and its publisher.
     pub base: ExtentBase,
@@ -181,7 +182,7 @@ fn damaged_field(field: &'static str, found: impl ToString, wanted: impl ToStrin
 pub struct TopicHeader {
     /// The message type.
     pub type_info: TypeInfo,
-    /// The random number of the file.
+    /// The random id of the topic file. The names of its lane files contain it.
     pub topic_id: [u8; 16],
 }
 
@@ -317,7 +318,7 @@ fn decode_checked(
     Ok((header, type_info))
 }
 
-/// Checks the size of a file: as its header says, and as it is.
+/// Checks that the size of a file is the wanted one, both in its header and in the file system.
 fn check_file_bytes(header: &Header, found: u64, wanted: u64) -> Result<(), HeaderError> {
     if header.file_bytes != wanted {
         return Err(damaged_field(

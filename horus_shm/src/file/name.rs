@@ -21,7 +21,7 @@ pub(crate) const TOPIC_NAME_BYTES_MAX: usize = 200;
 /// Longest namespace name, in bytes.
 pub(crate) const NAMESPACE_NAME_BYTES_MAX: usize = 64;
 
-/// Stands for `/` in a file name.
+/// The character that stands for `/` in the name of a topic's file.
 const SLASH_IN_FILE_NAMES: &str = "+";
 
 /// The name of a topic, checked and without a leading slash, and the name of its file.

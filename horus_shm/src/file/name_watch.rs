@@ -17,15 +17,16 @@ use crate::os::{self, Stat, fault, rt};
 use crate::process::fork::ForkLocal;
 use crate::protocol::sync::Word as _;
 
-/// The pause between two looks at all names.
+/// The pause between two checks of all names.
 const LOOK_PERIOD: Duration = Duration::from_millis(100);
 
-/// Size of the thread's stack: it calls the logger of the program.
+/// Size of the stack of the thread that checks the names. It is this large because the thread calls
+/// the program's logger.
 const STACK_BYTES: usize = 256 << 10;
 
 static WATCHED_NAMES: ForkLocal<Mutex<WatchedNames>> = ForkLocal::new();
 
-/// Not 0 if this process must not start the thread.
+/// Not 0 if this process must not start the thread that checks the names.
 static IS_THREAD_FORBIDDEN: AtomicU64 = AtomicU64::new(0);
 
 /// The function that is called once for each file that lost its name.

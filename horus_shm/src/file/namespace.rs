@@ -35,8 +35,7 @@ use crate::process::liveness::{ProcessInfo, Registry, RegistryError};
 
 const TOPICS_DIRECTORY: &str = "topics";
 
-/// Maximum number of attempts to open a namespace while other processes remove it, and the pause
-/// between two.
+/// Maximum number of attempts to open a namespace while other processes remove it.
 const OPEN_ATTEMPTS: u32 = 100;
 const OPEN_PAUSE: Duration = Duration::from_millis(1);
 
@@ -114,8 +113,8 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Joins the namespace `config`, or returns the one that is already open in this process.
-    /// Retries while other processes remove the namespace.
+    /// Joins the namespace that `config` names, or returns it if this process has it open already.
+    /// Tries again while other processes remove the namespace.
     fn join(config: &NamespaceConfig) -> Result<JoinResult, NamespaceError> {
         let mut known = lock_open_namespaces();
         for _ in 1..OPEN_ATTEMPTS {

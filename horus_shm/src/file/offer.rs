@@ -53,7 +53,7 @@ impl Offer {
         }
     }
 
-    /// Returns the number of messages of the history that outlive the publisher.
+    /// Returns the number of messages that stay in the topic after the publisher has left.
     pub(crate) const fn latched(&self) -> u32 {
         if self.persists { self.history } else { 0 }
     }

@@ -23,7 +23,8 @@ use crate::protocol::layout::{HEADER_BYTES, LAYOUT_VERSION};
 use crate::protocol::presence::{self, AttachOutcome, PresenceFile};
 use crate::protocol::shape::TopicShape;
 
-/// Maximum number of attempts to open a name that other processes keep creating and removing.
+/// Maximum number of attempts to open a topic whose file other processes keep creating and
+/// removing.
 const OPEN_ATTEMPTS_MAX: u32 = 1000;
 /// Number of attempts to open an unusable file before it is reported as in use by the process that
 /// has it open.
@@ -218,7 +219,7 @@ pub(crate) fn provenance(
     })
 }
 
-/// The place of a topic file: its name in a namespace.
+/// The namespace and the name of a topic, which lead to its file.
 pub(crate) struct TopicPath<'a> {
     pub(crate) namespace: &'a Arc<Namespace>,
     pub(crate) name: &'a TopicName,

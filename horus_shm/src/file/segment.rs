@@ -349,7 +349,7 @@ impl TopicMemory {
         }
     }
 
-    /// Returns the address of a part of the segment. PartMappings the part first if it is not
+    /// Returns the address of a part of the segment. Maps the part first if it is not
     /// mapped with this access.
     fn part(
         &self,

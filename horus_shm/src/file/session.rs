@@ -9,7 +9,7 @@ use crate::os::region::Access;
 use crate::process::liveness::Owner;
 use crate::protocol::sync::{Word, edge};
 
-/// The two words of a lane or of a reader slot that show its endpoint.
+/// The two words of a lane or of a reader slot from which any process sees which endpoint is there.
 ///
 /// | endpoint | `owner` | `joined` |
 /// |---|---|---|
@@ -25,7 +25,7 @@ pub(crate) struct EndpointSession {
     joined: u64,
 }
 
-/// The place and the process of a live endpoint.
+/// Identifies a live endpoint by its place in the topic and its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndpointId {
     /// Index of the lane of a publisher, or of the reader slot of a subscriber.
@@ -113,8 +113,8 @@ impl TopicMemory {
         numbered.collect()
     }
 
-    /// Returns the number of the file to which reader `reader` of this one has moved; 0 if it has
-    /// not.
+    /// Returns the number of the topic file to which reader `reader` of this file has moved; 0 if
+    /// that reader is still here.
     pub(crate) fn moved_to(&self, reader: u32) -> u64 {
         let block = self.reader_block(reader, Access::Read);
         // ORDERING(epoch): pairs with the store in `ReaderSlot::announce_move`: a thread that sees

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::file::segment::Segment;
 use crate::file::session::EndpointId;
 
-/// The files of a topic that an endpoint knows, from the oldest on. There are several after a file
-/// has lost its name, until all endpoints have moved from there to the newest one.
+/// The files in which the endpoints of one topic may be, from the oldest on. There are several
+/// after a file has lost its name, until all endpoints have moved to the newest one.
 #[derive(Debug, Clone)]
 pub struct TopicFiles {
     files: Vec<Arc<Segment>>,

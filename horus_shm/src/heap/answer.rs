@@ -41,7 +41,8 @@ use crate::protocol::answer::{
 use crate::protocol::sync::{self, Edge};
 use crate::wait::{Backoff, LocalEventcount, WaitPolicy};
 
-/// Number of eventcounts at which the threads of a process wait for answers.
+/// Number of eventcounts that a process has for threads that wait for answers. Several answers
+/// share one.
 const EVENTCOUNTS: usize = 16;
 
 /// The time for which a thread looks for a reply after a longer look was in vain.
@@ -63,7 +64,7 @@ struct AnswerEventcounts([LocalEventcount; EVENTCOUNTS]);
 
 static EVENTCOUNTS_OF_PROCESS: ForkLocal<AnswerEventcounts> = ForkLocal::new();
 
-/// The memory between both ends.
+/// The memory that the asker and the replier of one answer share.
 struct AnswerBlock<T> {
     state: AtomicU64,
     /// The waker of the asker; `None` for a thread, which waits at an eventcount.
@@ -71,7 +72,8 @@ struct AnswerBlock<T> {
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-/// A handle of the memory, which its owner has to keep.
+/// A pointer to an [`AnswerBlock`], which stays valid for as long as the owner of the pointer is
+/// one of its two ends.
 struct AnswerPointer<T>(NonNull<AnswerBlock<T>>);
 
 impl<T> Clone for AnswerPointer<T> {
@@ -147,8 +149,8 @@ impl<T> AnswerPointer<T> {
     }
 }
 
-/// The end that replies, once. If it is dropped without a value, the reply is that there is no
-/// answer.
+/// The replier's end of an answer: sends one value. If it is dropped before that, the asker learns
+/// that there is no answer.
 pub struct Reply<T>(AnswerPointer<T>);
 
 // SAFETY: it hands a value over to another thread, and wakers are made for all threads.
@@ -156,9 +158,9 @@ unsafe impl<T: Send> Send for Reply<T> {}
 // SAFETY: a shared reference only gives access to the state.
 unsafe impl<T: Send> Sync for Reply<T> {}
 
-/// The end of the asker, which waits for the reply.
+/// The asker's end of an answer: waits for the value, as a thread or as a task.
 pub struct Answer<T> {
-    /// `None` once the reply was taken.
+    /// The shared memory; `None` once the asker has taken the reply.
     place: Option<AnswerPointer<T>>,
     /// True from the registration of a waker on, until it is retracted.
     is_registered: bool,
@@ -276,7 +278,7 @@ impl<T> Answer<T> {
                 return Ok(found?);
             }
             self.register_waker(None);
-            let found = event.wait_until(wait_policy.spinning(Duration::ZERO), || self.try_take());
+            let found = event.wait_until(wait_policy.with_spin(Duration::ZERO), || self.try_take());
             if let Some(found) = found {
                 return Ok(found?);
             }

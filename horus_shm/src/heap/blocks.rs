@@ -21,7 +21,7 @@ use crate::process::fork::install_handlers;
 use crate::protocol::copy::{self, CACHE_LINE_BYTES, PrefetchIntent};
 use crate::protocol::mailbox::{self, Tag};
 
-/// Number of block sizes.
+/// Number of different sizes that blocks have.
 const BLOCK_CLASSES: usize = 5;
 
 /// The smallest size of a block.
@@ -33,7 +33,7 @@ const BLOCK_BYTES_MAX: usize = BLOCK_BYTES_MIN << (BLOCK_CLASSES - 1);
 /// The largest address of a block that a mailbox can name.
 pub(super) const BLOCK_ADDRESS_MAX: u64 = mailbox::BLOCK_ADDRESS_MAX;
 
-/// Distance, in blocks to be taken, at which a free block is prefetched.
+/// Number of blocks that are taken before a free block that is prefetched now.
 const PREFETCHED_BLOCKS_AHEAD: usize = 6;
 
 /// Maximum number of blocks that one thread can reserve: its two magazines.
@@ -78,7 +78,8 @@ struct MagazinePair {
     spare: Cell<Option<&'static Magazine>>,
 }
 
-/// A thread's magazines. They go to the depot when the thread ends.
+/// The magazines of one thread, from which it takes free blocks. They go to the depot when the
+/// thread ends.
 struct ThreadMagazines([MagazinePair; BLOCK_CLASSES]);
 
 thread_local! {
@@ -224,7 +225,8 @@ fn prefetch_block(block: *mut u8) {
     copy::prefetch(block, 1, PrefetchIntent::Write);
 }
 
-/// A block of a mailbox as memory: the link, and the content.
+/// The layout of a block that is sent to a mailbox: a link to the next older block, and the
+/// content.
 #[repr(C)]
 struct LinkedBlock<T> {
     link: UnsafeCell<u64>,
@@ -394,14 +396,14 @@ pub(super) unsafe fn block_at(address: u64) -> NonNull<u8> {
     unsafe { NonNull::new_unchecked(ptr::with_exposed_provenance_mut(address as usize)) }
 }
 
-/// Returns the place of the content of a block.
+/// Returns the address of the content of a block.
 #[inline(always)]
 fn content_of<T>(block: NonNull<u8>) -> *mut T {
     let offset = core::mem::offset_of!(LinkedBlock<T>, content);
     block.as_ptr().wrapping_add(offset).cast()
 }
 
-/// Returns the place of the link of a block: its first word.
+/// Returns the address of the link of a block, which is its first word.
 ///
 /// # Safety
 ///

@@ -99,7 +99,7 @@ const UNBOUNDED_CAPACITY: u16 = 0;
 /// Value of [`Header::capacity`] for a mailbox that keeps the latest message.
 const LATEST_CAPACITY: u16 = CAPACITY_MAX + 1;
 
-/// The workers that run a set of actors, and what these share.
+/// A group: the workers that run a set of actors, and the eventcounts that these actors share.
 pub trait Group: Send + Sync + Sized + 'static {
     /// The type of *controls*: what is sent to an actor besides messages, such as timers and ends
     /// of other actors.
@@ -123,7 +123,7 @@ pub trait Group: Send + Sync + Sized + 'static {
 
 /// The state of an actor, with the code that handles its messages.
 pub trait Behaviour<G: Group>: Send + 'static {
-    /// The type of the messages.
+    /// The type of the messages that the actor handles.
     type Message: Send + 'static;
 
     /// True if a thread of its own runs the actor, and not the workers of the group.
@@ -167,12 +167,14 @@ pub trait Behaviour<G: Group>: Send + 'static {
     fn ended(&mut self, _end: &End, _group: &G, _worker: Option<&mut G::Worker>) {}
 }
 
-/// The facts about the end of an actor that [`Behaviour::ended`] gets.
+/// A report of the end of an actor, for [`Behaviour::ended`]: the messages that were not handled,
+/// and the panics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End {
     /// Number of messages that were sent and dropped without being handled.
     pub undelivered: u64,
-    /// Number of panics in the drops of these messages, and of controls that waited.
+    /// Number of panics in the drops of those messages, and in the drops of controls that were not
+    /// handled.
     pub panics: u64,
 }
 
@@ -230,7 +232,7 @@ pub struct Header<G: Group> {
     last: UnsafeCell<u64>,
 }
 
-/// The functions of a cell that depend on the behaviour.
+/// The functions of a cell that depend on the type of its behaviour, which callers do not know.
 struct CellFunctions<G: Group> {
     /// Runs the actor of a cell; the caller is its runner.
     run: run::RunFn<G>,
@@ -244,7 +246,7 @@ struct CellFunctions<G: Group> {
     layout: Layout,
 }
 
-/// A cell as memory.
+/// The memory of an actor: the header, and the state of its behaviour.
 #[repr(C)]
 struct Cell<B, G: Group> {
     header: Header<G>,
@@ -315,7 +317,8 @@ mod kind {
     pub(super) const LAST_ADDRESS_LEFT: u8 = 3;
 }
 
-/// A handle of a cell as memory: the caller has to keep the cell.
+/// A pointer to a cell. The owner of the pointer has to keep the cell alive, by an address or a
+/// hold.
 struct CellPointer<G: Group>(NonNull<Header<G>>);
 
 impl<G: Group> Clone for CellPointer<G> {
@@ -352,7 +355,7 @@ impl<G: Group> CellPointer<G> {
         epoch != fork_epoch() as u32
     }
 
-    /// Lets go of one hold, and frees the cell if it was the last one.
+    /// Removes one hold, and frees the cell if no hold is left.
     ///
     /// # Safety
     ///

@@ -22,7 +22,8 @@ pub unsafe trait InjectorEntry: Sized {
     fn injector_link(&self) -> &AtomicPtr<Self>;
 }
 
-/// The memory of an injector.
+/// The memory of an injector: a stack to which any thread pushes entries, and a chain of entries
+/// that its owner returned.
 pub trait InjectorMemory {
     /// The type of the entries.
     type Entry: InjectorEntry;
@@ -91,7 +92,7 @@ pub fn is_empty<M: InjectorMemory>(memory: &M) -> bool {
     memory.newest().get().is_null() && memory.chain().get().is_null()
 }
 
-/// Makes `list` the chain, for the owner and for thieves.
+/// Stores `list` as the chain of the injector, from which the owner and thieves take entries.
 ///
 /// # Safety
 ///

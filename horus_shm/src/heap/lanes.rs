@@ -33,12 +33,12 @@ const FIRST_CURSOR: u64 = 1;
 
 const WORDS_PER_LINE: usize = SEPARATION_BYTES / size_of::<AtomicU64>();
 
-/// Some of the cursors of one reader, on cache lines that they share with no other reader.
+/// Cursors of one reader that lie on the same cache lines. No other reader has a cursor there.
 #[repr(align(128))]
 #[derive(Debug, Default)]
 struct CursorLine([AtomicU64; WORDS_PER_LINE]);
 
-/// The bits of the lanes that have slots, in cache lines of their own.
+/// The mask of the lanes whose slots are allocated, in cache lines of its own.
 #[repr(align(128))]
 #[derive(Debug, Default)]
 struct ReadyLanes(AtomicU64);
@@ -116,7 +116,7 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
         let owners = self.blocks.iter().map(|block| &block.owner);
         let (lane, _) = owner::claim_first_free(owners, CLAIMED_OWNER, |_| false)?;
         self.slots[lane as usize].get_or_init(|| Slots::new(self.capacity, |_| 0));
-        // ORDERING(ready): pairs with the load in `ready`.
+        // ORDERING(ready): pairs with the load in `ready_lanes`.
         self.ready.0.set_bits_at(1 << lane, edge::READY_PUBLISH);
         Some(ValueWriter::new(Arc::clone(self), lane))
     }

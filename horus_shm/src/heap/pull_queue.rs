@@ -14,13 +14,13 @@ use super::injector::{self, InjectorMemory};
 use super::run_queues::Entry;
 use crate::wait::{LocalEventcount, WaitPolicy};
 
-/// The actors that have mail, of one thread that runs them itself.
+/// A queue of actors that have mail, for one thread that runs its actors itself.
 pub struct PullQueue<E: Entry> {
     newest: AtomicPtr<E::Target>,
     /// Always null: one thread takes, and it takes all.
     chain: AtomicPtr<E::Target>,
     event: LocalEventcount,
-    /// The task that waits instead of a thread.
+    /// The waker of the task that waits for an entry, if no thread waits.
     waker: Mutex<Option<Waker>>,
 }
 
@@ -48,7 +48,7 @@ impl<E: Entry> Default for PullQueue<E> {
             newest: AtomicPtr::new(ptr::null_mut()),
             chain: AtomicPtr::new(ptr::null_mut()),
             // WHY fenced: a barrier would interrupt every CPU of the process at each wait.
-            event: LocalEventcount::fenced(),
+            event: LocalEventcount::with_fences(),
             waker: Mutex::new(None),
         }
     }
@@ -105,7 +105,7 @@ impl<E: Entry> PullQueue<E> {
         injector::is_empty(self)
     }
 
-    /// Withdraws what [`Self::register`] registered.
+    /// Withdraws the waker that [`Self::register`] registered.
     pub fn withdraw(&self) {
         drop(self.take_waker());
     }

@@ -11,7 +11,7 @@ use crate::protocol::lane::{LaneReader, PollOutcome};
 /// the writer should be able to write meanwhile.
 pub(super) const DRAIN_STEPS: u64 = 8;
 
-/// A reader of the first lane. Its drop frees its place.
+/// A reader of the first lane. Its drop lets another reader take its place.
 pub struct ValueReader<T, H: ReadPolicy<T>> {
     reader: LaneReader<ValueLane<T, H>>,
     index: u32,
@@ -161,7 +161,7 @@ impl<T, H: ReadPolicy<T>> fmt::Debug for ValueReader<T, H> {
     }
 }
 
-/// A reader that reads all lanes in turn. Its drop frees its place.
+/// A reader that reads all lanes in turn. Its drop lets another reader take its place.
 pub struct FanReader<T, H: ReadPolicy<T>> {
     /// Readers of the lanes that have slots, in the order in which they were discovered.
     readers: Vec<LaneReader<ValueLane<T, H>>>,

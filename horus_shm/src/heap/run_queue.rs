@@ -21,7 +21,7 @@ use std::ptr;
 
 use crate::protocol::sync::{PointerWord, Word, edge};
 
-/// The memory of a run queue.
+/// The memory of a run queue: a ring of entries that one worker fills, and from which others steal.
 pub trait RunQueueMemory {
     /// The type that entries point to.
     type Item;
@@ -60,9 +60,10 @@ pub trait RunQueueMemory {
 /// The two heads of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RingHeads {
-    /// The first position whose slot is not free.
+    /// The first position whose slot is still in use: a thief may be copying from there up to
+    /// `real`.
     steal: u32,
-    /// The first position that is not claimed.
+    /// The first position whose entry nobody has claimed yet.
     real: u32,
 }
 

@@ -18,7 +18,8 @@ use crate::wait::{Event, LocalEventcount};
 /// stack.
 pub const RING_SLOTS: u32 = 256;
 
-/// A handle that can be turned into one pointer, and is the only handle of what it runs.
+/// An entry of a run queue: a handle of something that a worker can run. It can be turned into one
+/// pointer, and no other handle refers to the same thing.
 ///
 /// # Safety
 ///
@@ -164,7 +165,9 @@ impl<E: Entry> RunQueues<E> {
         let queues = Arc::new(Self(QueueGroup {
             queues: (0..workers).map(|_| Queue::new()).collect(),
             state: PaddedWord(AtomicU64::new(0)),
-            events: (0..workers).map(|_| LocalEventcount::fenced()).collect(),
+            events: (0..workers)
+                .map(|_| LocalEventcount::with_fences())
+                .collect(),
         }));
         let ends = (0..workers).map(|index| Worker::new(Arc::clone(&queues), index));
         let ends = ends.collect();
@@ -198,7 +201,7 @@ impl<E: Entry> RunQueues<E> {
         }
     }
 
-    /// Wakes all workers: they have to look at something else than their queues.
+    /// Wakes all workers, so that they check a condition that has nothing to do with their queues.
     pub fn wake_all(&self) {
         search::wake_all(&self.0);
     }

@@ -45,7 +45,8 @@ pub trait SearchMemory {
     fn has_entries(&self) -> bool;
 }
 
-/// The sleeping workers, the watcher, the number of searchers, and the mark of a closed group.
+/// The state of a group's search for entries, in one word: which workers sleep, which of them is
+/// the watcher, how many search, and whether the group is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SearchState(u64);
 
@@ -157,7 +158,8 @@ fn update_state<M: SearchMemory>(
     }
 }
 
-/// Wakes a worker if none searches. A thread calls this after it has published an entry.
+/// Wakes a sleeping worker, if no worker searches for entries. A thread calls this after it has
+/// published an entry.
 #[inline]
 pub fn wake_searcher<M: SearchMemory>(memory: &M) {
     // ORDERING(search): pairs with the fences in `found`, `announce` and `close`.
@@ -173,7 +175,8 @@ fn wake_searcher_if_none<M: SearchMemory>(memory: &M) {
     }
 }
 
-/// Makes a sleeper a searcher and wakes it, unless one searches by now.
+/// Makes a sleeping worker a searcher and wakes it, unless another worker has begun to search
+/// meanwhile.
 #[cold]
 fn wake_as_searcher<M: SearchMemory>(memory: &M) {
     let mut chosen = None;

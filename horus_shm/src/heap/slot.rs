@@ -99,8 +99,8 @@ impl<T> Slot<T> {
     }
 }
 
-/// The way in which slots share cache lines. WHY at all: a receiver gets a line in 7 ns from
-/// another core, however much of it is used.
+/// Decides which slots share cache lines. WHY some do: a receiver gets a line from another core in
+/// 7 ns, however much of the line is used.
 pub trait Packing {
     /// True if slots of values of 57 to 80 and of 121 to 128 bytes, with an alignment of at most 8,
     /// lie without a gap.
@@ -259,7 +259,7 @@ impl<T, P: Packing> Slots<T, P> {
         unsafe { &*slot }
     }
 
-    /// States that the positions `left` still have values, which are to be dropped with the slots.
+    /// Sets the positions whose slots still hold values. Their values are dropped with the slots.
     ///
     /// # Safety
     ///

@@ -11,13 +11,14 @@ use super::run_queues::{Entry, Queue, RING_SLOTS, RunQueues, handle};
 use super::search::{self, SleepEnd};
 use crate::protocol::sync::{PointerWord, Word};
 
-/// Time between two looks of the watcher.
+/// Time between two checks of the watcher for stalled workers, in nanoseconds.
 const WATCH_INTERVAL_NS: u64 = 500_000;
 
 /// Time without a new activation after which a worker counts as stalled.
 const STALLED_AFTER_NS: u64 = 50_000;
 
-/// The owner's end of a run queue.
+/// A worker's own end of its run queue: appends and takes entries, steals from other workers, and
+/// sleeps.
 pub struct Worker<E: Entry> {
     queues: Arc<RunQueues<E>>,
     index: usize,
@@ -28,11 +29,12 @@ pub struct Worker<E: Entry> {
     searches: bool,
     /// The worker from which this one steals first.
     victim: usize,
-    /// The last look at each worker.
+    /// The activation in which each worker was when this one last looked.
     seen: Box<[SeenActivation]>,
 }
 
-/// A look at a worker: the activation that it was in, and the time at which that was seen first.
+/// An activation in which another worker was seen, and the time at which it was first seen there.
+/// Shows whether that worker has stalled.
 #[derive(Debug, Clone, Copy, Default)]
 struct SeenActivation {
     activation: u64,

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 
 use super::{Stat, effective_uid, fchmod, set_group};
 
-/// The users that share files.
+/// The rule that says which users share the files of a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessRule {
     /// One user: files and directories have to belong to the user of this process.
@@ -37,7 +37,7 @@ impl AccessRule {
 
     /// Returns true if exactly the users of this rule have access to a file or directory with the
     /// permission bits `mode`, or fewer.
-    pub(crate) fn is_closed(self, stat: &Stat, mode: u32) -> bool {
+    pub(crate) fn excludes_others(self, stat: &Stat, mode: u32) -> bool {
         match self {
             Self::User => stat.uid == effective_uid() && stat.permissions() & !mode == 0,
             Self::Group(gid) => stat.gid == gid && stat.mode_bits() & !mode == 0,
@@ -48,7 +48,7 @@ impl AccessRule {
     /// makes.
     pub(crate) fn permits_dir(self, stat: &Stat) -> bool {
         let is_usable = stat.mode_bits() & self.dir_mode() == self.dir_mode();
-        self.is_closed(stat, self.dir_mode()) && is_usable
+        self.excludes_others(stat, self.dir_mode()) && is_usable
     }
 
     /// Returns true if the file has an owner or group, and a mode, that this rule accepts. WHY a
@@ -59,7 +59,7 @@ impl AccessRule {
             Self::User => true,
             Self::Group(_) => stat.mode_bits() == self.file_mode(),
         };
-        self.is_closed(stat, self.file_mode()) && is_usable
+        self.excludes_others(stat, self.file_mode()) && is_usable
     }
 
     /// Checks the file as [`Self::permits_file`] does. The error describes what was found.

@@ -14,8 +14,8 @@ unsafe fn pthread_setcancelstate(_: c_int, _: *mut c_int) -> c_int {
     0
 }
 
-/// The value of `PTHREAD_CANCEL_DISABLE`.
-const DISABLE: c_int = 1;
+/// The value of `PTHREAD_CANCEL_DISABLE` in `pthread.h`; libc does not define it.
+const CANCEL_DISABLE: c_int = 1;
 
 /// Guard that delays a `pthread_cancel` of the calling thread until it is dropped, on the same
 /// thread.
@@ -31,7 +31,7 @@ impl NoCancelGuard {
     pub(crate) fn new() -> Self {
         let mut before = 0;
         // SAFETY: it changes a flag of this thread, and writes the old state to `before`.
-        unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
+        unsafe { pthread_setcancelstate(CANCEL_DISABLE, &raw mut before) };
         Self { before }
     }
 }

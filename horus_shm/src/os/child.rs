@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 
 use libc::{c_int, c_ulong, id_t, pid_t, ssize_t};
 
-use super::retry;
+use super::retry_if_interrupted;
 
 /// Makes the kernel kill the process that `command` starts (SIGKILL) as soon as the thread that
 /// starts it has ended, however that happens.
@@ -18,7 +18,7 @@ pub fn kill_with_parent(command: &mut Command) {
     let parent = std::process::id();
     let order = move || {
         // SAFETY: the call takes no pointer.
-        retry(|| unsafe {
+        retry_if_interrupted(|| unsafe {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong) as ssize_t
         })?;
         // SAFETY: the call takes nothing and cannot fail.
@@ -49,7 +49,7 @@ pub fn signal_group(leader: u32, signal: i32) -> io::Result<()> {
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
     }
     // SAFETY: the call takes no pointer.
-    retry(|| unsafe { libc::kill(-group, signal) as ssize_t })?;
+    retry_if_interrupted(|| unsafe { libc::kill(-group, signal) as ssize_t })?;
     Ok(())
 }
 
@@ -64,7 +64,9 @@ pub fn has_ended(child: &Child) -> io::Result<bool> {
     let flags: c_int = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
     let id = child.id() as id_t;
     // SAFETY: `found` is valid for the write.
-    retry(|| unsafe { libc::waitid(libc::P_PID, id, found.as_mut_ptr(), flags) as ssize_t })?;
+    retry_if_interrupted(|| unsafe {
+        libc::waitid(libc::P_PID, id, found.as_mut_ptr(), flags) as ssize_t
+    })?;
     // SAFETY: all zeros are a `siginfo_t`, and the call may have written another.
     let found = unsafe { found.assume_init_ref() };
     // SAFETY: the call wrote the id of a child that has ended, or left the zeros.

@@ -17,28 +17,28 @@ pub struct Clock {
 /// The time source of a clock, and its state.
 #[derive(Debug, Clone)]
 enum SourceState {
-    Counter(Counter),
+    Counter(CounterLine),
     Kernel,
     Simulated(u64),
 }
 
-/// A line through two readings, which converts the counter's ticks to nanoseconds.
+/// Converts ticks of the time stamp counter to nanoseconds, by a line through two readings.
 #[derive(Debug, Clone, Copy)]
-struct Counter {
-    first: Reading,
-    last: Reading,
+struct CounterLine {
+    first: ClockReading,
+    last: ClockReading,
     /// Nanoseconds per tick, in units of 2^-32.
     scale: u64,
 }
 
-/// A simultaneous reading of the counter and the kernel's clock.
+/// The time stamp counter and the kernel's time, read at the same moment.
 #[derive(Debug, Clone, Copy)]
-struct Reading {
+struct ClockReading {
     ticks: u64,
     ns: u64,
 }
 
-/// The source that a [`Clock`] reads.
+/// The time source that a [`Clock`] reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The processor's time stamp counter, synchronised with the kernel's clock.
@@ -59,13 +59,13 @@ impl Clock {
         if !is_counter_reliable() {
             return Self::kernel();
         }
-        let first = Reading::now();
+        let first = ClockReading::now();
         let mut last = first;
         while last.ns - first.ns < CALIBRATION_NS {
             std::hint::spin_loop();
-            last = Reading::now();
+            last = ClockReading::now();
         }
-        Counter::from_readings(first, last).map_or(Self::kernel(), |c| Self {
+        CounterLine::from_readings(first, last).map_or(Self::kernel(), |c| Self {
             state: SourceState::Counter(c),
         })
     }
@@ -120,8 +120,8 @@ impl Clock {
         let SourceState::Counter(counter) = &mut self.state else {
             return self.now_ns();
         };
-        let now = Reading::now();
-        match Counter::from_readings(counter.first, now) {
+        let now = ClockReading::now();
+        match CounterLine::from_readings(counter.first, now) {
             Some(better) => *counter = better,
             None => counter.last = now,
         }
@@ -135,10 +135,10 @@ impl Default for Clock {
     }
 }
 
-impl Counter {
+impl CounterLine {
     /// Returns the line through two readings; `None` if the counter did not advance between
     /// them.
-    fn from_readings(first: Reading, last: Reading) -> Option<Self> {
+    fn from_readings(first: ClockReading, last: ClockReading) -> Option<Self> {
         let ticks = last.ticks.checked_sub(first.ticks)?;
         let ns = last.ns.checked_sub(first.ns)?;
         let scale = (u128::from(ns) << 32).checked_div(u128::from(ticks))?;
@@ -158,7 +158,7 @@ impl Counter {
     }
 }
 
-impl Reading {
+impl ClockReading {
     /// Reads the kernel's time between two reads of the counter. Does so three times, and returns
     /// the reading whose two reads of the counter were closest.
     fn now() -> Self {
@@ -183,7 +183,7 @@ impl Reading {
 }
 
 fn kernel_ns() -> u64 {
-    futex::monotonic().as_nanos() as u64
+    futex::monotonic_time().as_nanos() as u64
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -258,15 +258,15 @@ mod tests {
 
     #[test]
     fn a_line_hits_both_of_its_moments() {
-        let first = Reading {
+        let first = ClockReading {
             ticks: 1000,
             ns: 5000,
         };
-        let last = Reading {
+        let last = ClockReading {
             ticks: 1000 + 2_300_000,
             ns: 5000 + 1_000_000,
         };
-        let counter = Counter::from_readings(first, last).unwrap();
+        let counter = CounterLine::from_readings(first, last).unwrap();
         assert_eq!(counter.ns_at(last.ticks), last.ns);
         assert!(counter.ns_at(first.ticks).abs_diff(first.ns) <= 1);
         assert!(counter.ns_at(last.ticks + 2300).abs_diff(last.ns + 1000) <= 1);
@@ -276,7 +276,7 @@ mod tests {
             .ns_at(last.ticks + day / 10 * 23)
             .abs_diff(last.ns + day);
         assert!(error < 100_000, "{error}");
-        assert!(Counter::from_readings(last, last).is_none());
-        assert!(Counter::from_readings(last, first).is_none());
+        assert!(CounterLine::from_readings(last, last).is_none());
+        assert!(CounterLine::from_readings(last, first).is_none());
     }
 }

@@ -1,6 +1,6 @@
 //! The CPU of this machine, and the settings of copies and pauses that suit it.
 //!
-//! Each rule of [`suitable`] names the measurement that it comes from. `docs/performance.md` has
+//! Each rule of [`tuning_for`] names the measurement that it comes from. `docs/performance.md` has
 //! them with their circumstances, and says how to repeat them on another machine.
 
 use std::fmt;
@@ -10,11 +10,12 @@ use std::time::Instant;
 use crate::protocol::copy;
 use crate::protocol::tuning::{Pauses, Tuning, Vectors};
 
-/// Number of repetitions in one measurement of an instruction.
-const REPETITIONS: u32 = 64;
+/// Number of times that one measurement executes the instruction.
+const REPETITIONS_PER_MEASUREMENT: u32 = 64;
 
-/// Number of measurements, of which the shortest counts: the others were interrupted.
-const MEASUREMENTS: u32 = 8;
+/// Number of measurements of an instruction. The shortest one counts, because the others may have
+/// been interrupted.
+const MEASUREMENTS_PER_INSTRUCTION: u32 = 8;
 
 /// The longest reading of the time stamp counter, in nanoseconds, that pays off for each message. A
 /// hypervisor may trap the instruction.
@@ -78,10 +79,10 @@ impl Machine {
     fn examine() -> Self {
         let vendor = cpuid::vendor();
         let features = cpuid::features();
-        let pause_ns = duration_ns(std::hint::spin_loop);
-        let ticks_ns = duration_ns(|| std::hint::black_box(copy::ticks()));
+        let pause_ns = instruction_ns(std::hint::spin_loop);
+        let ticks_ns = instruction_ns(|| std::hint::black_box(copy::ticks()));
         Self {
-            tuning: suitable(&vendor, features, ticks_ns),
+            tuning: tuning_for(&vendor, features, ticks_ns),
             vendor,
             features,
             pause_ns,
@@ -102,13 +103,13 @@ pub fn retune(text: &str) -> Result<(), String> {
     let machine = machine();
     let mut tuning = machine.tuning;
     for part in text.split(',') {
-        apply(part, machine.features, &mut tuning)?;
+        apply_setting(part, machine.features, &mut tuning)?;
     }
     tuning.set_current();
     Ok(())
 }
 
-fn apply(part: &str, features: Features, tuning: &mut Tuning) -> Result<(), String> {
+fn apply_setting(part: &str, features: Features, tuning: &mut Tuning) -> Result<(), String> {
     match part.split_once('=').unwrap_or((part, "")) {
         ("vectors", "sse2") => tuning.vectors = Vectors::Sse2,
         ("vectors", "avx") if features.avx => tuning.vectors = Vectors::Avx,
@@ -160,7 +161,7 @@ impl fmt::Display for Machine {
 }
 
 /// Returns the settings for a CPU.
-fn suitable(vendor: &str, features: Features, ticks_ns: f64) -> Tuning {
+fn tuning_for(vendor: &str, features: Features, ticks_ns: f64) -> Tuning {
     Tuning {
         vectors: match features {
             // Streams between processes on an Emerald Rapids, AVX-512 to AVX: 304 B 1.08 times as
@@ -194,13 +195,13 @@ fn suitable(vendor: &str, features: Features, ticks_ns: f64) -> Tuning {
 }
 
 /// Returns the duration of `instruction` in nanoseconds.
-fn duration_ns<R>(instruction: impl Fn() -> R) -> f64 {
+fn instruction_ns<R>(instruction: impl Fn() -> R) -> f64 {
     let measure = || {
         let begin = Instant::now();
-        (0..REPETITIONS).for_each(|_| _ = instruction());
-        begin.elapsed().as_secs_f64() * 1e9 / f64::from(REPETITIONS)
+        (0..REPETITIONS_PER_MEASUREMENT).for_each(|_| _ = instruction());
+        begin.elapsed().as_secs_f64() * 1e9 / f64::from(REPETITIONS_PER_MEASUREMENT)
     };
-    (0..MEASUREMENTS)
+    (0..MEASUREMENTS_PER_INSTRUCTION)
         .map(|_| measure())
         .fold(f64::MAX, f64::min)
 }
@@ -212,7 +213,7 @@ mod cpuid {
     use super::Features;
 
     /// The leaf of CPUID with the extensions that came after AVX.
-    const EXTENSIONS: u32 = 7;
+    const EXTENSIONS_LEAF: u32 = 7;
 
     #[allow(unused_unsafe, reason = "the call is safe in newer versions of Rust")]
     fn cpuid(leaf: u32) -> CpuidResult {
@@ -227,7 +228,7 @@ mod cpuid {
     }
 
     pub(super) fn features() -> Features {
-        let leaf = (cpuid(0).eax >= EXTENSIONS).then(|| cpuid(EXTENSIONS));
+        let leaf = (cpuid(0).eax >= EXTENSIONS_LEAF).then(|| cpuid(EXTENSIONS_LEAF));
         let (ecx, edx) = leaf.map_or((0, 0), |leaf| (leaf.ecx, leaf.edx));
         Features {
             avx: is_x86_feature_detected!("avx"),
@@ -301,17 +302,17 @@ mod tests {
 
     #[test]
     fn no_setting_needs_what_the_cpu_lacks() {
-        assert_eq!(suitable("", Features::default(), 10.0), Tuning::default());
+        assert_eq!(tuning_for("", Features::default(), 10.0), Tuning::default());
         let old = Features {
             avx512: true,
             avx: true,
             ..Features::default()
         };
-        assert_eq!(suitable("GenuineIntel", old, 10.0).vectors, Vectors::Avx);
-        let best = suitable("GenuineIntel", ALL, 10.0);
+        assert_eq!(tuning_for("GenuineIntel", old, 10.0).vectors, Vectors::Avx);
+        let best = tuning_for("GenuineIntel", ALL, 10.0);
         assert_eq!((best.vectors, best.hands_over), (Vectors::Avx512, true));
-        assert!(!suitable("GenuineIntel", ALL, 1500.0).hands_over);
-        let zen5 = suitable("AuthenticAMD", ALL, 10.0);
+        assert!(!tuning_for("GenuineIntel", ALL, 1500.0).hands_over);
+        let zen5 = tuning_for("AuthenticAMD", ALL, 10.0);
         assert_eq!(
             (zen5.pauses, zen5.string_copy_bytes_min),
             (Pauses::None, 8192)
@@ -321,7 +322,7 @@ mod tests {
             avx512: false,
             ..ALL
         };
-        assert_eq!(suitable("AuthenticAMD", zen3, 10.0).pauses, Pauses::One);
+        assert_eq!(tuning_for("AuthenticAMD", zen3, 10.0).pauses, Pauses::One);
     }
 
     #[test]
@@ -334,7 +335,7 @@ mod tests {
             "hand-over=yes",
         ];
         for part in parts {
-            apply(part, ALL, &mut tuning).unwrap();
+            apply_setting(part, ALL, &mut tuning).unwrap();
         }
         let wanted = Tuning {
             vectors: Vectors::Avx512,
@@ -344,13 +345,13 @@ mod tests {
         };
         assert_eq!(tuning, wanted);
         for part in ["vectors=mmx", "pauses", "string-copy=x", ""] {
-            let error = apply(part, ALL, &mut tuning).unwrap_err();
+            let error = apply_setting(part, ALL, &mut tuning).unwrap_err();
             assert!(
                 error.starts_with(part) && error.contains("wanted"),
                 "{error}"
             );
         }
-        let error = apply("vectors=avx512", Features::default(), &mut tuning).unwrap_err();
+        let error = apply_setting("vectors=avx512", Features::default(), &mut tuning).unwrap_err();
         assert!(error.contains("the CPU does not have it"), "{error}");
         assert_eq!(tuning, wanted);
     }
@@ -362,7 +363,7 @@ mod tests {
             features: ALL,
             pause_ns: 41.6,
             ticks_ns: 9.8,
-            tuning: suitable("GenuineIntel", ALL, 9.8),
+            tuning: tuning_for("GenuineIntel", ALL, 9.8),
         };
         assert_eq!(
             machine.to_string(),

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawF
 
 use libc::ssize_t;
 
-use super::{fstat, retry};
+use super::{fstat, retry_if_interrupted};
 
 /// The lowest number for a long-lived descriptor: 0 to 2 are the standard streams.
 const LONG_LIVED_FD_MIN: RawFd = 3;
@@ -33,7 +33,7 @@ pub fn with_standard_streams_open<T>(open: impl FnOnce() -> io::Result<T>) -> io
         }
         let (path, flags) = (c"/".as_ptr(), libc::O_PATH | libc::O_CLOEXEC);
         // SAFETY: the path is a C string.
-        let fd = retry(|| unsafe { libc::open(path, flags) as ssize_t })?;
+        let fd = retry_if_interrupted(|| unsafe { libc::open(path, flags) as ssize_t })?;
         // SAFETY: `open` just returned this descriptor, and no other code knows it.
         let filler = unsafe { OwnedFd::from_raw_fd(fd as RawFd) };
         // WHY checked when it is closed: another thread may put a stream of the program in its
@@ -52,7 +52,7 @@ pub(crate) fn open_long_lived(open: impl FnOnce() -> io::Result<OwnedFd>) -> io:
     }
     // WHY: another thread closed a standard stream meanwhile.
     // SAFETY: the call takes no pointer.
-    let copy = retry(|| unsafe {
+    let copy = retry_if_interrupted(|| unsafe {
         libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, LONG_LIVED_FD_MIN) as ssize_t
     })?;
     // SAFETY: `fcntl` just returned this descriptor, and no other code knows it.
@@ -76,7 +76,7 @@ pub(crate) fn open_read_only(mut open: impl FnMut() -> io::Result<OwnedFd>) -> i
 
 fn is_open(fd: RawFd) -> bool {
     // SAFETY: the call takes no pointer.
-    let answer = retry(|| unsafe { libc::fcntl(fd, libc::F_GETFD) as ssize_t });
+    let answer = retry_if_interrupted(|| unsafe { libc::fcntl(fd, libc::F_GETFD) as ssize_t });
     !answer.is_err_and(|error| error.raw_os_error() == Some(libc::EBADF))
 }
 

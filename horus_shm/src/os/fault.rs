@@ -35,18 +35,18 @@ const INSTALL_WAIT_LIMIT: u32 = 1000;
 const NO_FD: RawFd = -1;
 
 /// The regions that this process has mapped.
-static REGIONS: Chunk<CHUNK_REGIONS> = Chunk::new();
+static MAPPED_REGIONS: MappingChunk<CHUNK_REGIONS> = MappingChunk::new();
 
 /// A fault epoch that is never reached: an endpoint that stores it as the last one it observed
 /// checks its segment in each call.
 pub(crate) const NO_EPOCH: u64 = u64::MAX;
 
 /// The fault epoch; see [`epoch`].
-static FAULT_EPOCH: SeparateWord = SeparateWord(AtomicU64::new(0));
+static FAULT_EPOCH: PaddedWord = PaddedWord(AtomicU64::new(0));
 
 /// A word that shares its cache lines with nothing else, because every `send` and `recv` reads it.
 #[repr(align(128))]
-struct SeparateWord(AtomicU64);
+struct PaddedWord(AtomicU64);
 
 /// Returns the fault epoch: a count that grows when a fork turns endpoints into copies, when a
 /// region or a lock descriptor is lost, and when a topic file loses its name.
@@ -97,7 +97,7 @@ impl RegionWatch {
         install_handler();
         let (fd, offset) = file;
         Self {
-            entry: REGIONS.enter(Mapping {
+            entry: MAPPED_REGIONS.enter(Mapping {
                 address,
                 bytes,
                 access,
@@ -141,9 +141,9 @@ impl Mapping {
 /// A chunk of a table of mappings, and the pointer to the next chunk. A signal handler can search
 /// the table by address while other threads enter and clear mappings. WHY chunks that are never
 /// freed: the handler may be in one.
-struct Chunk<const N: usize> {
+struct MappingChunk<const N: usize> {
     entries: [MappingEntry; N],
-    /// Null if this is the last one.
+    /// The next chunk of the table; null if this is the last one.
     next: AtomicPtr<Self>,
 }
 
@@ -152,7 +152,7 @@ struct Chunk<const N: usize> {
 /// in use keeps its entry.
 #[derive(Debug)]
 struct MappingEntry {
-    /// Odd while the other words of the entry change.
+    /// A count of changes of this entry. It is odd while the other words of the entry change.
     version: AtomicU64,
     /// Null if the entry is free.
     address: AtomicPtr<u8>,
@@ -163,7 +163,7 @@ struct MappingEntry {
     lost: AtomicBool,
 }
 
-impl<const N: usize> Chunk<N> {
+impl<const N: usize> MappingChunk<N> {
     const fn new() -> Self {
         Self {
             entries: [const { MappingEntry::new() }; N],
@@ -321,7 +321,7 @@ impl MappingEntry {
 ///
 /// Called in the child, in its only thread. Async-signal-safe.
 pub(crate) fn make_regions_private() {
-    for entry in REGIONS.entries() {
+    for entry in MAPPED_REGIONS.entries() {
         let Some(mapping) = entry.mapping() else {
             continue;
         };
@@ -351,22 +351,22 @@ pub(crate) fn make_regions_private() {
 /// Installs the handler, once in a process. If that fails, a fault ends the process as it would
 /// without the handler.
 fn install_handler() {
-    const NONE: u8 = 0;
-    const BEGUN: u8 = 1;
-    const DONE: u8 = 2;
-    static STATE: AtomicU8 = AtomicU8::new(NONE);
+    const NOT_INSTALLED: u8 = 0;
+    const INSTALL_BEGUN: u8 = 1;
+    const INSTALL_DONE: u8 = 2;
+    static INSTALL_STATE: AtomicU8 = AtomicU8::new(NOT_INSTALLED);
     // WHY never twice: at the second time, the "previous" handler could be one that forwards to
     // ours.
     let order = Ordering::Relaxed;
-    match STATE.compare_exchange(NONE, BEGUN, order, order) {
+    match INSTALL_STATE.compare_exchange(NOT_INSTALLED, INSTALL_BEGUN, order, order) {
         Ok(_) => {
-            let _ = signal::install(on_sigbus);
-            STATE.store(DONE, Ordering::Relaxed);
+            let _ = signal::install_sigbus_handler(on_sigbus);
+            INSTALL_STATE.store(INSTALL_DONE, Ordering::Relaxed);
         }
-        Err(BEGUN) => {
+        Err(INSTALL_BEGUN) => {
             // WHY bounded: the child of a fork that ran meanwhile would wait for ever.
             for _ in 0..INSTALL_WAIT_LIMIT {
-                if STATE.load(Ordering::Relaxed) == DONE {
+                if INSTALL_STATE.load(Ordering::Relaxed) == INSTALL_DONE {
                     break;
                 }
                 std::thread::yield_now();
@@ -392,7 +392,7 @@ extern "C" fn on_sigbus(signal: c_int, info: *mut siginfo_t, context: *mut c_voi
 /// Maps zeros over the region that contains `address`; returns false if no region of this library
 /// contains it.
 fn replace_by_zeros(address: *mut u8) -> bool {
-    let Some((entry, mapping)) = REGIONS.find(address) else {
+    let Some((entry, mapping)) = MAPPED_REGIONS.find(address) else {
         return false;
     };
     // WHY first: a thread that finds zeros in its region must also find the epoch changed.
@@ -412,8 +412,8 @@ fn replace_by_zeros(address: *mut u8) -> bool {
 mod tests {
     use super::*;
 
-    fn table<const N: usize>() -> &'static Chunk<N> {
-        Box::leak(Box::new(Chunk::new()))
+    fn table<const N: usize>() -> &'static MappingChunk<N> {
+        Box::leak(Box::new(MappingChunk::new()))
     }
 
     fn mapping(address: usize, bytes: usize) -> Mapping {

@@ -145,7 +145,7 @@ pub(crate) unsafe fn wait_any(waiters: &[FutexWaitv], timeout: Duration) -> Slee
     if cfg!(miri) {
         return SleepOutcome::Unsupported;
     }
-    let deadline = timespec(monotonic() + timeout);
+    let deadline = timespec(monotonic_time() + timeout);
     // SAFETY: the array and the deadline are valid for the call, and the words by the contract.
     let woken = unsafe {
         libc::syscall(
@@ -161,7 +161,7 @@ pub(crate) unsafe fn wait_any(waiters: &[FutexWaitv], timeout: Duration) -> Slee
 }
 
 /// Returns the time of CLOCK_MONOTONIC.
-pub(crate) fn monotonic() -> Duration {
+pub(crate) fn monotonic_time() -> Duration {
     let mut now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,

@@ -7,10 +7,10 @@ use std::ptr::null_mut;
 
 use libc::{c_char, c_int, gid_t};
 
-use super::retry;
+use super::retry_if_interrupted;
 
-/// Length of the first buffer for the entry of a group, and the length from which on an entry is
-/// refused: a group may list many members.
+/// Length of the first buffer for the entry of a group, in bytes. If the entry does not fit, longer
+/// ones follow, up to [`ENTRY_BYTES_MAX`].
 const ENTRY_BYTES_MIN: usize = 1 << 10;
 const ENTRY_BYTES_MAX: usize = 1 << 20;
 
@@ -71,11 +71,11 @@ pub(crate) fn is_member(gid: u32) -> io::Result<bool> {
         return Ok(true);
     }
     // SAFETY: with length 0 the call only counts, and writes nothing.
-    let count = retry(|| unsafe { libc::getgroups(0, null_mut()) as isize })?;
+    let count = retry_if_interrupted(|| unsafe { libc::getgroups(0, null_mut()) as isize })?;
     let mut groups: Vec<gid_t> = vec![0; count];
     let to = groups.as_mut_ptr();
     // SAFETY: `to` is valid for writes of `count` numbers.
-    let count = retry(|| unsafe { libc::getgroups(count as c_int, to) as isize })?;
+    let count = retry_if_interrupted(|| unsafe { libc::getgroups(count as c_int, to) as isize })?;
     Ok(groups.iter().take(count).any(|&group| group == gid))
 }
 

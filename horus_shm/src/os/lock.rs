@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use libc::{c_int, off_t, ssize_t};
 
-use super::{retry, to_offset};
+use super::{retry_if_interrupted, to_offset};
 
 /// The `fcntl` command `F_SETSIG`, from `asm-generic/fcntl.h`; libc does not define it.
 const F_SETSIG: c_int = 10;
@@ -85,7 +85,9 @@ pub(crate) fn unlock(fd: BorrowedFd<'_>, range: LockRange) -> io::Result<()> {
 
 fn set_lock(fd: BorrowedFd<'_>, raw: libc::flock) -> io::Result<()> {
     // SAFETY: `raw` is a `flock` that outlives the call.
-    retry(|| unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_SETLK, &raw) as ssize_t })?;
+    retry_if_interrupted(|| unsafe {
+        libc::fcntl(fd.as_raw_fd(), libc::F_OFD_SETLK, &raw) as ssize_t
+    })?;
     Ok(())
 }
 
@@ -105,7 +107,9 @@ pub(crate) fn find_conflicting_lock(
 ) -> io::Result<Option<FoundLock>> {
     let mut raw = range.to_raw(libc::F_WRLCK);
     // SAFETY: `raw` is a `flock` that outlives the call and is valid for its writes.
-    retry(|| unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_GETLK, &mut raw) as ssize_t })?;
+    retry_if_interrupted(|| unsafe {
+        libc::fcntl(fd.as_raw_fd(), libc::F_OFD_GETLK, &mut raw) as ssize_t
+    })?;
     let kind = match c_int::from(raw.l_type) {
         libc::F_UNLCK => return Ok(None),
         libc::F_RDLCK => LockKind::Shared,
@@ -122,7 +126,9 @@ pub(crate) fn try_write_lease(fd: BorrowedFd<'_>) -> io::Result<bool> {
     // WHY: when another process opens the file, the kernel signals the holder, by default with
     // SIGIO, which kills. SIGURG is ignored by default.
     // SAFETY: the call takes no pointer.
-    retry(|| unsafe { libc::fcntl(fd.as_raw_fd(), F_SETSIG, libc::SIGURG) as ssize_t })?;
+    retry_if_interrupted(|| unsafe {
+        libc::fcntl(fd.as_raw_fd(), F_SETSIG, libc::SIGURG) as ssize_t
+    })?;
     match set_lease(fd, libc::F_WRLCK) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
@@ -137,7 +143,9 @@ pub(crate) fn end_lease(fd: BorrowedFd<'_>) -> io::Result<()> {
 
 fn set_lease(fd: BorrowedFd<'_>, kind: c_int) -> io::Result<()> {
     // SAFETY: the call takes no pointer.
-    retry(|| unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETLEASE, kind) as ssize_t })?;
+    retry_if_interrupted(|| unsafe {
+        libc::fcntl(fd.as_raw_fd(), libc::F_SETLEASE, kind) as ssize_t
+    })?;
     Ok(())
 }
 
@@ -152,7 +160,9 @@ mod tests {
     /// Returns true if a write lease is held that no other process has asked to end.
     fn has_write_lease(fd: BorrowedFd<'_>) -> io::Result<bool> {
         // SAFETY: the call takes no pointer.
-        let kind = retry(|| unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETLEASE) as ssize_t })?;
+        let kind = retry_if_interrupted(|| unsafe {
+            libc::fcntl(fd.as_raw_fd(), libc::F_GETLEASE) as ssize_t
+        })?;
         Ok(kind == libc::F_WRLCK as usize)
     }
 

@@ -90,14 +90,14 @@ impl Stat {
 /// The access mode of an opened file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpenMode {
-    /// For a moment, to look at the content.
+    /// The file is read at once and closed again.
     ReadOnly,
-    /// To write, to lock or to keep.
+    /// The file is written or locked, or stays open.
     ReadWrite,
 }
 
 /// Repeats `call` while a signal interrupts it. If `call` returns -1, returns the error in `errno`.
-fn retry(mut call: impl FnMut() -> ssize_t) -> io::Result<usize> {
+fn retry_if_interrupted(mut call: impl FnMut() -> ssize_t) -> io::Result<usize> {
     loop {
         if let Ok(value) = usize::try_from(call()) {
             return Ok(value);
@@ -121,7 +121,9 @@ fn open_raw(dir: RawFd, path: &OsStr, flags: c_int, mode: mode_t) -> io::Result<
 fn open_at(dir: RawFd, path: &CStr, flags: c_int, mode: mode_t) -> io::Result<OwnedFd> {
     let flags = flags | libc::O_CLOEXEC;
     // SAFETY: `path` is a C string that outlives the call, and the mode is passed as C promotes it.
-    let fd = retry(|| unsafe { libc::openat(dir, path.as_ptr(), flags, mode) as ssize_t })?;
+    let fd = retry_if_interrupted(|| unsafe {
+        libc::openat(dir, path.as_ptr(), flags, mode) as ssize_t
+    })?;
     // SAFETY: `openat` just returned this descriptor, and no other code knows it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
@@ -188,7 +190,9 @@ pub(crate) fn link_unnamed(
     let (from, to, flags): (*const c_char, _, _) =
         (from.as_ptr(), to.as_ptr(), libc::AT_SYMLINK_FOLLOW);
     // SAFETY: both paths are C strings that outlive the call.
-    retry(|| unsafe { libc::linkat(libc::AT_FDCWD, from, dir, to, flags) as ssize_t })?;
+    retry_if_interrupted(|| unsafe {
+        libc::linkat(libc::AT_FDCWD, from, dir, to, flags) as ssize_t
+    })?;
     Ok(())
 }
 
@@ -200,7 +204,7 @@ fn proc_path(fd: BorrowedFd<'_>) -> String {
 pub(crate) fn fstat(fd: BorrowedFd<'_>) -> io::Result<Stat> {
     let mut raw = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: `raw` is valid for the write of one `stat`.
-    retry(|| unsafe { libc::fstat(fd.as_raw_fd(), raw.as_mut_ptr()) as ssize_t })?;
+    retry_if_interrupted(|| unsafe { libc::fstat(fd.as_raw_fd(), raw.as_mut_ptr()) as ssize_t })?;
     // SAFETY: the call succeeded, so it filled `raw`.
     Ok(Stat::from_raw(unsafe { raw.assume_init_ref() }))
 }
@@ -212,7 +216,9 @@ pub(crate) fn fstatat(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Resul
     let dir = dir.as_raw_fd();
     let flags = libc::AT_SYMLINK_NOFOLLOW;
     // SAFETY: `name` is a C string that outlives the call, `raw` is valid for one `stat`.
-    retry(|| unsafe { libc::fstatat(dir, name.as_ptr(), raw.as_mut_ptr(), flags) as ssize_t })?;
+    retry_if_interrupted(|| unsafe {
+        libc::fstatat(dir, name.as_ptr(), raw.as_mut_ptr(), flags) as ssize_t
+    })?;
     // SAFETY: the call succeeded, so it filled `raw`.
     Ok(Stat::from_raw(unsafe { raw.assume_init_ref() }))
 }
@@ -221,7 +227,9 @@ pub(crate) fn fstatat(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Resul
 pub(crate) fn make_dir(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>, mode: u32) -> io::Result<()> {
     let name = c_path(name.as_ref())?;
     // SAFETY: `name` is a C string that outlives the call.
-    retry(|| unsafe { libc::mkdirat(dir.as_raw_fd(), name.as_ptr(), mode) as ssize_t })?;
+    retry_if_interrupted(|| unsafe {
+        libc::mkdirat(dir.as_raw_fd(), name.as_ptr(), mode) as ssize_t
+    })?;
     Ok(())
 }
 
@@ -238,7 +246,9 @@ pub(crate) fn remove_dir(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Re
 fn unlink_raw(dir: BorrowedFd<'_>, name: &OsStr, flags: c_int) -> io::Result<()> {
     let name = c_path(name)?;
     // SAFETY: `name` is a C string that outlives the call.
-    retry(|| unsafe { libc::unlinkat(dir.as_raw_fd(), name.as_ptr(), flags) as ssize_t })?;
+    retry_if_interrupted(|| unsafe {
+        libc::unlinkat(dir.as_raw_fd(), name.as_ptr(), flags) as ssize_t
+    })?;
     Ok(())
 }
 
@@ -272,7 +282,7 @@ pub(crate) fn is_name_of(
 /// Sets the permissions of an open file, independent of the umask.
 pub(crate) fn fchmod(fd: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
     // SAFETY: the call takes no pointer.
-    retry(|| unsafe { libc::fchmod(fd.as_raw_fd(), mode) as ssize_t })?;
+    retry_if_interrupted(|| unsafe { libc::fchmod(fd.as_raw_fd(), mode) as ssize_t })?;
     Ok(())
 }
 
@@ -280,7 +290,7 @@ pub(crate) fn fchmod(fd: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
 pub(crate) fn chmod_o_path(place: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
     let path = c_path(OsStr::new(&proc_path(place)))?;
     // SAFETY: `path` is a C string that outlives the call.
-    retry(|| unsafe { libc::chmod(path.as_ptr(), mode) as ssize_t })?;
+    retry_if_interrupted(|| unsafe { libc::chmod(path.as_ptr(), mode) as ssize_t })?;
     Ok(())
 }
 
@@ -290,7 +300,9 @@ pub(crate) fn set_group(file: BorrowedFd<'_>, gid: u32) -> io::Result<()> {
     let (fd, same_owner, itself) = (file.as_raw_fd(), u32::MAX, libc::AT_EMPTY_PATH);
     let path = c"".as_ptr();
     // SAFETY: the path is a C string that outlives the call.
-    retry(|| unsafe { libc::fchownat(fd, path, same_owner, gid, itself) as ssize_t })?;
+    retry_if_interrupted(|| unsafe {
+        libc::fchownat(fd, path, same_owner, gid, itself) as ssize_t
+    })?;
     Ok(())
 }
 
@@ -304,7 +316,9 @@ pub(crate) fn rename_to_free_name(
     let (from, to, fd) = (from.as_ptr(), to.as_ptr(), dir.as_raw_fd());
     let call = libc::SYS_renameat2;
     // SAFETY: both paths are C strings that outlive the call.
-    retry(|| unsafe { libc::syscall(call, fd, from, fd, to, libc::RENAME_NOREPLACE) as ssize_t })?;
+    retry_if_interrupted(|| unsafe {
+        libc::syscall(call, fd, from, fd, to, libc::RENAME_NOREPLACE) as ssize_t
+    })?;
     Ok(())
 }
 
@@ -313,7 +327,7 @@ pub(crate) fn set_len(fd: BorrowedFd<'_>, len_bytes: u64) -> io::Result<()> {
     check_size_limit(len_bytes)?;
     let len = to_offset(len_bytes)?;
     // SAFETY: the call takes no pointer.
-    retry(|| unsafe { libc::ftruncate(fd.as_raw_fd(), len) as ssize_t })?;
+    retry_if_interrupted(|| unsafe { libc::ftruncate(fd.as_raw_fd(), len) as ssize_t })?;
     Ok(())
 }
 
@@ -338,7 +352,7 @@ pub(crate) type RlimitResource = libc::__rlimit_resource_t;
 pub(crate) fn soft_limit(resource: RlimitResource) -> io::Result<u64> {
     let mut raw = MaybeUninit::<libc::rlimit>::uninit();
     // SAFETY: `raw` is valid for the write of one `rlimit`.
-    retry(|| unsafe { libc::getrlimit(resource, raw.as_mut_ptr()) as ssize_t })?;
+    retry_if_interrupted(|| unsafe { libc::getrlimit(resource, raw.as_mut_ptr()) as ssize_t })?;
     // SAFETY: the call succeeded, so it filled `raw`.
     Ok(unsafe { raw.assume_init_ref() }.rlim_cur)
 }
@@ -421,7 +435,9 @@ pub(crate) unsafe fn read_raw_at(
         // SAFETY: `to` is writable for `bytes` by the contract; `done` is less than `bytes`.
         let to = unsafe { to.add(done) }.cast();
         // SAFETY: `to` is writable for the remaining `bytes - done` by the contract.
-        match retry(|| unsafe { libc::pread(fd.as_raw_fd(), to, bytes - done, offset) })? {
+        match retry_if_interrupted(|| unsafe {
+            libc::pread(fd.as_raw_fd(), to, bytes - done, offset)
+        })? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             more => done += more,
         }
@@ -437,7 +453,8 @@ pub(crate) fn write_at(fd: BorrowedFd<'_>, mut bytes: &[u8], offset: u64) -> io:
         let from = bytes.as_ptr().cast();
         let len = bytes.len();
         // SAFETY: `from` is valid for reads of `len` bytes.
-        let done = retry(|| unsafe { libc::pwrite(fd.as_raw_fd(), from, len, offset) })?;
+        let done =
+            retry_if_interrupted(|| unsafe { libc::pwrite(fd.as_raw_fd(), from, len, offset) })?;
         if done == 0 {
             return Err(io::ErrorKind::WriteZero.into());
         }
@@ -455,7 +472,7 @@ fn to_offset(bytes: u64) -> io::Result<off_t> {
 pub(crate) fn file_system_type(fd: BorrowedFd<'_>) -> io::Result<u64> {
     let mut raw = MaybeUninit::<libc::statfs>::uninit();
     // SAFETY: `raw` is valid for the write of one `statfs`.
-    retry(|| unsafe { libc::fstatfs(fd.as_raw_fd(), raw.as_mut_ptr()) as ssize_t })?;
+    retry_if_interrupted(|| unsafe { libc::fstatfs(fd.as_raw_fd(), raw.as_mut_ptr()) as ssize_t })?;
     // SAFETY: the call succeeded, so it filled `raw`.
     let kind = unsafe { raw.assume_init_ref() }.f_type;
     // WHY: targets disagree on the field's width and sign; the numbers have 32 bits.
@@ -474,7 +491,9 @@ pub(crate) struct FreeSpace {
 pub(crate) fn free_space(fd: BorrowedFd<'_>) -> io::Result<FreeSpace> {
     let mut raw = MaybeUninit::<libc::statvfs>::uninit();
     // SAFETY: `raw` is valid for the write of one `statvfs`.
-    retry(|| unsafe { libc::fstatvfs(fd.as_raw_fd(), raw.as_mut_ptr()) as ssize_t })?;
+    retry_if_interrupted(|| unsafe {
+        libc::fstatvfs(fd.as_raw_fd(), raw.as_mut_ptr()) as ssize_t
+    })?;
     // SAFETY: the call succeeded, so it filled `raw`.
     let raw = unsafe { raw.assume_init_ref() };
     #[expect(
@@ -524,7 +543,7 @@ pub(crate) fn random_bytes() -> io::Result<[u8; 16]> {
     let to = bytes.as_mut_ptr().cast();
     let len = bytes.len();
     // SAFETY: `to` is valid for writes of `len` bytes. Up to 256 bytes are always returned in full.
-    retry(|| unsafe { libc::getrandom(to, len, 0) })?;
+    retry_if_interrupted(|| unsafe { libc::getrandom(to, len, 0) })?;
     Ok(bytes)
 }
 

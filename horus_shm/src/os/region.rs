@@ -28,14 +28,14 @@ pub enum Access {
 #[derive(Debug)]
 pub(crate) struct Region {
     address: *mut u8,
-    kind: Kind,
+    kind: RegionKind,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum RegionKind {
     Heap(Layout),
-    /// The fields are dropped in this order: the region must leave the table of faults before it is
-    /// unmapped.
+    /// A mapped part of a file. The fields are dropped in this order, because the region must leave
+    /// the table of faults before it is unmapped.
     Mapped(
         RegionWatch,
         #[expect(dead_code, reason = "held for its drop, which unmaps")] MmapRaw,
@@ -50,24 +50,24 @@ unsafe impl Sync for Region {}
 /// Advises the kernel to back `bytes` bytes at `begin`, memory of this process, by huge pages. Only
 /// a hint.
 pub(crate) fn advise_huge_pages(begin: *mut u8, bytes: usize) {
-    advise(begin, bytes, libc::MADV_HUGEPAGE);
+    advise_kernel(begin, bytes, libc::MADV_HUGEPAGE);
 }
 
 /// Advises the kernel to back `bytes` bytes at `begin` by small pages.
 pub(crate) fn advise_small_pages(begin: *mut u8, bytes: usize) {
-    advise(begin, bytes, libc::MADV_NOHUGEPAGE);
+    advise_kernel(begin, bytes, libc::MADV_NOHUGEPAGE);
 }
 
 /// Moves memory that small pages back to huge pages. Returns false if the kernel cannot: it is
 /// older than Linux 6.1, or has no huge page left.
 pub(crate) fn move_to_huge_pages(begin: *mut u8, bytes: usize) -> bool {
     advise_huge_pages(begin, bytes);
-    advise(begin, bytes, libc::MADV_COLLAPSE)
+    advise_kernel(begin, bytes, libc::MADV_COLLAPSE)
 }
 
 /// Gives an advice that does not change the content of memory of this process. Returns true if the
 /// kernel follows it.
-fn advise(begin: *mut u8, bytes: usize, advice: i32) -> bool {
+fn advise_kernel(begin: *mut u8, bytes: usize, advice: i32) -> bool {
     // SAFETY: the content of the pages stays, by the contract; it fails for other addresses.
     !cfg!(miri) && unsafe { libc::madvise(begin.cast(), bytes, advice) } == 0
 }
@@ -85,7 +85,7 @@ impl Region {
         }
         Self {
             address,
-            kind: Kind::Heap(layout),
+            kind: RegionKind::Heap(layout),
         }
     }
 
@@ -115,7 +115,7 @@ impl Region {
         let watch = RegionWatch::new(address, bytes, access, (file.as_raw_fd(), offset));
         Ok(Self {
             address,
-            kind: Kind::Mapped(watch, map),
+            kind: RegionKind::Mapped(watch, map),
         })
     }
 
@@ -128,7 +128,7 @@ impl Region {
     /// Populates the pages of the first `bytes` bytes, which this process may write: the first
     /// writes then cause no page faults. Does nothing before Linux 5.14, which lacks the call.
     pub(crate) fn populate(&self, bytes: usize) {
-        if matches!(self.kind, Kind::Heap(_)) {
+        if matches!(self.kind, RegionKind::Heap(_)) {
             return;
         }
         // WHY: with another page size, the region may begin in the middle of a page.
@@ -142,15 +142,15 @@ impl Region {
     /// Returns true once an access found that the file no longer holds this region.
     pub(crate) fn is_lost(&self) -> bool {
         match &self.kind {
-            Kind::Heap(_) => false,
-            Kind::Mapped(watch, _) => watch.is_lost(),
+            RegionKind::Heap(_) => false,
+            RegionKind::Mapped(watch, _) => watch.is_lost(),
         }
     }
 }
 
 impl Drop for Region {
     fn drop(&mut self) {
-        if let Kind::Heap(layout) = self.kind {
+        if let RegionKind::Heap(layout) = self.kind {
             // SAFETY: allocated in `heap` with this layout, and freed only here.
             unsafe { dealloc(self.address, layout) };
         }

@@ -20,14 +20,14 @@ const REGISTER_PRIVATE_EXPEDITED: c_int = 1 << 4;
 /// The type of a signal handler with the flag `SA_SIGINFO`.
 pub(crate) type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
 
-/// The action for SIGBUS before our handler was installed; null until then. The action is never
-/// changed or freed.
+/// The action for SIGBUS that was set when this library installed its handler; null before that. It
+/// is never changed or freed.
 static PREVIOUS_ACTION: AtomicPtr<sigaction> = AtomicPtr::new(ptr::null_mut());
 /// True once the previous handler has run, if it was to run for one signal only (`SA_RESETHAND`).
 static PREVIOUS_HAS_RUN: AtomicBool = AtomicBool::new(false);
 
 /// Installs `handler` for SIGBUS. To be called only once in a process.
-pub(crate) fn install(handler: Handler) -> io::Result<()> {
+pub(crate) fn install_sigbus_handler(handler: Handler) -> io::Result<()> {
     let previous = current_action()?;
     let mut ours = previous;
     ours.sa_sigaction = handler as usize;
@@ -142,7 +142,8 @@ pub(crate) fn barrier_all_threads() {
     }
 }
 
-/// Runs the previous action for the signal, as if our handler were not installed.
+/// Runs the action that was set before this library installed its handler, as if that handler did
+/// not exist.
 ///
 /// # Safety
 ///

@@ -11,19 +11,20 @@ use libc::{c_int, sigaction};
 
 use crate::protocol::sync::Word;
 
-/// The signals that are recorded.
-const SIGNALS: [c_int; 2] = [libc::SIGINT, libc::SIGTERM];
+/// The signals that [`TerminationSignals`] records.
+const TERMINATION_SIGNALS: [c_int; 2] = [libc::SIGINT, libc::SIGTERM];
 
-/// A word with the number of the first termination signal, 0 until one comes, and the flags `ARMED`
-/// and `REPORTED`. WHY one word: a thread may be suspended in the handler while the last user is
-/// dropped. Either that user finds the signal here, or the handler finds `OFF`; never neither.
-static STATE: AtomicU64 = AtomicU64::new(OFF);
-/// The word while no [`TerminationSignals`] lives.
-const OFF: u64 = 0;
+/// A word with the number of the first termination signal, 0 until one comes, and the flags
+/// `ARMED_FLAG` and `REPORTED_FLAG`. WHY one word: a thread may be suspended in the handler while
+/// the last user is dropped. Either that user finds the signal here, or the handler finds
+/// `NOT_RECORDING`; never neither.
+static SIGNAL_STATE: AtomicU64 = AtomicU64::new(NOT_RECORDING);
+/// Value of [`SIGNAL_STATE`] while no [`TerminationSignals`] lives.
+const NOT_RECORDING: u64 = 0;
 /// Flag: the handler records signals, because at least one [`TerminationSignals`] lives.
-const ARMED: u64 = 1 << 32;
+const ARMED_FLAG: u64 = 1 << 32;
 /// Flag: [`TerminationSignals::received`] has returned the signal that came.
-const REPORTED: u64 = 1 << 33;
+const REPORTED_FLAG: u64 = 1 << 33;
 static USERS: Mutex<Users> = Mutex::new(Users {
     count: 0,
     previous: None,
@@ -59,13 +60,15 @@ impl TerminationSignals {
         if users.count == 0 {
             // Relaxed: the system calls below come long after it, and the handler depends on this
             // word only.
-            STATE.set(ARMED);
-            let first = recording_action().and_then(|action| replace_action(SIGNALS[0], &action));
-            let first = first.inspect_err(|_| STATE.set(OFF))?;
-            let second = replace_action(SIGNALS[1], &recording_action()?).inspect_err(|_| {
-                let _ = replace_action(SIGNALS[0], &first);
-                disarm();
-            })?;
+            SIGNAL_STATE.set(ARMED_FLAG);
+            let first = recording_action()
+                .and_then(|action| replace_action(TERMINATION_SIGNALS[0], &action));
+            let first = first.inspect_err(|_| SIGNAL_STATE.set(NOT_RECORDING))?;
+            let second =
+                replace_action(TERMINATION_SIGNALS[1], &recording_action()?).inspect_err(|_| {
+                    let _ = replace_action(TERMINATION_SIGNALS[0], &first);
+                    stop_recording();
+                })?;
             users.previous = Some([first, second]);
         }
         users.count += 1;
@@ -76,11 +79,11 @@ impl TerminationSignals {
     #[must_use]
     pub fn received(&self) -> Option<i32> {
         // Relaxed: a number; no other memory is read because of it.
-        let state = STATE.get();
+        let state = SIGNAL_STATE.get();
         let signal = recorded_signal(state)?;
         // WHY a failure is ignored: while a user records, only this call changes a word that has a
         // signal.
-        STATE.compare_exchange_relaxed(state, state | REPORTED);
+        SIGNAL_STATE.compare_exchange_relaxed(state, state | REPORTED_FLAG);
         Some(signal)
     }
 }
@@ -93,10 +96,13 @@ impl Drop for TerminationSignals {
             return;
         }
         let previous = users.previous.take();
-        for (signal, previous) in SIGNALS.into_iter().zip(previous.iter().flatten()) {
-            restore(signal, previous);
+        for (signal, previous) in TERMINATION_SIGNALS
+            .into_iter()
+            .zip(previous.iter().flatten())
+        {
+            restore_action(signal, previous);
         }
-        disarm();
+        stop_recording();
     }
 }
 
@@ -109,14 +115,14 @@ fn recorded_signal(state: u64) -> Option<c_int> {
 /// Stops recording termination signals. If one was recorded and not read by
 /// [`TerminationSignals::received`], sends it to this process again; so the caller must have
 /// restored the previous signal actions.
-fn disarm() {
+fn stop_recording() {
     let state = loop {
-        let state = STATE.get();
-        if STATE.compare_exchange_relaxed(state, OFF) {
+        let state = SIGNAL_STATE.get();
+        if SIGNAL_STATE.compare_exchange_relaxed(state, NOT_RECORDING) {
             break state;
         }
     };
-    if let (Some(signal), false) = (recorded_signal(state), state & REPORTED != 0) {
+    if let (Some(signal), false) = (recorded_signal(state), state & REPORTED_FLAG != 0) {
         send_to_self(signal);
     }
 }
@@ -131,15 +137,20 @@ fn send_to_self(signal: c_int) {
 
 /// The signal handler: records the first signal, and ends the process at the second.
 extern "C" fn record_signal(signal: c_int) {
-    // Relaxed: the word is self-contained, and `OFF` is stored after the system calls that restored
-    // the previous actions.
+    // Relaxed: the word is self-contained, and `NOT_RECORDING` is stored after the system calls
+    // that restored the previous actions.
     loop {
-        match STATE.get() {
-            ARMED if STATE.compare_exchange_relaxed(ARMED, ARMED | signal as u64) => return,
+        match SIGNAL_STATE.get() {
+            ARMED_FLAG
+                if SIGNAL_STATE
+                    .compare_exchange_relaxed(ARMED_FLAG, ARMED_FLAG | signal as u64) =>
+            {
+                return;
+            }
             // Another thread was faster.
-            ARMED => {}
+            ARMED_FLAG => {}
             // This thread was suspended until now: the previous action is to handle the signal.
-            OFF => return crate::os::signal::preserve_errno(|| send_to_self(signal)),
+            NOT_RECORDING => return crate::os::signal::preserve_errno(|| send_to_self(signal)),
             // SAFETY: allowed in a handler, and takes no pointer.
             _ => unsafe { libc::_exit(128 + signal) },
         }
@@ -148,7 +159,7 @@ extern "C" fn record_signal(signal: c_int) {
 
 /// Returns the action that calls [`record_signal`].
 fn recording_action() -> io::Result<sigaction> {
-    let mut action = current_action(SIGNALS[0])?;
+    let mut action = current_action(TERMINATION_SIGNALS[0])?;
     action.sa_sigaction = record_signal as *const () as usize;
     // WHY restarting: reads and writes of nodes should not be interrupted.
     action.sa_flags = libc::SA_ONSTACK | libc::SA_RESTART;
@@ -178,7 +189,7 @@ fn call_sigaction(signal: c_int, action: *const sigaction) -> io::Result<sigacti
 }
 
 /// Restores the previous action of a signal, if the present one is [`record_signal`].
-fn restore(signal: c_int, previous: &sigaction) {
+fn restore_action(signal: c_int, previous: &sigaction) {
     let is_ours = |action: &sigaction| action.sa_sigaction == record_signal as *const () as usize;
     if current_action(signal).is_ok_and(|action| is_ours(&action)) {
         // WHY ignored: the same call succeeded when the action was installed.

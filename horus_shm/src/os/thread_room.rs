@@ -10,10 +10,10 @@ const MAPS_PER_THREAD: u64 = 4;
 /// One in so many of the allowed mappings is reserved for memory that the process maps later.
 const MAPS_RESERVED: u64 = 8;
 
-/// The number of threads for which there is room.
+/// The number of threads that this process can still start, and the limit that allows no more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ThreadRoom {
-    /// Number of threads.
+    /// Number of threads that can still be started.
     pub threads: u64,
     /// Name of the limit that allows no more.
     pub limit: &'static str,
@@ -27,7 +27,7 @@ pub struct ThreadRoom {
 /// WHY the mappings count: a thread that cannot map its signal stack ends the process.
 #[must_use]
 pub fn thread_room() -> Option<ThreadRoom> {
-    let kernel = |name| number(Path::new("/proc/sys").join(name));
+    let kernel = |name| read_number(Path::new("/proc/sys").join(name));
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let all = threads_of_system(&load).unwrap_or(0);
     let maps = fs::read("/proc/self/maps").unwrap_or_default();
@@ -38,14 +38,18 @@ pub fn thread_room() -> Option<ThreadRoom> {
         ("kernel.pid_max", kernel("kernel/pid_max"), all),
         ("RLIMIT_NPROC", user_limit(), own_threads()),
     ];
-    let limits = limits.map(|(limit, most, used)| room(limit, most?, used));
+    let limits = limits.map(|(limit, most, used)| room_under(limit, most?, used));
     let of_maps = kernel("vm/max_map_count").map(|most| ThreadRoom {
         threads: threads_in_maps(most, maps),
         limit: "vm.max_map_count",
     });
     let of_cgroups = pids_directories(&cgroups).into_iter().map(|directory| {
-        let most = number(directory.join("pids.max"))?;
-        room("pids.max", most, number(directory.join("pids.current"))?)
+        let most = read_number(directory.join("pids.max"))?;
+        room_under(
+            "pids.max",
+            most,
+            read_number(directory.join("pids.current"))?,
+        )
     });
     let all = limits.into_iter().chain([of_maps]).chain(of_cgroups);
     all.flatten().min()
@@ -55,13 +59,13 @@ pub fn thread_room() -> Option<ThreadRoom> {
     clippy::unnecessary_wraps,
     reason = "the caller's closures return options"
 )]
-const fn room(limit: &'static str, most: u64, used: u64) -> Option<ThreadRoom> {
+const fn room_under(limit: &'static str, most: u64, used: u64) -> Option<ThreadRoom> {
     let threads = most.saturating_sub(used);
     Some(ThreadRoom { threads, limit })
 }
 
 /// Returns the number in a file; `None` if it has none, as `max` in a control group.
-fn number(path: PathBuf) -> Option<u64> {
+fn read_number(path: PathBuf) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 

@@ -22,15 +22,15 @@ use crate::os::lock::{LockRange, unlock};
 pub(crate) const LOCK_FD_LIMIT: usize = 64;
 
 /// Maximum number of attempts of [`LockFd::open`], a millisecond apart, while other threads fork.
-const FORK_WAIT_LIMIT: u32 = 1000;
+const FORK_WAIT_ATTEMPTS_MAX: u32 = 1000;
 
 const NO_FD: i32 = -1;
 
-static EPOCH: AtomicU64 = AtomicU64::new(0);
+static FORK_EPOCH: AtomicU64 = AtomicU64::new(0);
 static FORKS_BEGUN: AtomicU64 = AtomicU64::new(0);
 static FORKS_ENDED: AtomicU64 = AtomicU64::new(0);
 static LOCK_FDS: [AtomicI32; LOCK_FD_LIMIT] = [const { AtomicI32::new(NO_FD) }; LOCK_FD_LIMIT];
-static INSTALLED: AtomicBool = AtomicBool::new(false);
+static HANDLERS_INSTALLED: AtomicBool = AtomicBool::new(false);
 /// The function to call in a forked child. The handles of the C ABI set it.
 static CHILD_HOOK: OnceLock<fn()> = OnceLock::new();
 
@@ -41,7 +41,7 @@ static CHILD_HOOK: OnceLock<fn()> = OnceLock::new();
 #[inline(always)]
 pub fn fork_epoch() -> u64 {
     // Relaxed: only the child handler stores it, while its process has one thread.
-    EPOCH.load(Ordering::Relaxed)
+    FORK_EPOCH.load(Ordering::Relaxed)
 }
 
 /// The reason why a lock descriptor could not be opened.
@@ -59,7 +59,7 @@ pub(crate) enum LockFdError {
 #[derive(Debug)]
 pub(crate) struct LockFd {
     fd: CheckedFd,
-    /// The number of the descriptor, as [`LOCK_FDS`] stores it.
+    /// The descriptor's number, with which it is entered in [`LOCK_FDS`].
     number: i32,
     index: usize,
     epoch: u64,
@@ -72,7 +72,7 @@ impl LockFd {
     /// the two, because that child has a copy that its handler did not close.
     pub(crate) fn open(mut open: impl FnMut() -> io::Result<OwnedFd>) -> Result<Self, LockFdError> {
         install_handlers()?;
-        for _ in 0..FORK_WAIT_LIMIT {
+        for _ in 0..FORK_WAIT_ATTEMPTS_MAX {
             let Some(forks) = forks_if_none_is_running() else {
                 std::thread::sleep(Duration::from_millis(1));
                 continue;
@@ -187,7 +187,7 @@ fn forks_if_none_is_running() -> Option<u64> {
 pub(crate) fn install_handlers() -> io::Result<()> {
     // ORDERING(atfork): Acquire. Pairs with the Release below: a thread that sees true may rely on
     // later forks to run the handlers.
-    if INSTALLED.load(Ordering::Acquire) {
+    if HANDLERS_INSTALLED.load(Ordering::Acquire) {
         return Ok(());
     }
     // SAFETY: the three functions live as long as the code that they are called from, and only do
@@ -203,7 +203,7 @@ pub(crate) fn install_handlers() -> io::Result<()> {
         return Err(io::Error::from_raw_os_error(error));
     }
     // ORDERING(atfork): Release. Pairs with the Acquire above.
-    INSTALLED.store(true, Ordering::Release);
+    HANDLERS_INSTALLED.store(true, Ordering::Release);
     Ok(())
 }
 
@@ -234,7 +234,7 @@ extern "C" fn count_fork_ended() {
 /// `close`.
 extern "C" fn renew_in_child() {
     // Relaxed, all of it: there is no other thread.
-    EPOCH.fetch_add(1, Ordering::Relaxed);
+    FORK_EPOCH.fetch_add(1, Ordering::Relaxed);
     fault::make_regions_private();
     fault::advance_epoch();
     if let Some(hook) = CHILD_HOOK.get() {

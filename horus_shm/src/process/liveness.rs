@@ -23,15 +23,14 @@ use crate::os::access::AccessRule;
 use crate::os::lock::{LockKind, LockRange, find_conflicting_lock, try_lock, unlock};
 use crate::os::{self, Stat};
 use crate::process::fork::LockFd;
-use file::{Attempt, OpenFile, RegistryPath};
-pub(crate) use file::{FILE_NAME, lock_out};
+pub(crate) use file::{FILE_NAME, lock_out_all};
+use file::{OpenRegistry, RegistryAttempt, RegistryPath};
 pub use holder::Holder;
 pub(crate) use holder::find_user;
 pub use record::RegistryFault;
-use record::{ENTRY_LIMIT, Entry, GENERATION_MAX};
+use record::{ENTRY_LIMIT, GENERATION_MAX, RegistryEntry};
 
-/// Maximum number of attempts to join, and the pause after an attempt that met a process that is
-/// removing the file.
+/// Maximum number of attempts to join a registry while other processes change its file.
 const JOIN_ATTEMPTS: u32 = 1000;
 const JOIN_PAUSE: Duration = Duration::from_millis(1);
 
@@ -169,7 +168,7 @@ pub enum RegistryError {
     Damaged {
         /// The path of the registry file.
         path: PathBuf,
-        /// The damage.
+        /// The reason why the file is unusable.
         fault: RegistryFault,
     },
     /// Every entry is taken by a live process. Transient.
@@ -236,9 +235,9 @@ impl Registry {
         let place = RegistryPath { dir, path, access };
         for _ in 0..JOIN_ATTEMPTS {
             match Self::try_join(place)? {
-                Attempt::Done(registry) => return Ok(registry),
-                Attempt::Again => {}
-                Attempt::Wait => std::thread::sleep(JOIN_PAUSE),
+                RegistryAttempt::Done(registry) => return Ok(registry),
+                RegistryAttempt::Again => {}
+                RegistryAttempt::Wait => std::thread::sleep(JOIN_PAUSE),
             }
         }
         Err(RegistryError::Busy {
@@ -246,28 +245,28 @@ impl Registry {
         })
     }
 
-    fn try_join(place: RegistryPath<'_>) -> Result<Attempt<Self>, RegistryError> {
-        let open = match file::open(place)? {
-            Attempt::Done(open) => open,
-            Attempt::Again => return Ok(Attempt::Again),
-            Attempt::Wait => return Ok(Attempt::Wait),
+    fn try_join(place: RegistryPath<'_>) -> Result<RegistryAttempt<Self>, RegistryError> {
+        let open = match file::open_or_create(place)? {
+            RegistryAttempt::Done(open) => open,
+            RegistryAttempt::Again => return Ok(RegistryAttempt::Again),
+            RegistryAttempt::Wait => return Ok(RegistryAttempt::Wait),
         };
         let fd = open.lock.get().map_err(place.io("use"))?;
         // WHY: a process that removes the file locks all entries. With this lock held, an entry
         // that is not free belongs to a process; and a process that is joining counts as alive.
         let removal = record::removal_lock().map_err(place.io("join"))?;
         if !try_lock(fd, removal, LockKind::Shared).map_err(place.io("join"))? {
-            return Ok(Attempt::Wait);
+            return Ok(RegistryAttempt::Wait);
         }
-        let me = claim_entry(fd, &open).map_err(place.io("join"))?;
+        let me = claim_free_entry(fd, &open).map_err(place.io("join"))?;
         // WHY after the lock: a process that finds the file unattended from now on finds this one.
         if !place.is_name_of(&open.stat)? {
-            return Ok(Attempt::Again);
+            return Ok(RegistryAttempt::Again);
         }
         unlock(fd, removal).map_err(place.io("join"))?;
-        let OpenFile { lock, stat, header } = open;
+        let OpenRegistry { lock, stat, header } = open;
         match me {
-            Some(me) => Ok(Attempt::Done(Self {
+            Some(me) => Ok(RegistryAttempt::Done(Self {
                 lock,
                 stat,
                 id: header.registry_id,
@@ -302,7 +301,7 @@ impl Registry {
     pub(crate) fn holder(&self, ino: u64) -> Option<Holder> {
         let fd = self.lock.get().ok()?;
         let processes = (0..ENTRY_LIMIT).filter_map(|entry| {
-            let owner = Owner::new(entry, Entry::read_generation(fd, entry).ok()?);
+            let owner = Owner::new(entry, RegistryEntry::read_generation(fd, entry).ok()?);
             (owner.generation() != 0 && owner != self.me && !self.is_dead(owner))
                 .then(|| self.process(owner))
                 .flatten()
@@ -347,27 +346,27 @@ impl Registry {
         let Some(entry) = owner.entry() else {
             return true;
         };
-        self.probe(entry, owner.generation()).unwrap_or(false)
+        self.probe_owner(entry, owner.generation()).unwrap_or(false)
     }
 
-    fn probe(&self, entry: u64, generation: u64) -> io::Result<bool> {
+    fn probe_owner(&self, entry: u64, generation: u64) -> io::Result<bool> {
         let fd = self.lock.get()?;
         // WHY correct for an earlier generation of this process's own entry: it is reported as
         // dead, because a process's own lock never conflicts with its probe.
         let lock = find_conflicting_lock(fd, record::entry_lock(entry)?)?;
-        // WHY a shared lock is of no owner: see `claim_entry`.
+        // WHY a shared lock is of no owner: see `claim_free_entry`.
         if lock.is_none_or(|lock| lock.kind == LockKind::Shared) {
             return Ok(true);
         }
         // WHY 0 is not dead: the file was emptied.
-        let found = Entry::read_generation(fd, entry)?;
+        let found = RegistryEntry::read_generation(fd, entry)?;
         Ok(found != 0 && found != generation)
     }
 
     /// Returns the description of `owner`, alive or dead; `None` if another process has claimed the
     /// entry since.
     pub fn process(&self, owner: Owner) -> Option<ProcessInfo> {
-        let entry = Entry::read(self.lock.get().ok()?, owner.entry()?).ok()?;
+        let entry = RegistryEntry::read(self.lock.get().ok()?, owner.entry()?).ok()?;
         let is_same = entry.generation != 0 && entry.generation == owner.generation();
         is_same.then(|| entry.process_info())
     }
@@ -379,7 +378,7 @@ impl Registry {
     ///
     /// The error of the system, or of a copy of a `Registry` in a forked child.
     pub fn processes(&self) -> io::Result<Vec<(Owner, ProcessInfo)>> {
-        let entries = Entry::read_all(self.lock.get()?)?;
+        let entries = RegistryEntry::read_all(self.lock.get()?)?;
         let described = entries.iter().zip(0..).filter_map(|(entry, index)| {
             let is_used = (1..=GENERATION_MAX).contains(&entry.generation);
             let owner = is_used.then(|| Owner::new(index, entry.generation))?;
@@ -467,7 +466,7 @@ impl Registry {
         let other = find_conflicting_lock(fd, lives)?;
         let other = other.and_then(|lock| record::entry_of_lock(lock.start));
         let info = other.and_then(|entry| {
-            let generation = Entry::read_generation(fd, entry).ok()?;
+            let generation = RegistryEntry::read_generation(fd, entry).ok()?;
             self.process(Owner::new(entry, generation & GENERATION_MAX))
         });
         Ok(Err(info))
@@ -494,20 +493,20 @@ impl Registry {
 /// WHY first with a shared lock: a process that finds an exclusive one also finds the generation of
 /// its holder, never that of a dead owner. Of several processes that share the lock of an entry, at
 /// most one gets it for itself; the others try the next entry.
-fn claim_entry(fd: BorrowedFd<'_>, open: &OpenFile) -> io::Result<Option<Owner>> {
+fn claim_free_entry(fd: BorrowedFd<'_>, open: &OpenRegistry) -> io::Result<Option<Owner>> {
     for entry in 0..ENTRY_LIMIT {
         let range: LockRange = record::entry_lock(entry)?;
         if !try_lock(fd, range, LockKind::Shared)? {
             continue;
         }
-        let stored = Entry::read_generation(fd, entry)?;
+        let stored = RegistryEntry::read_generation(fd, entry)?;
         let last = if stored == 0 {
             open.header.generation_base
         } else {
             stored
         };
         if last < GENERATION_MAX {
-            Entry::for_this_process(last + 1).write(fd, entry)?;
+            RegistryEntry::for_this_process(last + 1).write(fd, entry)?;
             if try_lock(fd, range, LockKind::Exclusive)? {
                 return Ok(Some(Owner::new(entry, last + 1)));
             }

@@ -17,7 +17,7 @@
 
 use crate::protocol::sync::{Edge, Word, edge};
 
-/// The state word of a new answer, without a reply and without a registered waker.
+/// The value of the state word in a new answer: there is no reply, and no waker is registered.
 pub const NO_REPLY_YET: u64 = 0;
 const WAKER_REGISTERED: u64 = 1;
 const WAKER_TAKEN: u64 = 2;
@@ -25,7 +25,8 @@ const VALUE_READY: u64 = 3;
 const NO_VALUE: u64 = 4;
 const ASKER_LEFT: u64 = 5;
 
-/// The memory of one answer.
+/// The memory of one answer: a state word that asker and replier share. Tests replace it by a
+/// model.
 pub trait AnswerMemory {
     /// The shared word.
     type Word: Word;
@@ -37,12 +38,13 @@ pub trait AnswerMemory {
     fn fence(&self, edge: Edge);
 }
 
-/// The result of [`publish_reply`].
+/// The result of [`publish_reply`]: says what the replier has to do next.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ReplyOutcome<W> {
     /// The reply is published, and the asker will find it. The memory belongs to the asker.
     Published,
-    /// As [`Self::Published`], and the caller has to wake the asker by this waker.
+    /// The reply is published, as in [`Self::Published`]. The asker waits: the caller has to wake
+    /// it with this waker.
     Wake(W),
     /// The asker has left: the caller drops the value and frees the memory. Contains the waker, if
     /// the caller had taken it.
@@ -111,9 +113,9 @@ pub enum ReplyState {
     /// The replier has taken the registered waker. It is about to publish a reply and wake the
     /// asker.
     Busy,
-    /// There is a value. The value and the memory belong to the asker.
+    /// The replier has given a value. The value and the memory belong to the asker.
     Full,
-    /// There will be no value. The memory is the asker's.
+    /// The replier has declined: there will be no value. The memory belongs to the asker.
     Empty,
 }
 

@@ -8,7 +8,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Copies up to this size are plain atomic words, unrolled.
+/// Maximum length in bytes of a copy that is made of single atomic words, without a loop.
 pub const WORD_COPY_BYTES_MAX: usize = 64;
 
 /// Size of a motor command, in bytes. Where lengths are known only at run time, a message of this
@@ -70,16 +70,16 @@ pub unsafe fn load(dst: *mut u8, src: *const u8, bytes: usize) {
     }
 }
 
-/// The purpose of a prefetch.
+/// The purpose of a prefetch, which decides in what cache and in what state the line comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrefetchIntent {
-    /// To read; other caches keep the line.
+    /// The line will be read. Other caches keep it.
     Read,
-    /// To read once: it is not read again before a peer writes it.
+    /// The line will be read once, and not again before a peer writes it.
     ReadOnce,
-    /// To write; other caches lose the line.
+    /// The line will be written. Other caches lose it.
     Write,
-    /// To be read by another core next: the line moves to a cache that cores share.
+    /// Another core will read the line next: it moves to a cache that cores share.
     HandOver,
 }
 
@@ -103,8 +103,8 @@ pub fn ticks() -> u64 {
     0
 }
 
-/// Maximum number of lines prefetched while waiting for a message: as many as a core can have in
-/// flight.
+/// Maximum number of cache lines that a waiting reader prefetches for one message: a core can have
+/// as many transfers in flight.
 const AWAITED_PREFETCH_LINES_MAX: u64 = 12;
 
 /// Returns true if a reader that waits for a message of `lines` cache lines, in any of `lanes`
@@ -147,7 +147,7 @@ fn prefetch_line(line: *const u8, intent: PrefetchIntent) {
 #[inline(always)]
 const fn prefetch_line(_line: *const u8, _intent: PrefetchIntent) {}
 
-/// The shared side of a copy.
+/// The side of a copy that other threads may access meanwhile: its source or its destination.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SharedSide {
     Source,

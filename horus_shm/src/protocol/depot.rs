@@ -7,19 +7,19 @@
 
 use crate::protocol::sync::{Word, edge};
 
-/// The largest number of an item. Numbers begin at 1.
+/// The largest number that an item of a depot can have. Numbers begin at 1.
 pub const ITEM_NUMBER_MAX: u32 = (1 << 24) - 1;
 
 const ITEM_NUMBER_MASK: u64 = ITEM_NUMBER_MAX as u64;
 const TAG_STEP: u64 = 1 << 24;
 
-/// The memory of numbered items.
+/// The memory of a depot: items with numbers, which lie in stacks.
 pub trait DepotMemory {
     /// The shared words.
     type Word: Word;
 
-    /// Returns the word in item `number` that names the next item of its stack. The memory of items
-    /// is never freed.
+    /// Returns the word in item `number` that holds the number of the item below it in its stack.
+    /// The memory of items is never freed.
     fn next(&self, number: u32) -> &Self::Word;
 }
 

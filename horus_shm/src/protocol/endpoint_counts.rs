@@ -4,8 +4,8 @@ use core::sync::atomic::AtomicU64;
 
 use crate::protocol::sync::{Word, edge};
 
-/// The number of senders and receivers of a channel. Rarely written and read all the time, so it
-/// has cache lines of its own.
+/// The numbers of senders and of receivers that a channel has. They are read all the time and
+/// rarely written, so they have cache lines of their own.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct EndpointCounts<W> {
@@ -26,7 +26,7 @@ impl EndpointCounts<AtomicU64> {
 }
 
 impl<W: Word> EndpointCounts<W> {
-    /// Wraps two words that hold the counts.
+    /// Creates the counts from two words, which already hold the numbers of senders and receivers.
     pub const fn new(senders: W, receivers: W) -> Self {
         Self { senders, receivers }
     }

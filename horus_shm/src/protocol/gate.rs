@@ -54,14 +54,16 @@ pub fn resume_position<M: LaneMemory>(memory: &M, reader: u32) -> Option<u64> {
     (cursor != 0 && cursor & JOINING_BIT == 0 && cursor - 1 <= head).then(|| cursor - 1)
 }
 
-/// Stops `reader` from holding back any writer, before its slot is given up.
+/// Ends the gate of `reader`: it holds no writer back any more. To be called before its reader slot
+/// is freed.
 pub fn withdraw_gated_reader<W: Word>(gated: &W, reader: u32) {
     // ORDERING(gated): pairs with the load in `LaneWriter::find_room`: the last reads of a slot
     // happen before it is written again.
     gated.clear_bits_at(1 << reader, edge::GATED_WITHDRAW);
 }
 
-/// Leaves a lane: `cursor` is that of the leaving reader.
+/// Takes a reader out of a lane. `cursor` is the word of that reader in that lane: it holds the
+/// writer back no more.
 pub fn leave_lane<W: Word>(cursor: &W) {
     // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`, as the store in
     // `LaneReader::advance_to`.

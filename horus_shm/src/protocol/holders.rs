@@ -10,30 +10,32 @@ use core::sync::atomic::AtomicU64;
 
 use crate::protocol::sync::{Word, edge};
 
-/// Bit that is set while the block of the last address is in use; see `life.rs`.
+/// Bit that is set while the block of the last address is in a mailbox. That block tells the actor
+/// that its last address has left; see `life.rs`.
 const LAST_BLOCK_SENT: u64 = 1 << 31;
 const ACTOR_ENDED: u64 = 1 << 63;
 const ADDRESS_MASK: u64 = LAST_BLOCK_SENT - 1;
 const ONE_HOLD: u64 = 1 << 32;
 const HOLD_MASK: u64 = !(ACTOR_ENDED | LAST_BLOCK_SENT | ADDRESS_MASK);
 
-/// Maximum number of addresses or holds. If there are more, the process ends: so many exist only if
-/// they are forgotten without a drop.
+/// Maximum number of addresses, and of holds, of one cell. If there are more, the process ends: so
+/// many exist only if a program forgets them without a drop.
 const COUNT_MAX: u64 = 1 << 30;
 
-/// The addresses and holds of a cell.
+/// The counts of the addresses and the holds of a cell. They decide when the actor ends and when
+/// the cell is freed.
 #[derive(Debug)]
 pub struct Holders<W>(W);
 
 /// The result of [`Holders::remove_address`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemovedAddress {
-    /// There are other addresses.
+    /// The cell still has other addresses.
     Others,
     /// It was the last address: the caller now has the hold of all addresses, and has to remove it,
     /// too.
     Last {
-        /// True if the caller has to send the block of the last address before that.
+        /// True if the caller first has to send the block of the last address to the actor.
         sends: bool,
     },
 }
@@ -57,7 +59,7 @@ impl<W> Holders<W> {
     /// The word of a new cell: one address, and the holds of all addresses and of the actor's life.
     pub const NEW_CELL: u64 = 2 * ONE_HOLD + 1;
 
-    /// Wraps a word that begins with [`Self::NEW_CELL`].
+    /// Creates the counts in `word`, whose value is [`Self::NEW_CELL`].
     pub const fn new(word: W) -> Self {
         Self(word)
     }
@@ -111,7 +113,7 @@ impl<W: Word> Holders<W> {
         }
     }
 
-    /// Adds an address for a caller that has a hold, and keeps it. Returns false if the actor has
+    /// Adds an address for a caller that has a hold; the hold stays. Returns false if the actor has
     /// ended.
     pub fn upgrade(&self) -> bool {
         // Relaxed, all of it: the hold orders the accesses to the cell.
@@ -127,8 +129,8 @@ impl<W: Word> Holders<W> {
         }
     }
 
-    /// Makes an address, also if the runner has ended the actor for lack of addresses. Only the
-    /// runner calls it, before it makes the mailbox refuse mail.
+    /// Adds an address even if the actor has ended because it had none; the actor then goes on.
+    /// Only the runner calls this, and only before it makes the mailbox refuse mail.
     pub fn add_address_after_end(&self) {
         // Relaxed, all of it: the runner keeps the cell.
         loop {

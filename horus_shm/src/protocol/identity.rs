@@ -8,7 +8,8 @@ use super::sync::Word;
 /// that it extends by more fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TypeIdentity {
-    /// Two words that are equal for types whose messages have the same format; zeros for no type.
+    /// Two words that are equal if and only if the messages of two types have the same format. Both
+    /// are 0 for no type.
     pub exact: [u64; 2],
     /// Hash of the list of fields; 0 if the type matches only itself.
     pub fields: u64,
@@ -18,7 +19,7 @@ pub struct TypeIdentity {
 }
 
 impl TypeIdentity {
-    /// The identity of no type.
+    /// The identity that stands for no type.
     pub const NONE: Self = Self {
         exact: [0; 2],
         fields: 0,

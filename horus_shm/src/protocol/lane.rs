@@ -26,11 +26,11 @@ use unread::Jump;
 pub use unread::{UnreadCounts, kept_after_lap};
 pub use writer::LaneWriter;
 
-/// Number of times that a reader may be lapped within one call before it gives up until the next
-/// call.
+/// Maximum number of times that a reader starts again within one call because the writer lapped it.
+/// After that, the call returns without a message.
 pub const RESYNCS_MAX: u32 = 3;
 
-/// Number of cache lines that a writer prefetches ahead.
+/// Number of cache lines ahead of the next slot up to which a writer prefetches.
 const PREFETCH_LINES: u64 = 32;
 
 /// Returns how many slots ahead of the next one a writer prefetches, so that several transfers from
@@ -56,13 +56,13 @@ pub struct NoRoom;
 pub enum PollOutcome {
     /// A message was copied out.
     Message,
-    /// No new message.
+    /// The lane has no message that this reader has not read.
     Empty,
-    /// The writer lapped this reader faster than it could follow. Try again.
+    /// The writer overwrote each message before this reader had copied it. Try again.
     Busy,
 }
 
-/// A position of a lane, and the slot for it.
+/// A slot of a lane together with the position for which it is used.
 ///
 /// WHY: it holds copies of the addresses, because the compiler would load them again after every
 /// access to shared memory.
@@ -74,7 +74,7 @@ struct LaneSlot<M> {
 }
 
 impl<M: LaneMemory> LaneSlot<M> {
-    /// Returns the spot of position `pos`.
+    /// Returns the slot for position `pos`.
     #[inline(always)]
     fn at(&self, pos: u64) -> Self
     where
@@ -89,7 +89,7 @@ impl<M: LaneMemory> LaneSlot<M> {
         }
     }
 
-    /// Returns the spot of the position `slots` after this one, in the same lap.
+    /// Returns the slot that is `slots` slots behind this one, in the same lap.
     #[inline(always)]
     fn behind(&self, slots: u64) -> Self
     where
@@ -111,7 +111,8 @@ impl<M: LaneMemory> LaneSlot<M> {
         self.memory.stamp(self.index)
     }
 
-    /// Returns true if the slot was not written since it was seen published.
+    /// Returns true if the slot still holds the message that the caller saw published: a copy of it
+    /// is then whole.
     #[inline(always)]
     fn is_unchanged(&self) -> bool {
         if self.memory.is_exclusive() {

@@ -10,12 +10,14 @@ use crate::protocol::sync::{Word, edge};
 /// The result of [`put_latest`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PutOutcome {
-    /// The message is in the slot, and the notice is in the mailbox.
+    /// The message is in the slot, and the mailbox has a notice of it.
     Sent(Pushed),
-    /// The message has replaced this older one. The older message and the notice are the caller's.
+    /// The message has replaced an older one, which this variant contains. The older message and
+    /// the notice belong to the caller.
     Replaced(u64),
-    /// The actor has ended. The notice and this message, which was in the slot, are the caller's.
-    /// It is the message of another sender if that has replaced the caller's message.
+    /// The actor has ended. The variant contains the message that was in the slot: the caller's, or
+    /// that of another sender, which has replaced the caller's. That message and the notice belong
+    /// to the caller.
     Gone(u64),
 }
 

@@ -34,15 +34,15 @@ pub const SEPARATION_BYTES: usize = 128;
 pub const PART_ALIGN: u64 = 64 * 1024;
 /// Bytes of the header area: the fixed header and the schema text.
 pub const HEADER_BYTES: usize = 16 * 1024;
-/// The offset of the schema text.
+/// Offset of the schema text in a topic file or a lane file, in bytes.
 pub const SCHEMA_OFFSET: usize = 1024;
-/// Longest schema text, in bytes.
+/// Maximum length of a schema text, in bytes.
 pub const SCHEMA_BYTES_MAX: usize = HEADER_BYTES - SCHEMA_OFFSET;
 /// The offset of the word that marks the file as retired. Not covered by the checksum.
 pub const RETIRED_OFFSET: u64 = 1016;
-/// Longest type name, in bytes.
+/// Maximum length of the name of a message type, in bytes.
 pub const TYPE_NAME_BYTES_MAX: usize = 128;
-/// Longest topic name, in bytes.
+/// Maximum length of a topic's name, in bytes.
 pub const TOPIC_NAME_BYTES_MAX: usize = 200;
 
 /// Maximum number of shorter versions of a message type that match it. Each has one field less at
@@ -60,7 +60,7 @@ pub const FILE_BYTES_MAX: u64 = 1 << 40;
 /// Maximum number of lanes, and of *announced* readers (those that have a block), of a topic: each
 /// has one bit in a mask.
 pub const PARTICIPANTS_MAX: u32 = 64;
-/// Number of pins of one reader.
+/// Number of pins that each reader has.
 pub const PINS_PER_READER: usize = 8;
 
 /// Positions stay below this value; a larger one in a file is damage.
@@ -101,7 +101,7 @@ pub struct Header {
     pub boot_id: [u8; 16],
     /// The id of the process registry that decides which users of this file are alive.
     pub registry_id: [u8; 16],
-    /// Hash of the schema text.
+    /// Hash of the schema text. Types with different hashes are different types.
     pub schema_hash: [u8; 16],
     /// Size of the whole file, in bytes.
     pub file_bytes: u64,
@@ -109,7 +109,7 @@ pub struct Header {
     pub payload_bytes: u64,
     /// Distance of two slots, in bytes.
     pub stride: u64,
-    /// Number of slots of a lane.
+    /// Number of slots that the lane has.
     pub capacity: u64,
     /// CLOCK_REALTIME of creation, in nanoseconds, for display only.
     pub created_ns: u64,
@@ -137,9 +137,9 @@ pub struct Header {
     pub head_bytes: u32,
     /// Zero.
     pub reserved: u32,
-    /// The random number of the topic file, by which its lane files are named.
+    /// The random id of the topic file. The names of its lane files contain it.
     pub topic_id: [u8; 16],
-    /// The name as given, to check that the file is the requested one.
+    /// The topic's name, with which a process checks that it opened the requested file.
     pub topic_name: [u8; 208],
     /// The message type's name.
     pub type_name: [u8; TYPE_NAME_BYTES_MAX],
@@ -186,12 +186,13 @@ pub struct LaneBlock<W> {
     pub epoch_start: W,
     /// Generation of the newest extent, which the owner writes; 0 before the first.
     pub generation: W,
-    /// Number of writes interrupted by the death of the writer: their positions were used again.
+    /// Number of writes that the death of a writer interrupted. The successor wrote the same
+    /// positions again.
     pub aborted: W,
     /// Number of takeovers that found the head damaged and scanned the stamps.
     pub corrupt_resync: W,
-    /// The owner whose session began at `epoch_start`. Until it equals `owner`, a takeover is in
-    /// progress and `epoch_start` belongs to the predecessor.
+    /// The owner whose session began at `epoch_start`. While this word differs from `owner`, a
+    /// takeover is in progress, and `epoch_start` belongs to the predecessor.
     pub epoch_owner: W,
     /// Generation of the oldest extent whose file still has a name; 0 before the first.
     pub oldest: W,
@@ -372,7 +373,8 @@ pub struct ReaderBlock<W> {
     /// The message type that the reader reads: two words that differ between types. Publishers of
     /// types that do not match it do not wait for the reader.
     pub type_identity: [W; 2],
-    /// The hash of the fields of that type; 0 if the type matches only itself.
+    /// The hash of the list of fields of the type that the reader reads; 0 if that type matches
+    /// only itself.
     pub type_fields: W,
     /// The first 8 bytes of [`Header::topic_id`] of the topic file that the reader has joined since
     /// this file lost its name; 0 for none.
@@ -382,13 +384,14 @@ pub struct ReaderBlock<W> {
     /// Number of positions before its cursors at which it received no message: those before it
     /// joined, lost or skipped ones, and those that held none.
     pub passed: W,
-    /// Number of messages overwritten before it read them.
+    /// Number of messages that were overwritten before the reader read them.
     pub lost: W,
-    /// Number of messages that it skipped for newer ones.
+    /// Number of messages that the reader skipped because it wanted only the newest one.
     pub skipped: W,
-    /// Number of calls that gave up because the writers were faster.
+    /// Number of receive calls that returned nothing because the writers kept overwriting what the
+    /// reader copied.
     pub busy: W,
-    /// The number of times that a writer stopped waiting for it.
+    /// The number of times that a writer stopped waiting for this reader.
     pub detached: W,
     /// Zero.
     pub reserved_counters: [W; 3],
@@ -397,7 +400,8 @@ pub struct ReaderBlock<W> {
     pub pins: [W; PINS_PER_READER],
     /// Histogram of the latencies of sampled messages; see `telemetry.rs`.
     pub latency: [W; 8],
-    /// The hashes of the proper prefixes of the fields of the type that it reads, longest first.
+    /// Hashes of the proper prefixes of the list of fields, longest first, of the type that the
+    /// reader reads.
     pub type_prefixes: [W; PREFIXES_MAX],
 }
 

@@ -8,7 +8,8 @@
 use crate::protocol::holders::{Holders, RemovedAddress};
 use crate::protocol::mailbox::{self, Chain, Inbox, MailboxMemory, Pushed, Tag};
 
-/// The memory of a cell.
+/// The memory of an actor's cell: its mailbox, the counts of its holders, and the block of its last
+/// address.
 pub trait CellMemory: MailboxMemory {
     /// Returns the addresses and holds of the cell.
     fn holders(&self) -> &Holders<Self::Word>;
@@ -46,7 +47,7 @@ unsafe fn send_last_block<M: CellMemory>(memory: M) -> bool {
     unsafe { mailbox::push_chain(memory, chain, 0) == Ok(Pushed::Woke) }
 }
 
-/// The result of [`sleep_or_end`].
+/// The result of [`sleep_or_end`]: says what the runner of the actor has to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SleepOutcome {
     /// The actor sleeps, and the caller is not its runner any more.
@@ -58,7 +59,7 @@ pub enum SleepOutcome {
         /// True if the caller has to free the cell.
         is_free: bool,
     },
-    /// There may be mail: the caller has to look again.
+    /// Mail may have come meanwhile: the caller has to look into the mailbox again.
     LookAgain {
         /// The argument `is_ending` of the next call, if that look finds nothing.
         is_ending: bool,

@@ -21,7 +21,7 @@ use crate::protocol::sync::{Edge, Word, edge};
 /// The largest capacity of a bounded mailbox.
 pub const CAPACITY_MAX: u16 = 0x7fff;
 
-/// The largest address of a block.
+/// The largest address that a block of a mailbox can have.
 pub const BLOCK_ADDRESS_MAX: u64 = BLOCK_MASK;
 
 /// Maximum number of links that [`Inbox::take`] turns around in one call.
@@ -128,7 +128,7 @@ pub trait MailboxMemory: Copy {
     fn fence(&self, edge: Edge);
 }
 
-/// The blocks that one exchange sends.
+/// Linked blocks that a sender puts into a mailbox together, by one exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chain {
     /// The oldest block, whose link is stored when the chain is sent.
@@ -180,7 +180,7 @@ pub enum Refused {
     Gone,
 }
 
-/// The effect of an accepted chain on the actor.
+/// The effect that an accepted chain of blocks has on the actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pushed {
     /// The actor is awake: its runner will find the chain.
@@ -239,7 +239,7 @@ pub unsafe fn push_chain<M: MailboxMemory>(
     }
 }
 
-/// Backs off, the longer the more often other threads were faster.
+/// Pauses before the next attempt. The pause doubles with each call, up to a limit.
 #[cold]
 fn back_off(steps: &mut u32) {
     for _ in 0..1_u32 << *steps {
@@ -315,12 +315,13 @@ pub fn subtract_handled<M: MailboxMemory>(memory: M, handled: u16) -> bool {
     is_wanted
 }
 
-/// A block that the runner has taken.
+/// A block that the runner has found in the mailbox: its address, and the tag with which it was
+/// sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TakenBlock {
     /// The address of the block.
     pub block: u64,
-    /// The tag with which it was sent.
+    /// The tag with which the block was sent.
     pub tag: Tag,
 }
 
@@ -339,7 +340,8 @@ pub enum MailboxLook<R> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub struct SleepingActor {
-    /// The block that was the anchor, or 0. The word does not name it any more.
+    /// The block that was the anchor of the list when the actor went to sleep, or 0 if there was
+    /// none. The caller frees that block: the mailbox's word does not name it any more.
     pub anchor: u64,
     /// True if a sender waits for room; the caller has to wake all that wait.
     pub is_room_wanted: bool,
@@ -348,7 +350,8 @@ pub struct SleepingActor {
 /// The runner's side of a mailbox. It passes from one runner to the next one.
 #[derive(Debug, Default)]
 pub struct Inbox {
-    /// The newest block whose content was taken, or 0. The word names it, or named it.
+    /// The newest block whose content the runner has taken, or 0. The mailbox's word names this
+    /// block, or named it before newer ones came.
     anchor: u64,
     /// The oldest block that was not taken; its links lead to newer ones, and end at 0.
     oldest: u64,
@@ -446,7 +449,8 @@ impl Inbox {
         })
     }
 
-    /// Turns up to `links_max` links around; returns true if the walk is over.
+    /// Turns up to `links_max` links around, so that they lead from older blocks to newer ones.
+    /// Returns true if all links are turned.
     #[inline(always)]
     unsafe fn turn_links<M: MailboxMemory>(&mut self, memory: M, links_max: u32) -> bool {
         for _ in 0..links_max {

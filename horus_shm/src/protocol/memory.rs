@@ -13,7 +13,8 @@ use crate::protocol::layout::{LaneBlock, ReaderBlock, WaitBlock};
 use crate::protocol::sync::{self, Edge, Word};
 use crate::protocol::tuning::Tuning;
 
-/// Maximum number of lines of one slot that are prefetched: more would evict each other.
+/// Maximum number of cache lines of one slot that are prefetched. If there were more, they would
+/// evict each other.
 const PREFETCH_LINES_MAX: usize = 64;
 
 /// Lengths, in cache lines, of messages that their writers hand over. WHY no fewer: a waiting
@@ -63,7 +64,7 @@ pub trait LaneMemory {
         0
     }
 
-    /// Returns the lane's bookkeeping.
+    /// Returns the block of the lane: its owner, its head and its counters.
     fn block(&self) -> &LaneBlock<Self::Word>;
 
     /// Returns the stamp of slot `index`, which is below the capacity.
@@ -141,14 +142,14 @@ pub trait LaneMemory {
     fn hand_over(&self, _index: u64, _lines: usize) {}
 }
 
-/// The counts of what a reader passes without receiving it.
+/// The numbers of positions and messages that a reader passes without receiving them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Passed {
     /// Number of positions at which it received no message.
     pub positions: u64,
-    /// Number of messages that it lost.
+    /// Number of messages among them that were overwritten before the reader read them.
     pub lost: u64,
-    /// Number of messages that it skipped.
+    /// Number of messages among them that the reader skipped because it wanted a newer one.
     pub skipped: u64,
 }
 
@@ -222,7 +223,7 @@ impl Readers {
 /// The offset of a reader's first cursor from its block.
 const CURSORS_OFFSET: usize = size_of::<ReaderBlock<AtomicU64>>();
 
-/// Addresses of one lane in a heap or mapped region.
+/// A lane in mapped memory or on the heap: the addresses and sizes of its parts.
 #[derive(Debug, Clone, Copy)]
 pub struct RawLane {
     slots: *mut u8,

@@ -68,7 +68,7 @@ pub fn clear_dead_entry<W: Word>(word: &W, owner: u64, me: u64, clear: impl FnOn
     true
 }
 
-/// Frees an entry that the caller's process had claimed.
+/// Frees an entry of which this process is the owner.
 pub fn release_entry<W: Word>(word: &W) {
     // ORDERING(owner): pairs with the claim in `claim_first_free`.
     word.store(0, edge::OWNER_RELEASE);

@@ -2,7 +2,8 @@
 
 use std::io;
 
-/// The locks and the file system as [`attach`] and [`retire`] use them; a model in the loom tests.
+/// A file with its presence lock, at which processes mark that they use it. [`attach`] and
+/// [`retire`] work on this trait; the loom tests replace it by a model.
 pub trait PresenceFile {
     /// Takes the shared presence lock without blocking; false while a process retires the file.
     ///
@@ -66,7 +67,8 @@ pub enum AttachOutcome {
     Gone,
 }
 
-/// Joins the file. It locks first and checks second, so that a file that passes the check stays.
+/// Marks this process as present at the file. It takes the lock first and checks the file second,
+/// so that no process removes a file that has passed the check.
 ///
 /// # Errors
 ///

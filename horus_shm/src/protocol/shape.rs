@@ -40,11 +40,11 @@ pub struct ShapeRequest {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {found}, and must be {wanted}")]
 pub struct ShapeError {
-    /// The field at fault.
+    /// Name of the field whose value is not possible.
     pub field: &'static str,
-    /// Its value.
+    /// The value that was requested for the field.
     pub found: u64,
-    /// The permitted values.
+    /// A description of the values that are permitted.
     pub wanted: &'static str,
 }
 
@@ -73,7 +73,7 @@ pub const fn stride_for(payload_bytes: u64, sized: bool, pinnable: bool) -> u64 
 
 /// Slots of more than this size, in bytes, are few by default.
 const LARGE_SLOT_BYTES: u64 = 1 << 20;
-/// The default number of such slots.
+/// Default number of slots, if a slot has more than [`LARGE_SLOT_BYTES`].
 const LARGE_SLOTS: u64 = 4;
 
 /// Returns the default number of slots for a stride in bytes: as many as fit into 256 KiB, but 16

@@ -11,12 +11,13 @@ use core::sync::atomic::{self, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 pub use self::pointer::PointerWord;
 
-/// An ordering, with the label under which it is argued, modelled and weakened.
+/// A memory ordering with a label. `docs/memory-ordering.md` argues each label, and models test
+/// that no weaker ordering suffices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edge {
     /// `<pair>/<half>`: both halves of a pair share the part before the slash.
     pub label: &'static str,
-    /// The ordering on real memory.
+    /// The ordering that is used outside of models.
     pub ordering: Ordering,
 }
 
@@ -138,7 +139,8 @@ pub mod edge {
     /// ORDERING(reuse): Acquire load of the bits of free pins. Pairs with [`PIN_FREE`].
     pub const PIN_REUSE: Edge = Edge::new("reuse/take", Ordering::Acquire);
 
-    /// Every edge above, for the mutation gate and the table in the docs.
+    /// All edges of the lane protocol. Tests weaken each of them, and compare the list with the
+    /// documentation.
     pub const LANE_EDGES: [Edge; 28] = [
         SLOT_PUBLISH,
         SLOT_SEE,

@@ -97,7 +97,8 @@ pub fn first_unpublished<M: LaneMemory>(memory: &M, head: u64) -> u64 {
         .count() as u64
 }
 
-/// Steps from the head over published slots; `None` if head and stamps contradict each other.
+/// Returns the first position from the head on that is not published; `None` if the head and the
+/// stamps contradict each other.
 fn resume_at_head<M: LaneMemory>(memory: &M) -> Option<u64> {
     let block = memory.block();
     // Relaxed: the claim of the owner word ordered it.

@@ -11,7 +11,8 @@ use std::time::Duration;
 use crate::protocol::layout::{LaneBlock, ReaderBlock};
 use crate::protocol::sync::Word;
 
-/// One in this many messages of a lane is timed. Reading the clock costs some 20 ns.
+/// The latency of one message in this number of messages is measured. WHY not of all: reading the
+/// clock costs some 20 ns.
 pub const MESSAGES_PER_SAMPLE: u64 = 256;
 
 /// Number of lower bits of a sample's word, which hold the position divided by

@@ -10,7 +10,7 @@ use core::ops::Range;
 
 use crate::protocol::sync::{Word, edge};
 
-/// Number of failed exchanges after which the back-off of a sender grows no more.
+/// Number of failed exchanges up to which the back-off of a sender grows.
 const BACKOFF_STEPS_MAX: u32 = 6;
 
 /// The memory that a ticket ring runs on.
@@ -216,8 +216,8 @@ pub struct ReceiveRun<'a, M: TicketMemory> {
 }
 
 impl<'a, M: TicketMemory> ReceiveRun<'a, M> {
-    /// Begins at the next position, to free `step` slots at a time: at least 1, at most the
-    /// capacity.
+    /// Begins to receive at the next position. Slots are freed `step` at a time: at least 1, at
+    /// most the capacity.
     ///
     /// # Safety
     ///
@@ -241,7 +241,7 @@ impl<'a, M: TicketMemory> ReceiveRun<'a, M> {
         is_filled(self.memory, pos).then_some(pos & (self.memory.slots() - 1))
     }
 
-    /// Goes on behind the value that was found.
+    /// Moves behind the value that [`Self::find_value`] found.
     ///
     /// # Safety
     ///

@@ -9,7 +9,7 @@ use core::sync::atomic::AtomicU64;
 
 use super::sync::Word;
 
-/// The registers that a copy of more than 64 bytes uses.
+/// The vector registers with which a message of more than 64 bytes is copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Vectors {
     /// 16 bytes each; every x86-64 has them. Other CPUs copy 64-bit words.
@@ -33,7 +33,7 @@ pub enum Pauses {
     OneOrTwo,
 }
 
-/// The settings of this process.
+/// The settings of copies and polls in this process, which depend on its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tuning {
     /// The registers of copies that are shorter than [`Self::string_copy_bytes_min`].
@@ -48,14 +48,14 @@ pub struct Tuning {
     pub hands_over: bool,
 }
 
-/// The settings, packed. 0 is the default.
+/// The [`Tuning`] of this process, packed into a word. 0 stands for the default.
 static CHOSEN_TUNING: AtomicU64 = AtomicU64::new(0);
 
 impl Tuning {
     /// Value of [`Self::string_copy_bytes_min`] with which no copy is a string instruction.
     pub const NO_STRING_COPY: u32 = u32::MAX;
 
-    /// Returns the settings that hold now. Costs one load.
+    /// Returns the settings that this process uses now. Costs one load.
     #[inline(always)]
     #[must_use]
     pub fn current() -> Self {

@@ -5,7 +5,7 @@
 /// second one in a row, 7 after the third, up to `MAX`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Backoff<const MAX: u32> {
-    /// Number of occasions that pass from now on.
+    /// Number of occasions that have to pass before the next attempt.
     left: u32,
     /// The value of `left` after the last failure.
     last: u32,
@@ -20,7 +20,7 @@ impl<const MAX: u32> Backoff<MAX> {
 
     /// Creates a state in which the next `u32::MAX` occasions pass.
     #[must_use]
-    pub const fn never() -> Self {
+    pub const fn never_due() -> Self {
         Self {
             left: u32::MAX,
             last: MAX,
@@ -37,12 +37,13 @@ impl<const MAX: u32> Backoff<MAX> {
         false
     }
 
-    /// Notes that an attempt has succeeded.
+    /// Notes that an attempt has succeeded: the next occasion is due.
     pub const fn succeed(&mut self) {
         *self = Self::new();
     }
 
-    /// Notes that an attempt has failed.
+    /// Notes that an attempt has failed: more occasions pass before the next attempt than after the
+    /// last failure.
     pub const fn fail(&mut self) {
         let next = 2 * self.last + 1;
         self.last = if next < MAX { next } else { MAX };
@@ -72,6 +73,6 @@ mod tests {
         assert_eq!(passed(&mut backoff), 0);
         backoff.fail();
         assert_eq!(passed(&mut backoff), 1);
-        assert!(!Backoff::<5>::never().is_due());
+        assert!(!Backoff::<5>::never_due().is_due());
     }
 }

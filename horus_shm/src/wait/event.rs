@@ -32,7 +32,8 @@ impl WakeOrder {
     }
 }
 
-/// Results of the registrations of this process for barriers, by scope.
+/// Remembers for each scope whether this process is registered for barriers, so that it registers
+/// only once.
 #[derive(Debug, Default)]
 struct Registrations {
     process: OnceLock<bool>,
@@ -86,7 +87,7 @@ pub(crate) struct Event<'a> {
 impl<'a> Event<'a> {
     /// Lets several threads of this process share the bit. `sharers` counts them; the bit stays set
     /// until the last of them has withdrawn its announcement.
-    pub(crate) const fn shared(mut self, sharers: &'a Mutex<u32>) -> Self {
+    pub(crate) const fn shared_by(mut self, sharers: &'a Mutex<u32>) -> Self {
         self.sharers = Some(sharers);
         self
     }
@@ -268,10 +269,10 @@ impl LocalEventcount {
         }
     }
 
-    /// Creates an eventcount of which both sides use fences. For sleepers of which there are many,
-    /// as a barrier interrupts every CPU of the process.
+    /// Creates an eventcount whose sleepers and wakers both use fences. For places where threads
+    /// sleep often: a barrier, which is the alternative, interrupts every CPU of the process.
     #[must_use]
-    pub const fn fenced() -> Self {
+    pub const fn with_fences() -> Self {
         Self {
             wake: AtomicU32::new(0),
             waiters: AtomicU64::new(0),

@@ -62,7 +62,7 @@ impl WaitPolicy {
     /// Returns the policy of a wait that ends `timeout` from now; endless if the clock cannot
     /// represent that time.
     #[must_use]
-    pub fn of(timeout: Duration) -> Self {
+    pub fn with_timeout(timeout: Duration) -> Self {
         Self {
             deadline: Instant::now().checked_add(timeout),
             spin: Self::SPIN,
@@ -80,7 +80,7 @@ impl WaitPolicy {
 
     /// Replaces the spin time.
     #[must_use]
-    pub const fn spinning(mut self, spin: Duration) -> Self {
+    pub const fn with_spin(mut self, spin: Duration) -> Self {
         self.spin = spin;
         self
     }
@@ -105,11 +105,11 @@ thread_local! {
 /// For tests and tools that look for lost wakes: a message that was sent before such a sleep ended
 /// should have ended it.
 #[must_use]
-pub fn overslept() -> u64 {
+pub fn overslept_count() -> u64 {
     OVERSLEPT.get()
 }
 
-/// The way in which a sleeper announces itself in the word `waiters`.
+/// The way in which a sleeper announces itself, so that wakers see that somebody sleeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sleeper {
     /// It sets a bit of its own. Another process can clear that bit if the sleeper dies.
@@ -246,7 +246,7 @@ pub(crate) fn wait_in_slices<E: Eventcount, R>(
     slice: Duration,
     mut poll: impl FnMut() -> Option<R>,
 ) -> Option<R> {
-    let mut found = spin(wait_policy, &mut poll);
+    let mut found = spin_poll(wait_policy, &mut poll);
     while found.is_none() {
         let timeout = wait_policy.next_sleep(slice)?;
         found = sleep_once(events, timeout, &mut poll).or_else(&mut poll);
@@ -254,7 +254,7 @@ pub(crate) fn wait_in_slices<E: Eventcount, R>(
     found
 }
 
-fn spin<R>(wait_policy: WaitPolicy, poll: &mut impl FnMut() -> Option<R>) -> Option<R> {
+fn spin_poll<R>(wait_policy: WaitPolicy, poll: &mut impl FnMut() -> Option<R>) -> Option<R> {
     let mut found = poll();
     if found.is_some() || wait_policy.spin.is_zero() {
         return found;

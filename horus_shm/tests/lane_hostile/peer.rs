@@ -135,7 +135,7 @@ pub(crate) static LOOKS: AtomicU64 = AtomicU64::new(0);
 pub(crate) fn expect_in_time<T>(call: impl FnOnce(WaitPolicy) -> T) -> T {
     let begin = Instant::now();
     let looks = LOOKS.load(Ordering::Relaxed);
-    let answer = call(WaitPolicy::of(PATIENCE).spinning(Duration::ZERO));
+    let answer = call(WaitPolicy::with_timeout(PATIENCE).with_spin(Duration::ZERO));
     let overrun = begin.elapsed().saturating_sub(PATIENCE);
     OVERRUN_US.fetch_max(overrun.as_micros() as u64, Ordering::Relaxed);
     let looks = LOOKS.load(Ordering::Relaxed) - looks;

@@ -37,7 +37,7 @@ impl Growing {
         }
     }
 
-    /// Goes on in the second extent, as `RawProducer::grow` does.
+    /// Goes on in the second extent, as `RawProducer::add_longer_extent` does.
     fn grow(&self, producer: &mut Producer) {
         assert_eq!(producer.writer.position(), self.base);
         self.first.block().generation.set(self.second.generation());

@@ -165,7 +165,7 @@ impl Holder {
                 idle < IDLE_MAX,
                 "no message arrives any more: {stats:?} of {total}"
             );
-            let wait_policy = WaitPolicy::of(Duration::from_millis(20));
+            let wait_policy = WaitPolicy::with_timeout(Duration::from_millis(20));
             if let Some(message) = self.consumer.recv_until(wait_policy) {
                 self.account.take(&message);
                 idle = 0;

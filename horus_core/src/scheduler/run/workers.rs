@@ -142,7 +142,7 @@ impl Workers {
         start: &StartContext,
     ) -> Result<(), StartError> {
         let mut clock = start.clock.clone();
-        let bell = Arc::new(LocalEventcount::fenced());
+        let bell = Arc::new(LocalEventcount::with_fences());
         self.bells.push(Arc::clone(&bell));
         runner.commands().set_listener(Arc::clone(&bell));
         self.start_thread(vec![runner], start, move |runners, shared| {
@@ -313,7 +313,7 @@ impl Workers {
         let timers = running.map(|group| group.timers.next_ns());
         let due_ns = timers.fold(u64::MAX, u64::min);
         let time = time.min(Duration::from_nanos(due_ns.saturating_sub(clock.now_ns())));
-        let wait_policy = WaitPolicy::of(time).spinning(Duration::ZERO);
+        let wait_policy = WaitPolicy::with_timeout(time).with_spin(Duration::ZERO);
         self.main_bell.wait_until(wait_policy, || {
             let is_looked_at = |group: &ActorGroup| !group.is_paused() || group.safety.is_engaged();
             let has_mail = groups().any(|group| is_looked_at(group) && !group.waiting.is_empty());

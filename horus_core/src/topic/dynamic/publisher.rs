@@ -85,7 +85,8 @@ impl DynamicPublisher {
         timeout: Duration,
     ) -> Result<(), SendError<()>> {
         self.expect_length(message.len())?;
-        self.raw.send_bytes_until(WaitPolicy::of(timeout), message)
+        self.raw
+            .send_bytes_until(WaitPolicy::with_timeout(timeout), message)
     }
 
     /// Encodes and publishes this value; fields that it does not name are 0. Never blocks.
@@ -152,7 +153,8 @@ impl DynamicPublisher {
         bytes: usize,
         timeout: Duration,
     ) -> Result<RawLoan<'_>, LoanError> {
-        self.raw.loan_until(WaitPolicy::of(timeout), bytes as u64)
+        self.raw
+            .loan_until(WaitPolicy::with_timeout(timeout), bytes as u64)
     }
 
     /// Lends the next slot in shared memory without a Rust borrow: fill it, then call

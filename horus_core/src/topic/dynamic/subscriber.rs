@@ -275,7 +275,7 @@ impl DynamicSubscriber {
     }
 
     fn wait_policy(&self, timeout: Duration) -> WaitPolicy {
-        WaitPolicy::of(timeout).spinning(self.spin)
+        WaitPolicy::with_timeout(timeout).with_spin(self.spin)
     }
 
     /// Returns the reason why a wait found no message.

@@ -18,7 +18,7 @@ use crate::process::fork::{ForkLocal, fork_epoch};
 use crate::protocol::sync::Word;
 use crate::wait::{LocalEventcount, SLEEP_MAX, WaitPolicy};
 
-/// The time that the thread stays when no task waits.
+/// The time after which the thread that serves alarms ends, if no task waits.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
 static ALARMS: ForkLocal<Alarms> = ForkLocal::new();
@@ -27,7 +27,7 @@ static ALARMS: ForkLocal<Alarms> = ForkLocal::new();
 #[derive(Debug, Default)]
 struct Alarms {
     state: Mutex<AlarmState>,
-    /// Incremented when the thread has to look at the state again.
+    /// A count that grows when the thread that serves alarms has to look at the state again.
     version: AtomicU64,
     changed: LocalEventcount,
     /// Notified when the thread drops the watches on which it slept.
@@ -38,9 +38,9 @@ struct Alarms {
 struct AlarmState {
     pending: Vec<PendingAlarm>,
     last_id: u64,
-    /// True if the thread runs.
+    /// True while the thread that serves alarms runs.
     has_thread: bool,
-    /// The consumers whose watches the thread sleeps on.
+    /// The consumers whose watches the thread holds while it sleeps.
     lent: Vec<*const ConsumerProgress>,
 }
 
@@ -68,7 +68,7 @@ pub struct Alarm {
 }
 
 impl Alarm {
-    /// Creates an alarm for the consumer of `watch`, not set.
+    /// Creates an alarm for the consumer of `watch`. It wakes nobody until [`Self::set`] is called.
     #[must_use]
     pub fn new(watch: Watch) -> Self {
         watch.progress().set_has_alarms();
@@ -166,7 +166,7 @@ pub(super) fn remove_alarms(progress: &Arc<ConsumerProgress>) {
     drop(gone);
 }
 
-/// The next step of the thread.
+/// The next step of the thread that serves alarms.
 enum NextStep {
     Wake(Vec<Waker>),
     /// Sleep until [`Alarms::version`] differs from this one, or one of the watches has a message.
@@ -232,11 +232,11 @@ impl Alarms {
     /// `None` if there are no watches and the version did not change for [`IDLE_TIMEOUT`].
     fn sleep(&self, version: u64, watches: &[Watch]) -> Option<()> {
         let wait_policy = if watches.is_empty() {
-            WaitPolicy::of(IDLE_TIMEOUT)
+            WaitPolicy::with_timeout(IDLE_TIMEOUT)
         } else {
             WaitPolicy::endless()
         };
-        let wait_policy = wait_policy.spinning(Duration::ZERO);
+        let wait_policy = wait_policy.with_spin(Duration::ZERO);
         let look = || (self.version.get() != version || watches.iter().any(is_due)).then_some(());
         let own = (Some(self.changed.event()), SLEEP_MAX);
         Watch::wait_any_or_event(own, watches, wait_policy, look)

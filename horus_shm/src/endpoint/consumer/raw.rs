@@ -39,7 +39,7 @@ use join::{LaneStart, StartOrigin};
 use moving::FormerFiles;
 use waits::PublisherRoom;
 
-/// Stands for an index in `RawConsumer::lanes` where there is no lane.
+/// The value of an index in `RawConsumer::lanes` that stands for no lane.
 const NO_LANE: usize = usize::MAX;
 
 /// Number of messages in a row that make a burst.
@@ -48,14 +48,15 @@ const BURST_MESSAGES_MIN: u64 = 2;
 /// publishers should write meanwhile.
 const DRAIN_STEPS: u64 = 8;
 
-/// The way in which a reader takes part.
+/// The way in which a reader reads a topic: whether publishers wait for it, or know of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
-    /// Never delays a writer; loses messages when it is slow.
+    /// The reader never delays a writer. It loses messages if it is slow.
     KeepLast,
-    /// Is gated: writers do not overwrite unread messages.
+    /// The reader is gated: reliable writers do not overwrite messages that it has not read.
     Gated,
-    /// Maps everything read-only and claims no reader slot, so no writer knows of it: for tools.
+    /// The reader maps all memory read-only and claims no reader slot, so no writer knows of it.
+    /// For tools.
     Observer,
 }
 
@@ -91,26 +92,28 @@ pub struct RawConsumer {
     /// Index in `lanes` of the lane of the last message; [`NO_LANE`] if there is none.
     last_lane: usize,
     received: u64,
-    /// Number of messages received when `recv` last found nothing; those since then are a burst.
+    /// Number of messages that had been received when `recv` last found none. The messages since
+    /// then are a burst.
     rested: u64,
     /// Random state that decides the length of a pause.
     chance: u64,
-    /// The count of changes at the last discovery of lanes.
+    /// The topic's count of changes at the time of the last search for new lanes.
     known: u64,
     /// The last attempt to map lanes, if it failed.
     failed: Option<Box<join::FailedMapping>>,
     changes: *const AtomicU64,
-    /// Last observed fault epoch.
+    /// The fault epoch that this consumer last observed. If the present one differs, the consumer
+    /// checks its file.
     seen_epoch: u64,
     /// The start of this reader in each lane, by the index of the lane.
     starts: Box<[LaneStart]>,
-    /// A bit for each lane, set if the lane is not read at all.
+    /// A mask with a bit for each lane that this consumer does not read at all.
     ignored: u64,
     reading: Reading,
     /// True if a lane's slots can be pinned, and are read in place, or if its messages have to be
     /// completed.
     in_place: bool,
-    /// True if messages have lengths of their own.
+    /// True if each message has a length of its own.
     sized: bool,
     /// Length of the longest message that fits a slot of any lane, in bytes.
     longest: usize,

@@ -10,7 +10,7 @@ use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::card::Mismatch;
 use crate::file::error::{LaneNotMapped, OpenError};
 use crate::file::segment::{Blocks as _, Segment};
-use crate::os::futex::monotonic;
+use crate::os::futex::monotonic_time;
 use crate::os::region::Access;
 use crate::os::region::Region;
 use crate::protocol::gate::JOINING_BIT;
@@ -23,7 +23,8 @@ use crate::wait::{
     sleep_once, wait_in_slices, wake,
 };
 
-/// Longest sleep between two polls while another thread also looks at the watches.
+/// Maximum length of a sleep between two polls, if another thread also checks the watches and wakes
+/// the sleeper.
 const GUARDED_SLEEP_MAX: Duration = Duration::from_secs(3600);
 
 /// The reasons to which [`ConsumerState::mismatch`] refers by an index.
@@ -42,7 +43,7 @@ pub(crate) struct ConsumerProgress {
     empty: Box<[AtomicU64]>,
     /// Not 0 once the consumer is dropped, or has left the file.
     closed: AtomicU64,
-    /// Not 0 once a task waited for the consumer.
+    /// Not 0 once a task has waited for a message of the consumer.
     has_alarms: AtomicU64,
     health: Arc<ConsumerState>,
     /// The watch in the file to which the consumer moved.
@@ -69,7 +70,7 @@ pub(crate) struct ConsumerState {
     namespace_removed: AtomicU64,
 }
 
-/// The owner of the memory of a reader's block.
+/// The memory in which a reader's block lies. It keeps that memory alive.
 #[derive(Debug)]
 enum BlockMemory {
     /// The reader is not announced: its block is in memory of its own.
@@ -202,12 +203,13 @@ impl ConsumerProgress {
     /// Notes that the consumer tries again to move after `pause`.
     pub(super) fn retry_after(&self, pause: Duration) {
         // Relaxed: only when a watch shows that the consumer should try.
-        self.retry_ns.set((monotonic() + pause).as_nanos() as u64);
+        self.retry_ns
+            .set((monotonic_time() + pause).as_nanos() as u64);
     }
 
     /// Returns true if the consumer would try to move now.
     fn would_try_to_move(&self) -> bool {
-        monotonic().as_nanos() as u64 >= self.retry_ns.get()
+        monotonic_time().as_nanos() as u64 >= self.retry_ns.get()
     }
 
     /// Makes the drop of the consumer also remove its alarms.
@@ -373,8 +375,9 @@ impl Watch {
         )
     }
 
-    /// Sleeps once, until `own` is notified, or one of `watches` gets a message or loses its
-    /// consumer; for an hour at most. Does not sleep if `look` returns a value. See
+    /// Sleeps once for at most an hour. The sleep ends early if `own` is notified, if one of
+    /// `watches` gets a message, or if the consumer of one is dropped. Returns the value of `look`
+    /// without a sleep if there is one; otherwise returns `None` after the sleep. See
     /// [`Self::wait_any_guarded`].
     ///
     /// Sleeps for a millisecond where a wake cannot be relied on, for instance if there are more
@@ -391,7 +394,8 @@ impl Watch {
         )
     }
 
-    /// Returns true if the consumer has to be called, or is dropped.
+    /// Returns true if the thread that waits has to poll the consumer: it may have a message or an
+    /// error, or it is dropped.
     #[must_use]
     pub fn is_due(&self) -> bool {
         self.has_message() || self.is_closed()

@@ -20,7 +20,7 @@ use crate::file::segment::{Blocks as _, Segment};
 use crate::file::topic_type::Reliability;
 use crate::os::cancel::NoCancelGuard;
 use crate::os::fault;
-use crate::os::futex::monotonic;
+use crate::os::futex::monotonic_time;
 use crate::os::region::Access;
 use crate::protocol::copy::COMMAND_BYTES;
 use crate::protocol::lane::{LaneWriter, NoRoom};
@@ -45,7 +45,8 @@ use room::RefusalRun;
 #[derive(Debug)]
 pub struct RawProducer {
     writer: LaneWriter<RawLane>,
-    /// Last observed fault epoch.
+    /// The fault epoch that this producer last observed. If the present one differs, the producer
+    /// checks its file.
     seen_epoch: u64,
     lane: u32,
     on_stalled: OnStalled,
@@ -73,11 +74,12 @@ pub struct RawProducer {
     /// The producers that this publisher had in the files from which it moved. Kept while reliable
     /// readers there still have to move, too.
     awaited: Vec<Self>,
-    /// The time of the last look at those readers.
+    /// The time at which this publisher last checked whether the readers of former files have
+    /// moved.
     looked: Option<Instant>,
-    /// True while it sends messages of a former file once more.
+    /// True while this publisher sends messages again that it had sent in a former file.
     is_repeating: bool,
-    /// True once it has moved to another file.
+    /// True once this publisher has moved to another file.
     has_moved: bool,
     segment: Arc<Segment>,
 }
@@ -225,7 +227,7 @@ impl RawProducer {
             } else {
                 let pos = self.writer.position();
                 if telemetry::is_sampled(pos) {
-                    telemetry::note_published(self.writer.memory().block(), pos, monotonic);
+                    telemetry::note_published(self.writer.memory().block(), pos, monotonic_time);
                     self.remove_former_if_due();
                 }
                 // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract; this

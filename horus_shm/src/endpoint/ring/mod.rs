@@ -93,7 +93,7 @@ impl RingOrigin<'_> {
     }
 }
 
-/// Fixes what the rings with one gated reader have in common.
+/// Sets the parts of a request that are the same in all rings with one gated reader.
 fn fix_for_gated_reader(request: &mut Request, origin: RingOrigin<'_>) {
     request.reliability = Some(Reliability::Reliable);
     request.reader_limit = Some(1);

@@ -152,7 +152,8 @@ fn undo_umask(parent: BorrowedFd<'_>, name: &OsStr, access: AccessRule) -> io::R
     let stat = os::fstat(place.as_fd())?;
     // WHY: another user's file must never be changed. A directory that this process made belongs to
     // its user, and has no permission bit too many.
-    let is_ours = stat.uid == os::effective_uid() && access.is_closed(&stat, access.dir_mode());
+    let is_ours =
+        stat.uid == os::effective_uid() && access.excludes_others(&stat, access.dir_mode());
     if is_ours && !access.permits_dir(&stat) {
         os::chmod_o_path(place.as_fd(), access.dir_mode())?;
     }

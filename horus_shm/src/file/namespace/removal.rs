@@ -97,7 +97,7 @@ impl NamespaceRemoval {
         directory::refuse_if_foreign(&stat, &self.path, self.access)
             .map_err(|refused| self.io("remove")(io::Error::other(refused)))?;
         // WHY held until the end: no process can join meanwhile.
-        let _lock = match liveness::lock_out(dir).map_err(self.io("lock the registry of"))? {
+        let _lock = match liveness::lock_out_all(dir).map_err(self.io("lock the registry of"))? {
             Ok(lock) => lock,
             Err(process) => return Err(self.attended(process)),
         };

@@ -13,7 +13,8 @@ use crate::os::region::Access;
 use crate::protocol::layout::{LaneBlock, PLAUSIBLE_POSITION_MAX, POSITION_MAX, Skips};
 use crate::protocol::sync::{Word as _, edge};
 
-/// Maximum number of extents of a lane that are looked at for a reader.
+/// Maximum number of extents of a lane that are searched for messages of one reader, from the
+/// newest on.
 pub(crate) const SEARCHED_GENERATIONS_MAX: u64 = 16;
 
 impl TopicMemory {

@@ -55,7 +55,8 @@ pub(crate) struct TopicFile {
     pub(crate) id: FileId,
     pub(crate) namespace: Arc<Namespace>,
     pub(crate) name: TopicName,
-    /// The random number of the file, by which its lane files are named; 0 if the file is unusable.
+    /// The random id of the file, which the names of its lane files contain; 0 if the file is
+    /// unusable.
     pub(crate) topic_id: [u8; 16],
     pub(super) lane_area: PartMappings,
     pub(super) reader_area: PartMappings,
@@ -102,7 +103,7 @@ impl TopicFile {
         }
     }
 
-    /// Sets the random number that the header of the file has.
+    /// Sets the random id of the file, as its header states it.
     pub(crate) const fn with_id(mut self, topic_id: [u8; 16]) -> Self {
         self.topic_id = topic_id;
         self

@@ -44,18 +44,19 @@ impl ExtentShape {
     }
 }
 
-/// The progress of a reader in one lane.
+/// The place that a reader has reached in one lane: the next position, and the number of the next
+/// message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReadProgress {
-    /// The first position that it has not passed.
+    /// The first position that the reader has not passed.
     pub(crate) position: u64,
-    /// The number of its next message, if that is known.
+    /// The number of the reader's next message, if that is known.
     pub(crate) number: Option<u64>,
     /// The type that it reads, and the reliability that it requests: it gets messages only from
     /// publishers that match.
     pub(crate) card: Card,
-    /// Generation of the extent that it follows; 0 for none. `None` if the reader is in another
-    /// process.
+    /// Generation of the extent that the reader reads now; 0 if it reads none. `None` if the reader
+    /// is in another process.
     pub(crate) followed: Option<u64>,
 }
 

@@ -27,7 +27,7 @@ const SLAB_BYTES_MAX: usize = 2 << 20;
 /// A slab is moved to a huge page once this number of its bytes is in use.
 const USED_BYTES_BEFORE_MOVE: usize = SLAB_BYTES_MAX / 4;
 
-/// Free blocks of one class. It belongs to one thread, or to the depot.
+/// A stack of free blocks of one size. It belongs to one thread, or to the depot.
 pub(super) struct Magazine {
     /// The number of the next magazine of its stack in the depot.
     next: AtomicU64,
@@ -93,10 +93,10 @@ impl Magazine {
 /// Number of magazines of the first chunk; each further one is twice as large.
 const FIRST_CHUNK_MAGAZINES: u32 = 16;
 
-/// The largest number of a magazine: the chunks have this many.
+/// The largest number that a magazine can have: all chunks together hold as many magazines.
 const MAGAZINE_NUMBER_MAX: u32 = depot::ITEM_NUMBER_MAX - FIRST_CHUNK_MAGAZINES + 1;
 
-/// Number of chunks.
+/// Maximum number of chunks of magazines.
 const CHUNK_COUNT: usize = (MAGAZINE_NUMBER_MAX / FIRST_CHUNK_MAGAZINES).ilog2() as usize + 1;
 
 /// The magazines of all threads, by their numbers, and the stacks of those that no thread has.
@@ -215,7 +215,7 @@ pub(super) fn put_magazine(magazine: &'static Magazine, class: BlockClass) {
     depot::push_item(&DEPOT, top, magazine.number);
 }
 
-/// The slab from which blocks are cut.
+/// The slab of memory from which new blocks are cut, and the size of the next one.
 struct Slabs {
     /// The first free byte.
     free: *mut u8,

@@ -22,7 +22,7 @@ pub enum Refusal<T> {
 }
 
 impl<T> Refusal<T> {
-    /// Returns what was not accepted.
+    /// Returns the message or control that the mailbox did not accept.
     pub fn into_inner(self) -> T {
         match self {
             Self::Full(value) | Self::Disconnected(value) => value,
@@ -52,7 +52,7 @@ impl<T: fmt::Debug> std::error::Error for Refusal<T> {}
 /// message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitRefusal<T> {
-    /// The mailbox was full for all the time. Transient.
+    /// The mailbox was full until the time limit passed. Transient: try again later.
     Timeout(T),
     /// The actor has ended, or belongs to a parent process. Permanent.
     Disconnected(T),
@@ -61,7 +61,7 @@ pub enum WaitRefusal<T> {
 /// The effect of an accepted message on the mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
-    /// The message waits behind all others.
+    /// The message waits in the mailbox, behind all earlier ones.
     Added,
     /// The message has replaced an older one, which was dropped. Only in a mailbox that keeps the
     /// latest.
@@ -70,7 +70,7 @@ pub enum Sent {
 
 /// An address of an actor, which keeps it alive. Eight bytes.
 ///
-/// If it is the last one, the actor ends when its mail is handled.
+/// If the last address is dropped, the actor ends after it has handled its mail.
 pub struct Address<M, G: Group>(CellPointer<G>, PhantomData<fn(M)>);
 
 // SAFETY: messages are `Send`, and all that an address accesses is made for several threads.
@@ -397,7 +397,7 @@ impl<M, G: Group> Address<M, G> {
         WeakAddress(self.control(), PhantomData)
     }
 
-    /// Returns a handle for things besides messages, which does not keep the actor alive.
+    /// Returns a handle that sends controls to the actor, and does not keep it alive.
     #[must_use]
     pub fn control(&self) -> ControlHandle<G> {
         self.header().holders.add_hold();
@@ -461,7 +461,7 @@ impl<M, G: Group> WeakAddress<M, G> {
         is_up.then(|| Address::from_counted(cell))
     }
 
-    /// Returns the handle for things besides messages.
+    /// Returns the handle that sends controls to the actor.
     #[must_use]
     pub const fn control(&self) -> &ControlHandle<G> {
         &self.0
@@ -480,8 +480,8 @@ impl<M, G: Group> fmt::Debug for WeakAddress<M, G> {
     }
 }
 
-/// A handle of an actor of any message type, to send it things besides messages. Does not keep the
-/// actor alive. Eight bytes.
+/// Sends controls to an actor, whatever the type of its messages is. Does not keep the actor alive.
+/// Eight bytes.
 pub struct ControlHandle<G: Group>(CellPointer<G>);
 
 // SAFETY: controls are `Send`, and all that a handle accesses is made for several threads.
@@ -490,7 +490,7 @@ unsafe impl<G: Group> Send for ControlHandle<G> {}
 unsafe impl<G: Group> Sync for ControlHandle<G> {}
 
 impl<G: Group> ControlHandle<G> {
-    /// Returns a handle whose hold is counted already.
+    /// Returns a handle of `cell`. The holders of the cell already count its hold.
     pub(super) const fn from_counted(cell: CellPointer<G>) -> Self {
         Self(cell)
     }

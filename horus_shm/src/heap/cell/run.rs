@@ -22,7 +22,7 @@ pub type Panic = Box<dyn Any + Send>;
 pub enum Event<M, C> {
     /// A message.
     Message(M),
-    /// Anything else that concerns the actor.
+    /// A control: something besides messages, such as a timer or the end of another actor.
     Control(C),
 }
 
@@ -43,7 +43,7 @@ pub enum Flow {
 #[derive(Debug)]
 #[must_use]
 pub enum ActivationOutcome<G: Group> {
-    /// The mailbox is empty, and the actor sleeps. The next sender schedules it.
+    /// The mailbox is empty, and the actor sleeps. The sender of the next message schedules it.
     Slept,
     /// There is more mail, or may be: the caller has to schedule the actor again.
     More(Runnable<G>),
@@ -90,7 +90,8 @@ impl<G: Group> Runnable<G> {
         unsafe { visit(self.0.0, group, worker) }
     }
 
-    /// Gives the right to the workers of the group, or to the thread that runs the actor.
+    /// Schedules the actor: gives the right to run it to the workers of its group, or to the thread
+    /// that runs it.
     ///
     /// # Safety
     ///
@@ -132,7 +133,7 @@ impl<G: Group> Runnable<G> {
         ManuallyDrop::new(self).0.0
     }
 
-    /// Returns the right that [`Self::into_raw`] gave up.
+    /// Returns the right to run the actor, which [`Self::into_raw`] turned into `raw`.
     ///
     /// # Safety
     ///
@@ -297,7 +298,7 @@ unsafe fn batch_or_failure<B: Behaviour<G>, G: Group>(
     }
 }
 
-/// Lets the behaviour decide about a panic of its own.
+/// Calls [`Behaviour::failed`] after a panic of the behaviour. Returns what the behaviour decides.
 #[cold]
 unsafe fn recover_from_panic<B: Behaviour<G>, G: Group>(
     turn: &mut Turn<'_, B::Message, G>,

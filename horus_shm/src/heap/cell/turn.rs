@@ -18,7 +18,7 @@ pub struct Turn<'a, M, G: Group> {
     pub(super) left: u32,
     /// Number of counted blocks that were handled, and not subtracted from the depth yet.
     pub(super) handled: u16,
-    /// True if what is being handled is counted in the depth.
+    /// True if the message or control that is being handled is counted in the depth of the mailbox.
     in_hand: bool,
     /// True if [`Self::address`] was called since [`Self::take_address_made`].
     made_address: Flag<bool>,
@@ -44,7 +44,7 @@ impl<'a, M, G: Group> Turn<'a, M, G> {
         }
     }
 
-    /// Returns the worker.
+    /// Returns the worker that runs this activation.
     pub fn worker(&mut self) -> &mut G::Worker {
         self.worker
     }

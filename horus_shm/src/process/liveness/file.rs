@@ -5,7 +5,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use super::record::{Entry, Header, REGISTRY_BYTES, all_entries_lock, entry_of_lock, removal_lock};
+use super::record::{
+    REGISTRY_BYTES, RegistryEntry, RegistryHeader, all_entries_lock, entry_of_lock, removal_lock,
+};
 use super::{ProcessInfo, RegistryError};
 use crate::os::access::AccessRule;
 use crate::os::lock::{LockKind, LockRange, find_conflicting_lock, try_lock};
@@ -46,7 +48,7 @@ impl RegistryPath<'_> {
 
 /// The outcome of one attempt to open or to join.
 #[derive(Debug)]
-pub(super) enum Attempt<T> {
+pub(super) enum RegistryAttempt<T> {
     Done(T),
     /// Another process changed something during the attempt: start over.
     Again,
@@ -56,38 +58,40 @@ pub(super) enum Attempt<T> {
 
 /// A registry file that passed every check.
 #[derive(Debug)]
-pub(super) struct OpenFile {
+pub(super) struct OpenRegistry {
     pub(super) lock: LockFd,
     pub(super) stat: Stat,
-    pub(super) header: Header,
+    pub(super) header: RegistryHeader,
 }
 
 /// Opens the registry, or creates it.
-pub(super) fn open(place: RegistryPath<'_>) -> Result<Attempt<OpenFile>, RegistryError> {
+pub(super) fn open_or_create(
+    place: RegistryPath<'_>,
+) -> Result<RegistryAttempt<OpenRegistry>, RegistryError> {
     let open = || os::open_file(place.dir, FILE_NAME, OpenMode::ReadWrite);
     let lock = match LockFd::open(open) {
         Ok(lock) => lock,
         Err(LockFdError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
-            return create_file(place).map(|()| Attempt::Again);
+            return create_file(place).map(|()| RegistryAttempt::Again);
         }
         Err(error) => return Err(lock_fd_error(place, error)),
     };
     let fd = lock.get().map_err(place.io("use"))?;
     let stat = os::fstat(fd).map_err(place.io("examine"))?;
     if stat.links == 0 {
-        return Ok(Attempt::Again);
+        return Ok(RegistryAttempt::Again);
     }
     check_ownership(place, &stat)?;
     let boot_id = os::boot_id().map_err(place.io("read the boot id for"))?;
-    match Header::read(fd, stat.size_bytes, boot_id).map_err(place.io("read"))? {
-        Ok(header) => Ok(Attempt::Done(OpenFile { lock, stat, header })),
+    match RegistryHeader::read(fd, stat.size_bytes, boot_id).map_err(place.io("read"))? {
+        Ok(header) => Ok(RegistryAttempt::Done(OpenRegistry { lock, stat, header })),
         Err(fault) if remove_unusable(place, fd, &stat)? => {
             // WHY the fault is not reported: no process can have been using the file.
             let _ = fault;
-            Ok(Attempt::Again)
+            Ok(RegistryAttempt::Again)
         }
-        Err(_) if is_removal_locked(place, fd)? => Ok(Attempt::Wait),
-        Err(_) if !place.is_name_of(&stat)? => Ok(Attempt::Again),
+        Err(_) if is_removal_locked(place, fd)? => Ok(RegistryAttempt::Wait),
+        Err(_) if !place.is_name_of(&stat)? => Ok(RegistryAttempt::Again),
         Err(fault) => Err(RegistryError::Damaged {
             path: place.file_path(),
             fault,
@@ -98,7 +102,7 @@ pub(super) fn open(place: RegistryPath<'_>) -> Result<Attempt<OpenFile>, Registr
 /// Locks all processes out of the registry in `dir`, if no process is alive in it; otherwise
 /// returns the description of one that is alive, if it has one. The lock is `None` if there is no
 /// registry, or if another kind of file has its name.
-pub(crate) fn lock_out(
+pub(crate) fn lock_out_all(
     dir: BorrowedFd<'_>,
 ) -> io::Result<Result<Option<LockFd>, Option<ProcessInfo>>> {
     let lock = match LockFd::open(|| os::open_file(dir, FILE_NAME, OpenMode::ReadWrite)) {
@@ -123,7 +127,7 @@ pub(crate) fn lock_out(
     let lock = find_conflicting_lock(fd, all_entries_lock()?)?;
     let entry = lock.and_then(|lock| entry_of_lock(lock.start));
     Ok(Err(entry
-        .and_then(|entry| Entry::read(fd, entry).ok())
+        .and_then(|entry| RegistryEntry::read(fd, entry).ok())
         .map(|entry| entry.process_info())))
 }
 
@@ -141,7 +145,7 @@ fn create_file(place: RegistryPath<'_>) -> Result<(), RegistryError> {
         Ok(file) => file,
         Err(error) => return Err(gone_or(place, "create", error)),
     };
-    let header = Header::new(boot_id).map_err(place.io("get random numbers for"))?;
+    let header = RegistryHeader::new(boot_id).map_err(place.io("get random numbers for"))?;
     let fd = file.as_fd();
     os::set_len(fd, REGISTRY_BYTES).map_err(place.io("size"))?;
     // WHY reserved now: a later process must not find the file system full when it joins.

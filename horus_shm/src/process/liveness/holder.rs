@@ -11,7 +11,8 @@ use super::ProcessInfo;
 use super::record::{parse_stat_name_and_start, parse_stat_state};
 use crate::os::Stat;
 
-/// The lock whose holder is searched, with the numbers that `/proc/<pid>/fdinfo/<fd>` shows for it.
+/// Identifies the lock whose holder is searched, by the numbers that `/proc/<pid>/fdinfo/<fd>`
+/// shows for it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WantedLock {
     /// Inode of the registry file.
@@ -25,7 +26,7 @@ pub(super) struct WantedLock {
 /// A process that keeps others from a topic file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
-    /// The process.
+    /// The process that holds the lock or the lease.
     pub process: ProcessInfo,
     /// True if a signal stopped the process. (A traced process is also suspended at times, but
     /// resumes by itself.)
@@ -54,7 +55,7 @@ pub(super) fn find_holder(
             .filter_map(|entry| fs::read_to_string(entry.path()).ok());
         if infos
             .into_iter()
-            .any(|info| info.lines().any(|line| is_wanted(line, wanted)))
+            .any(|info| info.lines().any(|line| is_wanted_lock(line, wanted)))
         {
             let is_stopped = parse_stat_state(&stat) == Some(b'T');
             return Some(Holder {
@@ -103,7 +104,7 @@ pub(crate) fn find_user(file: &Stat) -> Option<ProcessInfo> {
 
 /// Returns true if a line of `fdinfo` lists the wanted lock or lease. Such a line is `lock:\t1:
 /// OFDLCK  ADVISORY  WRITE -1 00:1a:513 1099511628289 1099511628289`.
-fn is_wanted(line: &str, wanted: WantedLock) -> bool {
+fn is_wanted_lock(line: &str, wanted: WantedLock) -> bool {
     let mut words = line.split_ascii_whitespace();
     let is_lock = words.next() == Some("lock:");
     let Some((kind, access)) = words.nth(1).zip(words.nth(1)) else {
@@ -150,17 +151,17 @@ mod tests {
             "pos:\t0".to_owned(),
             String::new(),
         ];
-        assert!(is_wanted(lock, wanted));
-        assert!(is_wanted(
+        assert!(is_wanted_lock(lock, wanted));
+        assert!(is_wanted_lock(
             "lock:\t1: OFDLCK ADVISORY WRITE -1 00:1a:513 0 EOF",
             wanted
         ));
-        assert!(is_wanted(
+        assert!(is_wanted_lock(
             "lock:\t1: LEASE  ACTIVE    WRITE 99 00:1a:7 0 EOF",
             wanted
         ));
         for other in others {
-            assert!(!is_wanted(&other, wanted), "{other}");
+            assert!(!is_wanted_lock(&other, wanted), "{other}");
         }
     }
 }

@@ -40,18 +40,18 @@ pub(crate) const GENERATION_MAX: u64 = (1 << 48) - 1;
 /// Length of a registry file, in bytes.
 pub(crate) const REGISTRY_BYTES: u64 = HEADER_BYTES + ENTRY_LIMIT * ENTRY_BYTES;
 
-const HEADER_BYTES: u64 = size_of::<Header>() as u64;
-const ENTRY_BYTES: u64 = size_of::<Entry>() as u64;
+const HEADER_BYTES: u64 = size_of::<RegistryHeader>() as u64;
+const ENTRY_BYTES: u64 = size_of::<RegistryEntry>() as u64;
 const ENTRY_LOCK_START: u64 = 64;
 const PRESENCE_LOCK_START: u64 = 1 << 40;
 
 // WHY a native number: a file of the other endianness has another magic.
-const MAGIC: u64 = u64::from_be_bytes(*b"HORUSREG");
+const REGISTRY_MAGIC: u64 = u64::from_be_bytes(*b"HORUSREG");
 
 /// The header of a registry file, which identifies the registry and never changes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(crate) struct Header {
+pub(crate) struct RegistryHeader {
     magic: u64,
     version: u32,
     entry_limit: u32,
@@ -68,7 +68,7 @@ pub(crate) struct Header {
 /// An entry: describes the process that holds the entry's lock, or was the last to hold it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(crate) struct Entry {
+pub(crate) struct RegistryEntry {
     /// The generation of the entry, which each process that takes it increases; 0 until one does.
     pub(crate) generation: u64,
     pub(crate) pid: u32,
@@ -79,18 +79,18 @@ pub(crate) struct Entry {
 }
 
 const _: () = {
-    assert!(size_of::<Header>() == 128);
-    assert!(offset_of!(Header, registry_id) == 16);
-    assert!(offset_of!(Header, boot_id) == 32);
-    assert!(offset_of!(Header, generation_base) == 48);
-    assert!(offset_of!(Header, crc) == 124);
-    assert!(size_of::<Entry>() == 128);
-    assert!(offset_of!(Entry, generation) == 0);
-    assert!(offset_of!(Entry, start_time) == 16);
+    assert!(size_of::<RegistryHeader>() == 128);
+    assert!(offset_of!(RegistryHeader, registry_id) == 16);
+    assert!(offset_of!(RegistryHeader, boot_id) == 32);
+    assert!(offset_of!(RegistryHeader, generation_base) == 48);
+    assert!(offset_of!(RegistryHeader, crc) == 124);
+    assert!(size_of::<RegistryEntry>() == 128);
+    assert!(offset_of!(RegistryEntry, generation) == 0);
+    assert!(offset_of!(RegistryEntry, start_time) == 16);
     assert!(ENTRY_LOCK_START + ENTRY_LIMIT < PRESENCE_LOCK_START);
 };
 
-/// The damage of a registry file.
+/// The reason why a registry file is not usable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RegistryFault {
@@ -129,7 +129,7 @@ pub enum RegistryFault {
     Boot,
 }
 
-impl Header {
+impl RegistryHeader {
     /// Creates the header of a new registry.
     pub(crate) fn new(boot_id: [u8; 16]) -> io::Result<Self> {
         let registry_id = os::random_bytes()?;
@@ -138,7 +138,7 @@ impl Header {
         // generation of an older registry occurs again by accident.
         let generation_base = (u128::from_ne_bytes(random) as u64) & (GENERATION_MAX >> 1);
         let mut header = Self {
-            magic: MAGIC,
+            magic: REGISTRY_MAGIC,
             version: REGISTRY_VERSION,
             entry_limit: ENTRY_LIMIT as u32,
             registry_id,
@@ -179,7 +179,7 @@ impl Header {
     }
 
     fn check(&self, boot_id: [u8; 16]) -> Result<(), RegistryFault> {
-        if self.magic != MAGIC {
+        if self.magic != REGISTRY_MAGIC {
             return Err(RegistryFault::Magic);
         }
         if self.version != REGISTRY_VERSION {
@@ -206,7 +206,7 @@ impl Header {
     }
 }
 
-impl Entry {
+impl RegistryEntry {
     /// Creates an entry that describes this process.
     pub(crate) fn for_this_process(generation: u64) -> Self {
         let stat = std::fs::read("/proc/self/stat").unwrap_or_default();
@@ -370,10 +370,10 @@ mod tests {
     #[test]
     fn header_with_any_bit_flipped_is_refused() {
         let boot_id = [7; 16];
-        let header = Header::new(boot_id).unwrap();
+        let header = RegistryHeader::new(boot_id).unwrap();
         assert_eq!(header.check(boot_id), Ok(()));
         assert_eq!(header.check([8; 16]), Err(RegistryFault::Boot));
-        for bit in 0..size_of::<Header>() * 8 {
+        for bit in 0..size_of::<RegistryHeader>() * 8 {
             let mut flipped = header;
             bytemuck::bytes_of_mut(&mut flipped)[bit / 8] ^= 1 << (bit % 8);
             assert!(flipped.check(boot_id).is_err(), "bit {bit}");

@@ -13,21 +13,23 @@ use crate::protocol::layout::{
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
-/// A lane of a pinnable topic.
+/// The memory of a lane whose slots readers can pin, so that messages are written and read in
+/// place.
 pub trait PinnableLane: LaneMemory {
     /// Returns the lane's index in its topic.
     fn lane_index(&self) -> u32;
 
-    /// Returns the number of the message in slot `index`, as its lane counts them from 0 on.
+    /// Returns the word that holds the number of the message in slot `index`. Lanes number their
+    /// messages from 0 on.
     fn message_number(&self, index: u64) -> &Self::Word;
 
-    /// Returns the length of the message in slot `index`, in bytes.
+    /// Returns the word that holds the length of the message in slot `index`, in bytes.
     fn message_length(&self, index: u64) -> &Self::Word;
 
     /// Returns the mask with a bit for each announced reader that pins slots.
     fn pinning_readers(&self) -> &Self::Word;
 
-    /// Returns the number of pins of a reader. The last one is for copies.
+    /// Returns the number of pins that each reader has. The last one is only for copies.
     fn pin_count(&self) -> u32 {
         PINS_PER_READER as u32
     }
@@ -47,7 +49,7 @@ const INDEX_BITS: u32 = 24;
 /// Number of bits in a pin for the generation of the extent.
 const GENERATION_BITS: u32 = 32;
 
-/// Returns the value of a pin on slot `index` of `memory`.
+/// Returns the value that a pin has while it protects slot `index` of `memory`.
 fn pin_value<M: PinnableLane>(memory: &M, index: u64) -> u64 {
     let generation = memory.generation() & ((1 << GENERATION_BITS) - 1);
     u64::from(memory.lane_index()) << (GENERATION_BITS + INDEX_BITS)
@@ -57,7 +59,7 @@ fn pin_value<M: PinnableLane>(memory: &M, index: u64) -> u64 {
 
 const _: () = assert!(CAPACITY_MAX < 1 << INDEX_BITS);
 
-/// The reason why a writer cannot have the next slot.
+/// The reason why a writer cannot claim the next slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SlotBlocked {
     /// A gated reader is the lane's whole capacity behind.
@@ -71,8 +73,8 @@ pub enum SlotBlocked {
 }
 
 impl<M: PinnableLane + Clone> LaneWriter<M> {
-    /// Goes on with the count of skipped positions in the lane's block, so that the numbers of
-    /// messages continue those of earlier writers.
+    /// Continues the message numbers of earlier writers: takes the number of skipped positions from
+    /// the lane's block.
     #[must_use]
     pub fn with_numbering(mut self) -> Self {
         // Relaxed: the claim of the lane ordered it. WHY the minimum: a damaged count must not make
@@ -83,11 +85,11 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
         self
     }
 
-    /// Takes the next slot, and returns its index. If all readers pin the slots that they copy, no
-    /// other code is in the slot until [`Self::commit`]; it may then be written in any way, as a
-    /// loan is.
+    /// Claims the next slot, and returns its index. If all readers pin the slots that they copy, no
+    /// reader accesses the slot until [`Self::publish_claimed`]. The caller may then write it in
+    /// any way, also by ordinary stores.
     ///
-    /// A second call before the commit gives the same slot.
+    /// A second call before the slot is published returns the same slot.
     ///
     /// # Errors
     ///
@@ -96,9 +98,9 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
         self.claim_unless_pinned(self.memory.pin_count())
     }
 
-    /// Takes the next slot as [`Self::claim_slot`] does, but also one that is pinned only for a
-    /// copy. A reader that copies checks the stamp once more, and may lose the message. As it may
-    /// still be copying, the slot may be written only by [`LaneMemory::store_racing`].
+    /// Claims the next slot as [`Self::claim_slot`] does, even if a reader has pinned it for a
+    /// copy. That reader checks the stamp again after its copy, and may lose the message. As it may
+    /// still be copying, the caller may write the slot only by [`LaneMemory::store_racing`].
     ///
     /// # Errors
     ///
@@ -107,7 +109,7 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
         self.claim_unless_pinned(self.memory.pin_count() - 1)
     }
 
-    /// Takes the next slot, unless a reader has it under one of its first `pins` pins.
+    /// Claims the next slot, unless one of the first `pins` pins of any reader protects it.
     fn claim_unless_pinned(&mut self, pins: u32) -> Result<u64, SlotBlocked> {
         if self.pos >= self.limit && !self.find_room() {
             return Err(SlotBlocked::NoRoom);
@@ -115,7 +117,7 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
         let index = self.pos & self.mask;
         // Relaxed: the fence below orders it before the pins, and before the payload.
         self.memory.stamp(index).set(writing(self.pos));
-        // ORDERING(pin): pairs with the fence in `LaneReader::pin`.
+        // ORDERING(pin): pairs with the fence in `LaneReader::pin_current`.
         self.memory.fence(edge::PIN_SCAN);
         match self.pinning_reader(index, pins) {
             Some(reader) => Err(SlotBlocked::Pinned { reader }),
@@ -133,7 +135,8 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
             let reader = readers.trailing_zeros();
             readers &= readers - 1;
             for pin in 0..pins {
-                // ORDERING(pinned): pairs with the stores in `LaneReader::pin` and `clear_pin`.
+                // ORDERING(pinned): pairs with the stores in `LaneReader::pin_current` and
+                // `clear_pin`.
                 if self.memory.pin_word(reader, pin).load(edge::PIN_SEE) == tag {
                     return Some(reader);
                 }
@@ -224,7 +227,7 @@ pub fn message_number_at<W: Word>(block: &LaneBlock<W>, position: u64) -> Option
         .then(|| position.saturating_sub(skips.count))
 }
 
-/// A pinned slot, and its message.
+/// The message in a slot that a reader has pinned or copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PinnedMessage {
     /// Index of the slot.
@@ -235,10 +238,10 @@ pub struct PinnedMessage {
     pub number: u64,
 }
 
-/// Options of a copy out of a pinnable lane.
+/// The options with which a reader copies a message out of a pinnable lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CopyOptions {
-    /// True for the newest message instead of the next one.
+    /// True if the newest message is copied, not the next one.
     pub latest: bool,
     /// True if each message has a length of its own, and no more than that is copied.
     pub sized: bool,
@@ -330,7 +333,7 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         let index = self.pos & self.mask;
         let word = self.memory.pin_word(reader, pin);
         // ORDERING(pinned): the reads under this pin's previous value are over. Pairs with the load
-        // in `LaneWriter::pinned`.
+        // in `LaneWriter::pinning_reader`.
         word.store(pin_value(&self.memory, index), edge::PIN_MOVE);
         // ORDERING(pin): pairs with the fence in `LaneWriter::claim_unless_pinned`.
         self.memory.fence(edge::PIN_HOLD);
@@ -342,7 +345,8 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         held
     }
 
-    /// Goes on behind the message of the current position, and accounts for those before it.
+    /// Moves the reader behind the message at its position. Counts that message as received, and
+    /// the messages before it as lost or skipped.
     fn pass_message(&mut self, jump: Jump) -> PinnedMessage {
         let index = self.pos & self.mask;
         // Relaxed, both: the stamp published them, and the pin keeps the writer out.
@@ -474,9 +478,9 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
     }
 }
 
-/// Clears the word of a pin: the reads under it are over.
+/// Clears the word of a pin. The reader has finished its reads of the slot that the pin protected.
 pub fn clear_pin<W: Word>(word: &W) {
-    // ORDERING(pinned): pairs with the load in `LaneWriter::pinned`.
+    // ORDERING(pinned): pairs with the load in `LaneWriter::pinning_reader`.
     word.store(0, edge::PIN_MOVE);
 }
 

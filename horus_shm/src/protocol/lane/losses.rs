@@ -15,8 +15,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.advance_counting(pos, lost, passed - lost);
     }
 
-    /// Passes over the rest of this extent, as a call for the newest message does. The extent ends
-    /// at `end`, before the message with the number `number`.
+    /// Skips the rest of this extent, for a call that wants only the newest message. The extent
+    /// ends at `end`, before the message with the number `number`.
     pub fn skip_to_end(&mut self, end: u64, number: u64) {
         if self.numbered {
             let (start, head) = (self.pos, end);
@@ -96,7 +96,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         is_sound
     }
 
-    /// Adds `passed` to this reader's counters, and to those that it publishes.
+    /// Adds the counts in `passed` to the private counters of this reader, and to those that it
+    /// publishes in its block.
     pub(super) fn count_passed(&mut self, passed: Passed) {
         self.lost = self.lost.wrapping_add(passed.lost);
         self.skipped = self.skipped.wrapping_add(passed.skipped);

@@ -6,35 +6,36 @@ use crate::protocol::layout::{POSITION_MAX, SKIP, published};
 use crate::protocol::memory::{LaneMemory, Passed};
 use crate::protocol::sync::{Word, edge};
 
-/// Number of empty polls after which a reader checks whether something is damaged.
+/// Number of empty polls after which a reader checks whether a stamp or its own cursor is damaged.
 const EMPTY_POLLS_PER_CHECK: u64 = 256;
 
-/// Number of messages in a row after which a reader checks how many more there are.
+/// Number of messages read in a row after which a reader loads the head, to see how many more
+/// messages there are.
 const RUN_MESSAGES_MIN: u64 = 16;
 
 /// Value of [`LaneReader::end`] for an extent that may be the lane's newest one.
 const UNKNOWN_END: u64 = u64::MAX;
 
-/// A reader of a lane, with its own position.
+/// A reader of one lane. It has a private position, which it also publishes as a cursor.
 #[derive(Debug)]
 pub struct LaneReader<M> {
     pub(super) memory: M,
     pub(super) mask: u64,
     pub(super) pos: u64,
-    /// The number of the reader, whose cursor is published.
+    /// The number of this reader in its topic, under which it publishes its cursor.
     pub(super) reader: u32,
     pub(super) lost: u64,
     pub(super) skipped: u64,
     pub(super) busy: u64,
-    /// Number of all polls that found nothing.
+    /// Number of polls that found no message.
     pub(super) idle: u64,
-    /// Position behind the last one of this extent, or [`UNKNOWN_END`] while that is not known.
+    /// Position at which this extent ends, or [`UNKNOWN_END`] if that is not known yet.
     pub(super) end: u64,
     /// Number of slots ahead of the next position that are prefetched; see [`prefetch_distance`].
     pub(super) ahead: u64,
-    /// First position not known to be published.
+    /// First position of which this reader does not know whether it is published.
     pub(super) horizon: u64,
-    /// First position at which the head is loaded again.
+    /// Position from which on this reader loads the head again.
     pub(super) next_head_read: u64,
     /// True if losses are counted by message numbers, not by positions.
     pub(super) numbered: bool,
@@ -43,7 +44,8 @@ pub struct LaneReader<M> {
 }
 
 impl<M: LaneMemory + Clone> LaneReader<M> {
-    /// Creates a reader from position `pos` on, which publishes its cursor as reader `reader`.
+    /// Creates a reader that begins at position `pos`, and publishes its cursor as reader number
+    /// `reader`.
     pub fn new(memory: M, pos: u64, reader: u32) -> Self {
         let mask = memory.capacity() - 1;
         let lost = 0;
@@ -148,7 +150,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.pos & self.mask
     }
 
-    /// Goes on behind the message that [`Self::find_message`] found.
+    /// Moves the reader behind the message that [`Self::find_message`] found.
     #[inline(always)]
     pub fn pass_found(&mut self) {
         let spot = self.spot();
@@ -340,7 +342,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
-    /// Counts a poll that found nothing.
+    /// Counts a poll that found no message, and returns [`PollOutcome::Empty`]. Checks for damage
+    /// after many such polls.
     #[inline(always)]
     pub(super) fn count_empty_poll(&mut self) -> PollOutcome {
         self.caught_up(self.pos);
@@ -524,7 +527,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.skipped
     }
 
-    /// Returns the number of calls that gave up because the writer was faster.
+    /// Returns the number of calls that returned no message because the writer kept overwriting
+    /// messages before this reader had copied them.
     pub const fn busy_calls(&self) -> u64 {
         self.busy
     }

@@ -1,13 +1,13 @@
 //! The messages that a reader has not passed yet.
 
-/// The messages of a lane that a reader has not passed, or their positions, as they are at one
-/// moment.
+/// The number of messages of a lane that a reader has not passed yet, at one moment: those that it
+/// can still read, and those that are lost. May count positions instead of messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UnreadCounts {
-    /// Number of those that the reader would still get.
+    /// Number of messages that the reader can still read.
     pub waiting: u64,
-    /// Number of those that are overwritten, or that the reader would pass over because they
-    /// are about to be.
+    /// Number of messages that are overwritten, or that the reader would skip because they will be
+    /// overwritten next.
     pub lost: u64,
 }
 

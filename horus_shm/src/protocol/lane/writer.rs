@@ -18,15 +18,16 @@ pub struct LaneWriter<M> {
     pub(super) memory: M,
     pub(super) mask: u64,
     pub(super) pos: u64,
-    /// First position for which the cursors of gated readers must be read again.
+    /// First position before whose write the cursors of gated readers have to be read again.
     pub(super) limit: u64,
-    /// First position that may not be written, wherever the cursors are; [`u64::MAX`] for none.
+    /// First position that this writer may not write, whatever the cursors say; [`u64::MAX`] if
+    /// there is none.
     pub(super) hold: u64,
     /// Number of slots ahead of the next position that are prefetched; see [`prefetch_distance`].
     pub(super) ahead: u64,
     /// The time at the end of the last message that may have been handed over, in ticks.
     pub(super) last_ticks: u64,
-    /// Number of all positions ever skipped.
+    /// Number of positions that the writers of this lane have skipped so far.
     pub(super) skips: u64,
     /// For each reader, the cursor at which the writer stopped waiting for it; 0 if it did not.
     pub(super) given_up: Box<[u64]>,
@@ -164,7 +165,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         let gated = self.memory.gated().load(edge::GATED_SEE);
         let mut least = self.pos;
         for (reader, given_up) in self.gated_readers(gated) {
-            // ORDERING(cursor): pairs with the store in `LaneReader::advance`.
+            // ORDERING(cursor): pairs with the store in `LaneReader::advance_to`.
             let cursor = self.memory.cursor(reader).load(edge::CURSOR_SEE) & !JOINING_BIT;
             if cursor != 0 && cursor != given_up && self.memory.is_read_by(reader) {
                 least = least.min(cursor - 1);

@@ -64,7 +64,7 @@ impl TopicAlarms {
         shared: &Arc<RunState>,
     ) -> Result<Self, (io::Error, Self)> {
         let mut started = Self {
-            bell: Arc::new(LocalEventcount::fenced()),
+            bell: Arc::new(LocalEventcount::with_fences()),
             threads: Vec::new(),
         };
         let mut topics = topics.into_iter();

@@ -35,7 +35,8 @@ impl RawConsumer {
         self.longest
     }
 
-    /// Sets whether no message may be cut, as after [`Self::whole_bytes`].
+    /// Forbids to cut messages that are longer than the buffer if `whole` is true, as
+    /// [`Self::whole_bytes`] does; otherwise permits it.
     #[inline]
     pub const fn set_whole(&mut self, whole: bool) {
         self.whole = whole;

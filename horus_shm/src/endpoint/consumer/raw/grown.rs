@@ -11,7 +11,7 @@ use crate::file::offer::Request;
 use crate::file::topic_type::TypeInfo;
 use crate::protocol::copy::CACHE_LINE_BYTES;
 
-/// A cache line of a private copy.
+/// One cache line of memory for a private copy of a message.
 #[derive(Debug)]
 #[repr(C, align(64))]
 struct CacheLine(UnsafeCell<[u8; CACHE_LINE_BYTES]>);
@@ -20,7 +20,7 @@ struct CacheLine(UnsafeCell<[u8; CACHE_LINE_BYTES]>);
 #[derive(Debug)]
 pub(crate) struct PrivateCopies {
     lines: Box<[CacheLine]>,
-    /// Number of cache lines for each message.
+    /// Number of cache lines that one message takes.
     stride: usize,
 }
 
@@ -48,8 +48,8 @@ impl PrivateCopies {
     }
 }
 
-/// The version of a lane's messages, and the defaults with which this reader completes them. Made
-/// when the lane is mapped.
+/// Completes the messages of a lane whose type is another version of the reader's: has the lengths
+/// of both versions, and the reader's defaults. Made when the lane is mapped.
 #[derive(Debug)]
 pub(super) struct OtherVersion {
     /// The default message of this reader. If data of any length follow the fields, only its head.

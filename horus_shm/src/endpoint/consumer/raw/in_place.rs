@@ -204,7 +204,8 @@ impl RawConsumer {
         }
     }
 
-    /// Returns the error of an observer, which has no slot for pins.
+    /// Returns the error of an observer that wants to borrow a message. It has no reader slot, and
+    /// therefore no pins.
     pub(super) fn unannounced_error(&self) -> BorrowError {
         BorrowError::Observer {
             topic: self.segment.label(),
@@ -369,7 +370,7 @@ struct HeldMessage {
     memory: SampleMemory,
 }
 
-/// Gives back a pin under which no message is held.
+/// Gives back a pin that holds no message any more.
 fn release_pin(place: &ReaderSlot, pin: u32) {
     if let Some(word) = place.pin(pin) {
         free_pin(place.held(), word, pin);

@@ -27,7 +27,7 @@ use crate::wait::WakeEdge;
 /// look for lanes.
 pub(super) const NEVER_LOOKED: u64 = u64::MAX;
 
-/// The start of a reader in a lane.
+/// The place in a lane from which on a reader gets messages.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LaneStart {
     pub(super) position: u64,
@@ -50,14 +50,14 @@ pub(super) enum StartOrigin {
 /// The pause between two attempts to map a lane: each attempt is a few system calls.
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
 
-/// An attempt to map all lanes that failed for some.
+/// The result of an attempt to map all lanes in which some could not be mapped.
 #[derive(Debug)]
 pub(super) struct FailedMapping {
     /// Error of the first lane that failed and whose messages this reader misses.
     error: Option<LaneNotMapped>,
     /// Number of lanes that failed and whose messages this reader misses.
     lanes: u64,
-    /// The count of changes at the time of the attempt.
+    /// The topic's count of changes at the time of the attempt.
     changes: u64,
     at: Instant,
 }
@@ -246,7 +246,7 @@ impl RawConsumer {
         Ok((generation != 0).then_some(ExtentId { lane, generation }))
     }
 
-    /// Maps an extent.
+    /// Maps an extent, and returns it with the lane in it.
     pub(super) fn map_extent(&self, id: ExtentId) -> Result<(Arc<Extent>, RawLane), OpenError> {
         let usage = if self.reading == Reading::Observer {
             ExtentUse::Observe
@@ -385,7 +385,7 @@ impl RawConsumer {
         self.follow(self.lanes.len() - 1, newest)
     }
 
-    /// Sets what depends on all lanes.
+    /// Updates the fields that depend on all lanes, such as the length of the longest message.
     pub(super) fn update_lane_totals(&mut self) {
         let lanes = || self.lanes.iter();
         let offers = || lanes().map(|followed| &followed.extent.offer);

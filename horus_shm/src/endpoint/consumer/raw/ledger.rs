@@ -3,7 +3,7 @@
 use super::join::LaneStart;
 use super::{FollowedLane, RawConsumer};
 use crate::file::segment::{Blocks as _, ReadProgress};
-use crate::os::futex::monotonic;
+use crate::os::futex::monotonic_time;
 use crate::os::region::Access;
 use crate::protocol::lane::{self, LaneReader, UnreadCounts};
 use crate::protocol::memory::{LaneMemory, RawLane};
@@ -26,7 +26,8 @@ pub struct ReadStats {
     /// Number of messages published since this reader joined. While no writer is writing, it is
     /// `received` + `lost` + `skipped` + `waiting`.
     pub sent: u64,
-    /// Number of calls that gave up because the writer was faster; that alone lost no message.
+    /// Number of receive calls that returned nothing because the writer kept overwriting what the
+    /// reader copied. Such a call alone loses no message.
     pub busy: u64,
     /// Number of publishers whose lane could not be mapped at the last attempt; their messages
     /// count as waiting.
@@ -68,7 +69,7 @@ impl RawConsumer {
         let pos = position - 1;
         if telemetry::is_sampled(pos) {
             let block = self.lanes[lane].reader.memory().block();
-            telemetry::note_received(block, pos, monotonic, self.progress.block());
+            telemetry::note_received(block, pos, monotonic_time, self.progress.block());
             self.publish_counters();
         }
     }

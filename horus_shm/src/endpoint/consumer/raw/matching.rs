@@ -20,7 +20,7 @@ pub(super) struct UnmatchedLane {
     type_identity: [u64; 2],
     /// Number of the claim of the lane whose publisher was reported last; 0 if none was.
     reported: u64,
-    /// The beginning of the messages that this reader is not owed.
+    /// The place in the lane from which on this reader gets no messages.
     pub(super) base: ExtentBase,
 }
 

@@ -31,7 +31,8 @@ const LOOK_PERIOD: Duration = Duration::from_millis(10);
 /// Maximum number of sessions that a reader remembers of the files that it has left.
 const SESSIONS_MAX: usize = 1024;
 
-/// The files that a reader has left, or reads to the end.
+/// The files of the topic in which a reader was before the present one: those that it has left, and
+/// those that it still reads to the end.
 #[derive(Debug, Default)]
 pub(super) struct FormerFiles {
     /// The reader in each file that it still reads, from the oldest on.
@@ -45,9 +46,10 @@ pub(super) struct FormerFiles {
     earlier: Vec<(Weak<Segment>, u64)>,
     /// Lane of the last message, if that was in a former file.
     last_lane: Option<u32>,
-    /// The time of the last look at the owners of lanes.
+    /// The time at which the reader last checked whether the lanes of former files still have
+    /// owners.
     looked: Option<Instant>,
-    /// True if the reader never moves.
+    /// True if the reader never moves to another file.
     stays: bool,
     /// True if the sessions that were ignored in these files are not ignored any more.
     includes_all: bool,
@@ -57,7 +59,8 @@ pub(super) struct FormerFiles {
     not_moved: Option<(Instant, Option<i32>)>,
 }
 
-/// The place that a reader has reached in a session.
+/// The place that a reader has reached in the messages of one publisher, when the publisher or the
+/// reader moves to another file.
 #[derive(Debug, Clone, Copy)]
 struct SessionProgress {
     id: u64,

@@ -50,8 +50,8 @@ impl RawConsumer {
         }
     }
 
-    /// Returns the number of looks of one poll: one at each lane, and if there are more than a few,
-    /// one at the lane of the last message.
+    /// Returns how many lanes one poll looks at: each lane once, and the lane of the last message
+    /// once more if there are more than a few lanes.
     #[inline(always)]
     pub(super) fn looks_per_poll(&self) -> usize {
         let lanes = self.lanes.len();

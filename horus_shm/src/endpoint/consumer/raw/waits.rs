@@ -14,7 +14,8 @@ use crate::wait::{
     EVENTS_MAX, Event, Sleeper, WaitPolicy, WakeEdge, WakeOrder, has_sleepers, wait_until, wake,
 };
 
-/// The eventcount at which reliable publishers wait for room.
+/// The eventcount at which reliable publishers sleep while their lanes are full. A gated reader
+/// wakes them.
 #[derive(Debug)]
 pub(super) struct PublisherRoom {
     block: *const WaitBlock<AtomicU64>,
@@ -64,8 +65,8 @@ impl RawConsumer {
             room.fruitless = 0;
             return;
         }
-        // WHY: as in `RawProducer::wake`: the bit of a dead publisher would cost a system call a
-        // message.
+        // WHY: as in `RawProducer::wake_sleeping_readers`: the bit of a dead publisher would cost a
+        // system call a message.
         room.fruitless += 1;
         if room.fruitless >= FRUITLESS_WAKES_MAX {
             room.fruitless = 0;

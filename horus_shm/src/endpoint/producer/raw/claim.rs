@@ -21,7 +21,7 @@ pub(super) struct LaneClaim {
     pub(super) found: FoundHistory,
 }
 
-/// The history in a lane that was claimed.
+/// The kind of history that a claimed lane has from its last publisher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FoundHistory {
     /// Latched history of the publisher's own key. It stays until the publisher's first message.

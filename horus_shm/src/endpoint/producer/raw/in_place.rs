@@ -10,17 +10,17 @@ use crate::endpoint::producer::SendError;
 use crate::endpoint::reader_slot;
 use crate::file::extent::Extent;
 use crate::os::fault;
-use crate::os::futex::monotonic;
+use crate::os::futex::monotonic_time;
 use crate::os::region::Region;
 use crate::protocol::lane::{NoRoom, SlotBlocked};
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::telemetry;
 use crate::wait::WaitPolicy;
 
-/// A slot that a writer has taken.
+/// A slot that a writer has claimed for its next message.
 struct TakenSlot {
     index: u64,
-    /// True if no reader is copying out of it.
+    /// True if no reader is copying a message out of the slot.
     is_alone: bool,
 }
 
@@ -109,7 +109,7 @@ impl RawProducer {
     fn publish_slot(&mut self, bytes: u64) {
         let pos = self.writer.position();
         if telemetry::is_sampled(pos) {
-            telemetry::note_published(self.writer.memory().block(), pos, monotonic);
+            telemetry::note_published(self.writer.memory().block(), pos, monotonic_time);
         }
         self.writer.publish_claimed(bytes);
         self.remove_former_if_due();

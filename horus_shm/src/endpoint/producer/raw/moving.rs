@@ -37,7 +37,8 @@ const RETRY_PERIOD: Duration = Duration::from_millis(100);
 /// Minimum time between two looks at the readers of former files.
 const LOOK_PERIOD: Duration = Duration::from_millis(10);
 
-/// The part of a publisher that it keeps when it moves.
+/// The identity of a publisher and the count of its messages, which it keeps when it moves to
+/// another file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PublisherSession {
     /// The random number in [`LaneBlock::session`].
@@ -84,7 +85,7 @@ impl PublisherSession {
     }
 }
 
-/// An attempt to move that failed.
+/// A failed attempt of a publisher to move to another file: its time and its error.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FailedMove {
     at: Instant,

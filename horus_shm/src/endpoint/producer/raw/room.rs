@@ -33,7 +33,7 @@ pub enum OnStalled {
     },
 }
 
-/// The refusals in a row of one message, whose lane has no room.
+/// Refusals of the same message, one after another, because the lane is full.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RefusalRun {
     position: u64,
