@@ -44,6 +44,11 @@ impl Context {
         self.options.json
     }
 
+    /// Returns true if `--quiet` was given.
+    pub(crate) const fn is_quiet(&self) -> bool {
+        self.options.quiet
+    }
+
     /// Returns the time limit of `--timeout`.
     pub(crate) const fn timeout(&self) -> Option<Duration> {
         self.options.timeout

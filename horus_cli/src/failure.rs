@@ -122,9 +122,14 @@ impl Failure {
     pub(crate) fn report(&self) -> ExitCode {
         if let Some(message) = &self.message {
             // WHY the error is ignored: there is nobody left to tell.
-            let _ = writeln!(io::stderr(), "horus: {message}");
+            let _ = io::stderr().write_all(line(message).as_bytes());
         }
         ExitCode::from(self.code)
+    }
+
+    /// Takes the message, as the line that [`Self::report`] prints, from a failure that has one.
+    pub(crate) fn take_line(&mut self) -> Option<String> {
+        self.message.take().map(|message| line(&message))
     }
 
     fn with(code: u8, message: impl Display) -> Self {
@@ -133,6 +138,11 @@ impl Failure {
             message: Some(message.to_string()),
         }
     }
+}
+
+/// Returns a message as a line for stderr.
+fn line(message: &str) -> String {
+    format!("horus: {message}\n")
 }
 
 fn code_of(error: &OpenError) -> u8 {

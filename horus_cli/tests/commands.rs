@@ -13,6 +13,8 @@ mod doctor;
 mod golden;
 #[path = "commands/launch.rs"]
 mod launch;
+#[path = "commands/launch_output.rs"]
+mod launch_output;
 #[path = "commands/log.rs"]
 mod log;
 #[path = "commands/messages.rs"]

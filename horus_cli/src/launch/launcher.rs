@@ -3,32 +3,23 @@
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName, NamespaceRemoveError};
 
 use super::file::LaunchFile;
 use super::guard::Guard;
-use super::log::LogLine;
+use super::printer::Printer;
 use super::program::{Process, Program, State};
 use super::readiness::missing;
-use super::report::{Event, print};
+use super::report::{Event, Format};
 use super::status::{LaunchStatus, StatusPublisher};
 use crate::context::{Context, of_namespace};
 use crate::failure::{Failure, chain};
 
-/// Time between two looks at the programs, unless one of them prints something.
+/// Time between two looks at the programs.
 const PERIOD: Duration = Duration::from_millis(20);
-
-/// Number of lines of the programs that wait to be printed. A program that prints more waits.
-const LINES_MAX: usize = 1024;
-
-/// Number of lines that are printed between two looks at the programs.
-const LINES_AT_ONCE: usize = 256;
-
-/// The longest time that the launcher waits at its end for the last lines of the programs.
-const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// Starts, restarts and stops the programs of a launch file.
 pub(super) struct Launcher<'a> {
@@ -36,16 +27,13 @@ pub(super) struct Launcher<'a> {
     /// The programs, in the order of their start.
     programs: Vec<Program<'a>>,
     namespace: Arc<Namespace>,
-    lines: Receiver<LogLine>,
-    sender: SyncSender<LogLine>,
+    printer: Printer,
     /// The guard, which kills the programs if the launcher dies; `None` with `--keep`.
     guard: Option<Guard>,
     /// The publisher of the status; `None` if its topic cannot be opened, and at the end.
     status: Option<StatusPublisher>,
     is_stopping: bool,
-    /// The failure to print something, because of which the programs are stopped.
-    failure: Option<Failure>,
-    context: &'a mut Context,
+    context: &'a Context,
 }
 
 impl<'a> Launcher<'a> {
@@ -56,7 +44,7 @@ impl<'a> Launcher<'a> {
         order: &[&'a str],
         mut config: NamespaceConfig,
         keeps: bool,
-        context: &'a mut Context,
+        context: &'a Context,
     ) -> Result<Self, Failure> {
         if file.private {
             let name = format!("{}_{}", config.name(), std::process::id());
@@ -74,7 +62,12 @@ impl<'a> Launcher<'a> {
             ));
         }
         let status = status.ok();
-        let (sender, lines) = sync_channel(LINES_MAX);
+        let format = Format {
+            is_json: context.is_json(),
+            is_quiet: context.is_quiet(),
+        };
+        let printer = Printer::start(order, format)
+            .map_err(|error| Failure::system(format_args!("cannot print: {error}")))?;
         let programs = order.iter().map(|name| {
             let spec = &file.programs[*name];
             Program::new(name, spec)
@@ -83,18 +76,25 @@ impl<'a> Launcher<'a> {
             file,
             programs: programs.collect(),
             namespace,
-            lines,
-            sender,
+            printer,
             guard,
             status,
             is_stopping: false,
-            failure: None,
             context,
         })
     }
 
-    /// Runs the programs, and returns when all have ended. Fails if one failed at its last end.
+    /// Runs the programs, and returns when all have ended and their output is written. Fails if one
+    /// failed at its last end.
     pub(super) fn run(mut self) -> Result<(), Failure> {
+        let printer = self.printer.clone();
+        let result = self.supervise().and_then(|()| self.conclude());
+        // WHY before the output is written: after a failure of the launcher, this kills programs.
+        drop(self);
+        printer.finish(result)
+    }
+
+    fn supervise(&mut self) -> Result<(), Failure> {
         let deadline = self.context.deadline();
         while self.is_active() {
             if self.context.stop.came() || deadline.is_over() {
@@ -104,21 +104,9 @@ impl<'a> Launcher<'a> {
                 self.look_at(index)?;
             }
             self.publish_status();
-            match self.lines.recv_timeout(PERIOD) {
-                Ok(line) => self.print_line(&line),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => unreachable!("`sender` is kept"),
-            }
-            // WHY not all: a program may print faster than the lines are written, and all else has
-            // to go on.
-            for _ in 0..LINES_AT_ONCE {
-                let Ok(line) = self.lines.try_recv() else {
-                    break;
-                };
-                self.print_line(&line);
-            }
+            thread::sleep(PERIOD);
         }
-        self.conclude()
+        Ok(())
     }
 
     /// Returns true while a program runs or will run.
@@ -185,7 +173,7 @@ impl<'a> Launcher<'a> {
         self.programs[index].note_start();
         let program = &self.programs[index];
         let command = self.command(program);
-        match Process::start(command, index, &self.sender, &mut self.guard) {
+        match Process::start(command, index, &self.printer, &mut self.guard) {
             Ok(process) => {
                 let pid = process.id();
                 self.programs[index].state = State::Running(process);
@@ -301,33 +289,13 @@ impl<'a> Launcher<'a> {
         }
     }
 
-    /// Prints an event. If that fails, because nobody reads, all programs are stopped in order.
-    fn report(&mut self, index: usize, event: Event<'_>) {
-        if self.failure.is_none()
-            && let Err(failure) = print(self.programs[index].name, event, self.context)
-        {
-            self.failure = Some(failure);
-            self.is_stopping = true;
-        }
+    /// Prints an event. Never waits, and a closed output stops nothing: the robot runs on.
+    fn report(&self, index: usize, event: Event<'_>) {
+        self.printer.event(index, &event);
     }
 
-    fn print_line(&mut self, line: &LogLine) {
-        let stream = if line.is_error { "stderr" } else { "stdout" };
-        let text = &line.text;
-        self.report(line.program, Event::Line { stream, text });
-    }
-
-    /// Prints the last lines, removes a private namespace, and returns the result.
-    fn conclude(mut self) -> Result<(), Failure> {
-        // WHY: the threads that read have the other senders; when they end, no line is missing.
-        self.sender = sync_channel(0).0;
-        let deadline = Instant::now() + LAST_LINES;
-        while let Ok(line) = {
-            let left = deadline.saturating_duration_since(Instant::now());
-            self.lines.recv_timeout(left)
-        } {
-            self.print_line(&line);
-        }
+    /// Removes a private namespace, and returns the result.
+    fn conclude(&mut self) -> Result<(), Failure> {
         // WHY before the namespace: with a topic that is open, it cannot be removed.
         self.status = None;
         if self.file.private {
@@ -335,9 +303,6 @@ impl<'a> Launcher<'a> {
                 NamespaceRemoveError::Attended { .. } => Failure::refused(error),
                 error => Failure::system(error),
             })?;
-        }
-        if let Some(failure) = self.failure {
-            return Err(failure);
         }
         let failed = self.programs.iter().filter(|program| program.has_failed);
         let failed: Vec<&str> = failed.map(|program| program.name).collect();

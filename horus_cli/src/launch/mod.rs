@@ -2,13 +2,14 @@
 //!
 //! `file` reads the launch file, which `python` evaluates if need be, `restart` decides on
 //! restarts, `program` is one program, `readiness` looks for its topics, `log` reads its output,
-//! `report` prints what happens, `status` shows it to other processes, `guard` kills what a dead
-//! launcher left, and `launcher` brings them together.
+//! `report` is what happens as text or JSON, `printer` writes it, `status` shows it to other
+//! processes, `guard` kills what a dead launcher left, and `launcher` brings them together.
 
 mod file;
 pub(crate) mod guard;
 mod launcher;
 mod log;
+mod printer;
 mod program;
 mod python;
 mod readiness;

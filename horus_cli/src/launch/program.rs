@@ -3,7 +3,6 @@
 use std::io;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
 use horus_core::child::{has_ended, kill_with_parent, signal_group};
@@ -12,7 +11,8 @@ use signal_hook::consts::{SIGKILL, SIGTERM};
 
 use super::file::ProgramSpec;
 use super::guard::Guard;
-use super::log::{self, LogLine};
+use super::log;
+use super::printer::Printer;
 use super::restart::Restarts;
 use super::status::{ProgramState, ProgramStatus};
 
@@ -124,7 +124,7 @@ impl Process {
     pub(super) fn start(
         mut command: Command,
         index: usize,
-        lines: &SyncSender<LogLine>,
+        printer: &Printer,
         guard: &mut Option<Guard>,
     ) -> io::Result<Self> {
         if guard.is_some() {
@@ -137,10 +137,10 @@ impl Process {
             guard.add(child.id());
         }
         if let Some(pipe) = child.stdout.take() {
-            log::read(index, false, pipe, lines.clone());
+            log::read(pipe, printer.source(index, "stdout"));
         }
         if let Some(pipe) = child.stderr.take() {
-            log::read(index, true, pipe, lines.clone());
+            log::read(pipe, printer.source(index, "stderr"));
         }
         Ok(Self {
             child,

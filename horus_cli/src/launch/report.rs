@@ -1,7 +1,6 @@
 //! Reports: what happens to the programs, as text or JSON.
 
 use std::fmt;
-use std::io::{self, Write as _};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -9,6 +8,7 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::duration;
+use crate::output::versioned;
 
 /// An event of a program.
 #[derive(Debug, Serialize)]
@@ -48,13 +48,32 @@ pub(super) enum Event<'a> {
         stream: &'static str,
         text: &'a str,
     },
+    /// So many of its lines and events were dropped, because nobody read them in time.
+    NotShown {
+        lines: u64,
+    },
 }
 
 #[derive(Debug, Serialize)]
 struct Record<'a> {
     program: &'a str,
     #[serde(flatten)]
-    event: Event<'a>,
+    event: &'a Event<'a>,
+}
+
+/// A line of the launcher's output.
+#[derive(Debug)]
+pub(super) struct Text {
+    pub(super) text: String,
+    /// True if it belongs on stderr.
+    pub(super) is_error: bool,
+}
+
+/// The format of the launcher's output.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Format {
+    pub(super) is_json: bool,
+    pub(super) is_quiet: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -80,32 +99,40 @@ impl fmt::Display for Event<'_> {
             Self::Stopping { .. } => f.write_str("stopping"),
             Self::Killed { .. } => f.write_str("killed, because it did not stop in time"),
             Self::Line { text, .. } => f.write_str(text),
+            Self::NotShown { lines: 1 } => f.write_str("1 line was not shown"),
+            Self::NotShown { lines } => write!(f, "{lines} lines were not shown"),
         }
     }
 }
 
-/// Prints an event: lines of stdout to stdout and all others to stderr, or all as JSON.
-pub(super) fn print(program: &str, event: Event<'_>, context: &mut Context) -> Result<(), Failure> {
-    if context.is_json() {
-        return context.out.json(Record { program, event });
+impl Text {
+    /// Returns a line for stderr.
+    pub(super) const fn error(text: String) -> Self {
+        let is_error = true;
+        Self { text, is_error }
     }
-    match event {
-        Event::Line {
-            stream: "stdout", ..
-        } => {
-            context.out.line(format_args!("[{program}] {event}"))?;
-            context.out.flush()
+}
+
+impl Format {
+    /// Returns the line that shows an event: for stdout if it is a line of a program's stdout or
+    /// JSON, else for stderr. Returns `None` if the event is not to be shown.
+    pub(super) fn text(self, program: &str, event: &Event<'_>) -> Option<Text> {
+        if self.is_json {
+            let record = versioned(Record { program, event });
+            let text = serde_json::to_string(&record).ok()? + "\n";
+            let is_error = false;
+            return Some(Text { text, is_error });
         }
-        Event::Line { .. } => {
-            // WHY also with --quiet: these are data of the programs. WHY the error is ignored: the
-            // robot runs on if nobody reads.
-            let _ = writeln!(io::stderr(), "[{program}] {event}");
-            Ok(())
-        }
-        _ => {
-            context.note(format_args!("[{program}] {event}"));
-            Ok(())
-        }
+        // WHY lines also with --quiet: they are data of the programs.
+        let (is_data, is_error) = match event {
+            Event::Line { stream, .. } => (true, *stream == "stderr"),
+            Event::NotShown { .. } => (true, true),
+            _ => (false, true),
+        };
+        (is_data || !self.is_quiet).then(|| Text {
+            text: format!("[{program}] {event}\n"),
+            is_error,
+        })
     }
 }
 

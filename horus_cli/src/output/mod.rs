@@ -1,6 +1,6 @@
 //! The output of commands: lines, tables and JSON on stdout.
 //!
-//! Only this module writes to stdout, except `top` on a terminal.
+//! Only this module writes to stdout, except `top` on a terminal and the printer of `launch`.
 
 pub(crate) mod format;
 pub(crate) mod nearest;
@@ -9,7 +9,9 @@ mod table;
 pub(crate) mod value;
 
 use std::fmt::Display;
+use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
+use std::os::fd::AsFd as _;
 
 use serde::Serialize;
 
@@ -46,6 +48,14 @@ pub(crate) const fn versioned(body: impl Serialize) -> impl Serialize {
         horus: FORMAT_VERSION,
         body,
     }
+}
+
+/// Returns stdout and stderr without a buffer or a lock: a thread whose write blocks holds up no
+/// other one.
+pub(crate) fn unbuffered() -> io::Result<[File; 2]> {
+    let stdout = io::stdout().as_fd().try_clone_to_owned()?;
+    let stderr = io::stderr().as_fd().try_clone_to_owned()?;
+    Ok([stdout.into(), stderr.into()])
 }
 
 impl Output {

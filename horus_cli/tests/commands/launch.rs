@@ -10,7 +10,7 @@ use crate::golden::{check_json, check_json_except};
 use crate::program::{ROLE, SCRIPT};
 
 /// Writes a launch file.
-fn file(robot: &Robot, name: &str, text: &str) -> PathBuf {
+pub(crate) fn file(robot: &Robot, name: &str, text: &str) -> PathBuf {
     let path = robot.dir().join(name);
     std::fs::write(&path, text).unwrap();
     path
@@ -34,13 +34,13 @@ fn participant(before: &str, lines: &str) -> String {
 }
 
 /// Returns the number after `"key":` in a line of JSON.
-fn number(line: &str, key: &str) -> i64 {
+pub(crate) fn number(line: &str, key: &str) -> i64 {
     let (_, rest) = line.split_once(&format!("\"{key}\":")).expect(line);
     let end = rest.find([',', '}']).unwrap();
     rest[..end].parse().expect(line)
 }
 
-fn event(program: &str, event: &str) -> String {
+pub(crate) fn event(program: &str, event: &str) -> String {
     format!("{{\"horus\":1,\"program\":\"{program}\",\"event\":\"{event}\"")
 }
 
@@ -235,26 +235,6 @@ fn a_program_that_is_not_ready_in_time_holds_the_others() {
     let ran = stream.wait();
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(!ran.stdout.contains("\"program\":\"b\""), "{ran:?}");
-}
-
-#[test]
-fn programs_are_stopped_in_order_when_nobody_reads() {
-    let robot = Robot::new();
-    let script = "trap 'echo b >> stopped; exit' TERM; while :; do echo x; sleep 0.01; done";
-    file(&robot, "script", script);
-    let programs = "{programs: {a: {command: ['sh', 'script']}}}";
-    let path = file(&robot, "robot.json5", programs);
-    let mut command = robot.command(&format!("launch {}", path.display()));
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut process = command.spawn().unwrap();
-    drop(process.stdout.take());
-    let output = process.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    // Its trap was executed: it was not killed at once.
-    assert_eq!(
-        std::fs::read_to_string(robot.dir().join("stopped")).unwrap(),
-        "b\n"
-    );
 }
 
 #[test]

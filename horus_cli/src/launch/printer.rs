@@ -1,0 +1,401 @@
+//! The printer: a thread that writes what the launcher shows. Only this thread waits for a reader.
+//!
+//! A full queue holds up the programs that print, but never the launcher. If nobody reads, lines
+//! are dropped and counted, so that the programs run on.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::{self, ErrorKind, Write as _};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::report::{Event, Format, Text};
+use crate::failure::Failure;
+use crate::output;
+
+/// Number of lines of the programs that wait to be written. A program that prints more waits.
+const LINES_MAX: usize = 1024;
+
+/// Number of further entries that wait: events, which nothing holds up.
+const EVENTS_MAX: usize = 1024;
+
+/// Time without progress after which a full queue drops lines.
+const STALL_MAX: Duration = Duration::from_millis(100);
+
+/// Time without progress after which the launcher ends although something is left to write.
+const LAST_STALL_MAX: Duration = Duration::from_secs(1);
+
+/// The longest time that the launcher waits at its end until all is written.
+const LAST_LINES_MAX: Duration = Duration::from_secs(5);
+
+/// Time between two attempts to write to an output that does not block.
+const RETRY: Duration = Duration::from_millis(10);
+
+/// Number of bytes that are written at once: a pipe takes them whole.
+const WRITE_BYTES_MAX: usize = 4096;
+
+/// The printer of a launcher.
+#[derive(Debug, Clone)]
+pub(super) struct Printer(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    format: Format,
+    /// The names of the programs.
+    programs: Vec<String>,
+    queue: Mutex<Queue>,
+    has_entries: Condvar,
+    has_room: Condvar,
+    has_moved: Condvar,
+}
+
+/// Something to write.
+#[derive(Debug)]
+struct Entry {
+    text: Text,
+    /// The index of the program that it is about.
+    program: usize,
+    /// Number of lines of that program that are not shown if it cannot be written.
+    lines: u64,
+}
+
+/// The entries that wait to be written, and the counts of those that were dropped.
+#[derive(Debug)]
+struct Queue {
+    waiting: VecDeque<Entry>,
+    /// True while the printer writes an entry, which it has taken from `waiting`.
+    is_writing: bool,
+    /// The time of the last progress: a write, or an entry that came while nothing waited.
+    moved: Instant,
+    /// True after the reader has stood still with a full queue, until half of the queue is empty.
+    is_dropping: bool,
+    /// Number of lines that were not shown, since this was last reported: for each program, and
+    /// for stdout (false) and stderr (true).
+    not_shown: BTreeMap<(usize, bool), u64>,
+    /// Number of threads that read the output of programs.
+    sources: usize,
+}
+
+/// Prints the lines of one program.
+#[derive(Debug)]
+pub(super) struct Source {
+    printer: Printer,
+    program: usize,
+    stream: &'static str,
+}
+
+impl Printer {
+    /// Starts the thread. It ends with the process.
+    pub(super) fn start(programs: &[&str], format: Format) -> io::Result<Self> {
+        let outputs = output::unbuffered()?;
+        let shared = Arc::new(Shared {
+            format,
+            programs: programs.iter().map(ToString::to_string).collect(),
+            queue: Mutex::new(Queue::new()),
+            has_entries: Condvar::new(),
+            has_room: Condvar::new(),
+            has_moved: Condvar::new(),
+        });
+        let printer = Self(Arc::clone(&shared));
+        let print = move || {
+            loop {
+                shared.write_next(&outputs);
+            }
+        };
+        thread::Builder::new().spawn(print)?;
+        Ok(printer)
+    }
+
+    /// Prints an event of a program. Never waits.
+    pub(super) fn event(&self, program: usize, event: &Event<'_>) {
+        let Some(entry) = self.0.entry(program, event, 1) else {
+            return;
+        };
+        let mut queue = self.0.lock();
+        if queue.waiting.len() >= LINES_MAX + EVENTS_MAX {
+            return queue.count_not_shown(&entry);
+        }
+        self.0.push(&mut queue, entry);
+    }
+
+    /// Returns a printer of the lines of one program. [`Self::finish`] waits until it is dropped.
+    pub(super) fn source(&self, program: usize, stream: &'static str) -> Source {
+        self.0.lock().sources += 1;
+        Source {
+            printer: self.clone(),
+            program,
+            stream,
+        }
+    }
+
+    /// Prints the message of a failure, and waits until all is written. Gives up if the reader
+    /// stands still, or is slow. Returns `result` without its message.
+    pub(super) fn finish(&self, mut result: Result<(), Failure>) -> Result<(), Failure> {
+        let begin = Instant::now();
+        let mut queue = self.0.lock();
+        queue.moved = begin;
+        if let Err(failure) = &mut result
+            && let Some(line) = failure.take_line()
+        {
+            let entry = Entry {
+                text: Text::error(line),
+                program: 0,
+                lines: 0,
+            };
+            self.0.push(&mut queue, entry);
+        }
+        loop {
+            let left = queue.time_left(begin, Instant::now());
+            if left.is_zero() {
+                return result;
+            }
+            let waited = self.0.has_moved.wait_timeout(queue, left);
+            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Source {
+    /// Prints a line. Waits while the queue is full and the reader makes progress. Drops the line
+    /// if the reader stands still.
+    pub(super) fn line(&self, text: &str) {
+        let shared = &self.printer.0;
+        let stream = self.stream;
+        let line = Event::Line { stream, text };
+        let Some(entry) = shared.entry(self.program, &line, 1) else {
+            return;
+        };
+        let mut queue = shared.lock();
+        loop {
+            match queue.room(Instant::now()) {
+                Room::Free => return shared.push(&mut queue, entry),
+                Room::None => return queue.count_not_shown(&entry),
+                Room::Wait(left) => {
+                    let waited = shared.has_room.wait_timeout(queue, left);
+                    queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        self.printer.0.lock().sources -= 1;
+        self.printer.0.has_moved.notify_all();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the entry that shows an event, unless it is not to be shown.
+    fn entry(&self, program: usize, event: &Event<'_>, lines: u64) -> Option<Entry> {
+        let text = self.format.text(&self.programs[program], event)?;
+        Some(Entry {
+            text,
+            program,
+            lines,
+        })
+    }
+
+    fn push(&self, queue: &mut Queue, entry: Entry) {
+        queue.push(entry, Instant::now());
+        self.has_entries.notify_one();
+    }
+
+    /// Waits for an entry, and writes it.
+    fn write_next(&self, outputs: &[File; 2]) {
+        let entry = self.take();
+        let output = &outputs[usize::from(entry.text.is_error)];
+        let written = self.write(output, entry.text.text.as_bytes());
+        let mut queue = self.lock();
+        queue.is_writing = false;
+        if written.is_err() {
+            queue.count_not_shown(&entry);
+        }
+        drop(queue);
+        self.has_moved.notify_all();
+    }
+
+    /// Takes the next entry. Waits for one.
+    fn take(&self) -> Entry {
+        let mut queue = self.lock();
+        loop {
+            if queue.waiting.len() <= LINES_MAX / 2 {
+                self.end_dropping(&mut queue);
+            }
+            if let Some(entry) = queue.waiting.pop_front() {
+                queue.is_writing = true;
+                drop(queue);
+                self.has_room.notify_one();
+                return entry;
+            }
+            let waited = self.has_entries.wait(queue);
+            queue = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Lets lines into the queue again, after a report of those that were not shown.
+    fn end_dropping(&self, queue: &mut Queue) {
+        queue.is_dropping = false;
+        // WHY not if nothing waits: a closed output refuses the report, too, and then the next one.
+        if queue.waiting.is_empty() {
+            return;
+        }
+        for ((program, is_error), lines) in std::mem::take(&mut queue.not_shown) {
+            let report = self.entry(program, &Event::NotShown { lines }, lines);
+            queue.waiting.extend(report.map(|mut report| {
+                // WHY there: the other output may have a reader that missed nothing.
+                report.text.is_error = is_error;
+                report
+            }));
+        }
+    }
+
+    fn write(&self, mut output: &File, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match output.write(&bytes[..bytes.len().min(WRITE_BYTES_MAX)]) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(count) => {
+                    bytes = &bytes[count..];
+                    self.lock().moved = Instant::now();
+                    self.has_moved.notify_all();
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // Another process that has the same output open may have made it non-blocking.
+                Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(RETRY),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The room for a line in the queue.
+#[derive(Debug, PartialEq, Eq)]
+enum Room {
+    Free,
+    /// There may be room within this time.
+    Wait(Duration),
+    /// The reader stands still.
+    None,
+}
+
+impl Queue {
+    fn new() -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            is_writing: false,
+            moved: Instant::now(),
+            is_dropping: false,
+            not_shown: BTreeMap::new(),
+            sources: 0,
+        }
+    }
+
+    fn push(&mut self, entry: Entry, now: Instant) {
+        if self.waiting.is_empty() && !self.is_writing {
+            self.moved = now;
+        }
+        self.waiting.push_back(entry);
+    }
+
+    fn room(&mut self, now: Instant) -> Room {
+        if self.is_dropping {
+            return Room::None;
+        }
+        if self.waiting.len() < LINES_MAX {
+            return Room::Free;
+        }
+        let left = STALL_MAX.saturating_sub(now.duration_since(self.moved));
+        if left.is_zero() {
+            self.is_dropping = true;
+            return Room::None;
+        }
+        Room::Wait(left)
+    }
+
+    fn count_not_shown(&mut self, entry: &Entry) {
+        if entry.lines > 0 {
+            let key = (entry.program, entry.text.is_error);
+            *self.not_shown.entry(key).or_default() += entry.lines;
+        }
+    }
+
+    /// Returns how long the launcher may still wait for progress, if its end began at `begin`; zero
+    /// if nothing is left to write.
+    fn time_left(&self, begin: Instant, now: Instant) -> Duration {
+        if self.waiting.is_empty() && !self.is_writing && self.sources == 0 {
+            return Duration::ZERO;
+        }
+        let since = |time: Instant| now.saturating_duration_since(time);
+        let left = LAST_LINES_MAX.saturating_sub(since(begin));
+        left.min(LAST_STALL_MAX.saturating_sub(since(self.moved)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry() -> Entry {
+        Entry {
+            text: Text::error(String::new()),
+            program: 0,
+            lines: 1,
+        }
+    }
+
+    fn full_queue(now: Instant) -> Queue {
+        let mut queue = Queue::new();
+        while queue.room(now) == Room::Free {
+            queue.push(entry(), now);
+        }
+        queue
+    }
+
+    #[test]
+    fn a_slow_reader_holds_up_the_programs_and_one_that_stands_still_does_not() {
+        let begin = Instant::now();
+        // WHY later than the queue was made: that no reader was needed is no stall.
+        let mut now = begin + LAST_LINES_MAX;
+        let mut queue = full_queue(now);
+        assert_eq!(queue.waiting.len(), LINES_MAX);
+        for _ in 0..10 {
+            assert_eq!(queue.room(now), Room::Wait(STALL_MAX));
+            now += STALL_MAX / 2;
+            assert_eq!(queue.room(now), Room::Wait(STALL_MAX / 2));
+            queue.moved = now;
+        }
+        now += STALL_MAX;
+        assert_eq!(queue.room(now), Room::None);
+        // It stays so until the reader has made half of the queue empty.
+        queue.waiting.pop_front();
+        queue.moved = now;
+        assert_eq!(queue.room(now), Room::None);
+    }
+
+    #[test]
+    fn the_end_waits_for_progress_but_not_for_ever() {
+        let begin = Instant::now();
+        let mut queue = full_queue(begin);
+        assert_eq!(queue.time_left(begin, begin), LAST_STALL_MAX);
+        assert_eq!(
+            queue.time_left(begin, begin + LAST_STALL_MAX),
+            Duration::ZERO
+        );
+        queue.moved = begin + LAST_LINES_MAX;
+        let shortly_before = begin + LAST_LINES_MAX.mul_f64(0.9);
+        assert!(!queue.time_left(begin, shortly_before).is_zero());
+        assert!(queue.time_left(begin, queue.moved).is_zero());
+        // Without anything to write, it does not wait, but a program may still print something.
+        queue.waiting.clear();
+        assert!(queue.time_left(begin, begin).is_zero());
+        queue.sources = 1;
+        assert!(!queue.time_left(begin, begin).is_zero());
+    }
+}
