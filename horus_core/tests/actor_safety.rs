@@ -13,8 +13,10 @@ use std::time::{Duration, Instant};
 
 use executors::{LONG, Recorded, until};
 use horus_core::actor::{Actor, Actors, Context, Mailbox, Reply};
-use horus_core::message::{EmergencyStop, NodeEvent};
-use horus_core::scheduler::{FailurePolicy, Health, NodeResult, Running, emergency_stop};
+use horus_core::message::{EmergencyStop, NodeEvent, NodeMetrics};
+use horus_core::scheduler::{
+    FailurePolicy, Health, NodeResult, Running, emergency_stop, schedulers,
+};
 use noise::result;
 use private::Private;
 
@@ -190,6 +192,13 @@ fn an_actor_that_is_not_safe_in_time_is_reported() {
     site.send_stop(true);
     until("the busy one is safe", || busy.entered() == 1);
     assert_eq!(busy.handled(), 0, "mail waits");
+    // The stop hides the pause in the state, and nowhere else.
+    let is_paused = || {
+        let info = schedulers(site.private.namespace()).unwrap();
+        let mut nodes = info.iter().flat_map(|scheduler| &scheduler.nodes);
+        nodes.any(|node| node.state == NodeMetrics::STATE_SAFE && node.is_paused == 1)
+    };
+    until("its pause is published", is_paused);
     let failed = || site.recorded.of("fleet", NodeEvent::FAILED);
     until("it is reported", || !failed().is_empty());
     let text = failed()[0].text.as_str().to_owned();

@@ -583,6 +583,11 @@ fn messages_are_formatted_for_people() {
     };
     let shown = "arm active, 0 ticks, the last in 0 ns, the longest in 0 ns, 0 missed";
     assert_eq!(active.to_string(), shown);
+    let mut paused = active;
+    paused.is_paused = 1;
+    assert!(paused.to_string().starts_with("arm active and paused, 0"));
+    paused.state = NodeMetrics::STATE_PAUSED;
+    assert!(paused.to_string().starts_with("arm paused, 0 ticks"));
     let clock = Clock {
         timestamp_ns: 0,
         clock_ns: 12_500_000_000,

@@ -133,6 +133,25 @@ def test_another_process_is_told_what_to_do(namespace):
         horus.RemoteScheduler("child", namespace)
 
 
+def test_a_node_is_shown_as_paused_in_an_emergency_stop(namespace):
+    process = start("horus.run(node, name='child')")
+    remote = horus.RemoteScheduler("child", namespace)
+    stop = horus.Publisher("emergency_stop", horus.EmergencyStop, namespace=namespace)
+    stop.send(horus.EmergencyStop(engaged=1))
+    safe = horus.NodeMetrics.STATE_SAFE
+
+    def shown():
+        return [(node.state, node.is_paused) for node in remote.info().nodes]
+
+    until(lambda: shown() == [(safe, 0)])
+    remote.pause("count")
+    until(lambda: shown() == [(safe, 1)])
+    remote.resume("count")
+    until(lambda: shown() == [(safe, 0)])
+    remote.stop()
+    assert end(process)[0] == "shutdown\n"
+
+
 def test_a_child_has_no_part_in_its_parent_s_scheduler(directory):
     process = start(
         """

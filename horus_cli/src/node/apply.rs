@@ -23,6 +23,7 @@ struct Applied<'a> {
     scheduler: &'a str,
     node: &'a str,
     state: &'static str,
+    is_paused: bool,
     rate_hz: Option<f64>,
 }
 
@@ -72,12 +73,13 @@ fn report(metrics: &Metrics, context: &mut Context) -> Result<(), Failure> {
             scheduler,
             node,
             state: metrics.state,
+            is_paused: metrics.is_paused,
             rate_hz: metrics.rate_hz,
         });
     }
     context.note(format_args!(
         "{scheduler}/{node}: {}, {}",
-        metrics.state,
+        metrics.state_text(),
         metrics.rate()
     ));
     Ok(())

@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         .map(|id| format!(", process {id}"))
         .unwrap_or_default();
     let out = &mut context.out;
-    let state = out.paint(metrics.tone(), metrics.state);
+    let state = out.paint(metrics.tone(), &metrics.state_text());
     out.line(format_args!(
         "{}: {state}, {} at {}, scheduler {}{process}",
         visible(&metrics.node),

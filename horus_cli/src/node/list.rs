@@ -75,7 +75,7 @@ fn cells(node: &Metrics, long: bool) -> Vec<Cell> {
         visible(&node.scheduler).into(),
         node.class.into(),
         node.rate().into(),
-        Cell::toned(node.tone(), node.state),
+        Cell::toned(node.tone(), node.state_text()),
         loss(node.misses),
         time(node.p99_ns).into(),
     ];

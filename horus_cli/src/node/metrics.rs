@@ -16,6 +16,8 @@ pub(crate) struct Metrics {
     pub(crate) class: &'static str,
     pub(crate) rate_hz: Option<f64>,
     pub(crate) state: &'static str,
+    /// True if a command has paused the node, also in its safe state.
+    pub(crate) is_paused: bool,
     pub(crate) ticks: u64,
     pub(crate) misses: u64,
     pub(crate) skipped_ticks: u64,
@@ -44,6 +46,7 @@ impl Metrics {
             } else {
                 "dead"
             },
+            is_paused: is_alive && node.is_paused != 0,
             ticks: node.ticks,
             misses: node.misses,
             skipped_ticks: node.skipped_ticks,
@@ -57,6 +60,14 @@ impl Metrics {
             lateness_p99_ns: percentile(&node.lateness, 0.99),
             last_error: node.last_error.to_string(),
         }
+    }
+
+    /// Returns the state as text, with "paused" beside another state.
+    pub(crate) fn state_text(&self) -> String {
+        if self.is_paused && self.state != "paused" {
+            return format!("{}, paused", self.state);
+        }
+        self.state.to_owned()
     }
 
     /// Returns the rate as text.

@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let is_applied = |node: &NodeMetrics| node.state != NodeMetrics::STATE_PAUSED;
+    let is_applied = |node: &NodeMetrics| node.is_paused == 0;
     apply(
         &arguments.node,
         context,

@@ -77,7 +77,7 @@ pub(super) fn nodes<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Table {
         let metrics = &node.metrics;
         table.row([
             visible(&node.path()).into(),
-            Cell::toned(metrics.tone(), metrics.state),
+            Cell::toned(metrics.tone(), metrics.state_text()),
             metrics.rate().into(),
             time(metrics.p50_ns).into(),
             time(metrics.p99_ns).into(),

@@ -233,7 +233,7 @@ fn describe<'a>(node: &Node, top: &Top) -> Vec<Line<'a>> {
     let metrics = &node.metrics;
     let mut lines = vec![
         Line::from(vec![
-            Span::styled(metrics.state, color(metrics.tone())),
+            Span::styled(metrics.state_text(), color(metrics.tone())),
             Span::raw(format!(", {} at {}", metrics.class, metrics.rate())),
         ]),
         Line::raw(format!(

@@ -193,8 +193,26 @@ fn an_emergency_stop_reaches_all_schedulers() {
         "estop_status",
         &mask_time(&robot.run("estop status --json").stdout),
     );
+    // A node can be paused and resumed meanwhile, and is in its safe state all the time.
+    robot.answer("node pause planner");
+    let table = robot.answer("node list");
+    assert!(
+        row(&table, "planner").contains(" safe_state, paused "),
+        "{table}"
+    );
+    assert!(
+        row(&table, "controller").contains(" safe_state "),
+        "{table}"
+    );
+    let info = robot.answer("node resume planner --json");
+    let is_paused = "\"state\":\"safe_state\",\"is_paused\":false";
+    assert!(info.contains(is_paused), "{info}");
+    robot.answer("node pause planner");
     robot.answer("estop release");
     robot.until("scheduler list", |list| list.contains("running"));
+    robot.until("node list", |table| {
+        row(table, "planner").contains(" paused ")
+    });
     assert_eq!(robot.run("estop status").code, 0);
 }
 

@@ -402,10 +402,10 @@ impl ActorGroup {
         }
     }
 
-    /// Publishes the health of the group's own node.
-    pub(crate) fn set_health(&self, health: Health) {
+    /// Publishes the health of the group's own node, and whether a command has paused it.
+    pub(crate) fn set_health(&self, health: Health, is_paused: bool) {
         if let Some(metrics) = self.metrics.get() {
-            metrics.set_health(health);
+            metrics.set_health(health, is_paused);
         }
     }
 

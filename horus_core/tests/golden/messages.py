@@ -339,9 +339,9 @@ LAYOUTS = {
         "itemsize": 232,
     },
     "NodeMetrics": {
-        "names": ["name", "last_error", "ticks", "period_ns", "last_ns", "max_ns", "misses", "skipped_ticks", "failures", "panics", "durations", "lateness", "node_class", "state", "level", "_reserved"],
-        "formats": [("S64", ()), ("S128", ()), ("<u8", ()), ("<u8", ()), ("<u8", ()), ("<u8", ()), ("<u8", ()), ("<u8", ()), ("<u8", ()), ("<u8", ()), ("<u8", (40,)), ("<u8", (40,)), ("<u1", ()), ("<u1", ()), ("<u1", ()), ("<u1", (5,))],
-        "offsets": [0, 64, 192, 200, 208, 216, 224, 232, 240, 248, 256, 576, 896, 897, 898, 899],
+        "names": ["name", "last_error", "ticks", "period_ns", "last_ns", "max_ns", "misses", "skipped_ticks", "failures", "panics", "durations", "lateness", "node_class", "state", "level", "is_paused", "_reserved"],
+        "formats": [("S64", ()), ("S128", ()), ("<u8", ()), ("<u8", ()), ("<u8", ()), ("<u8", ()), ("<u8", ()), ("<u8", ()), ("<u8", ()), ("<u8", ()), ("<u8", (40,)), ("<u8", (40,)), ("<u1", ()), ("<u1", ()), ("<u1", ()), ("<u1", ()), ("<u1", (4,))],
+        "offsets": [0, 64, 192, 200, 208, 216, 224, 232, 240, 248, 256, 576, 896, 897, 898, 899, 900],
         "itemsize": 904,
     },
     "NodeCommand": {
@@ -740,7 +740,7 @@ HASHES = {
     "SafetyStatus": 0xc6c0baf4f0fc739b9268d6a1b8270a6b,
     "ResourceUsage": 0xd042a0a078883fcb5c02531e42d4e6c8,
     "NodeEvent": 0xab1f7eb7b2c7a9b14acfe5c08fde3c1d,
-    "NodeMetrics": 0x8e3249e68ac827a1ead6df61dbccc009,
+    "NodeMetrics": 0xde933cfdda3b1902ad87a322b65cfdf4,
     "NodeCommand": 0x539134b4514d404d62302f2b0c3aa235,
     "Clock": 0xcd96f703159eb346946c0e3ee5e2cfcb,
     "TimeReference": 0xfe87fa87ea7631685a2baa29aaebdbc1,

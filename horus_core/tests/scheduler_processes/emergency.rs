@@ -189,8 +189,16 @@ fn an_emergency_stop_reaches_every_node_once_and_lasts_until_it_is_released() {
             let mut remote = RemoteScheduler::open(&site.namespace, "arm").unwrap();
             remote.pause("clocked").unwrap();
             site.await_event(NodeEvent::PAUSED, "clocked");
+            let is_safe = |node: &NodeMetrics| node.state == NodeMetrics::STATE_SAFE;
+            site.await_node("paused", "clocked", |node| {
+                is_safe(node) && node.is_paused == 1
+            });
+            assert_eq!(site.node("pooled").is_paused, 0);
             remote.resume("clocked").unwrap();
             site.await_event(NodeEvent::RESUMED, "clocked");
+            site.await_node("resumed", "clocked", |node| {
+                is_safe(node) && node.is_paused == 0
+            });
             assert_stands_still(&site);
             assert_entered(&mut child, stops);
         }

@@ -2228,8 +2228,13 @@ typedef struct horus_node_metrics {
     uint8_t state;
     /* One of the constants of `DiagnosticStatus`, such as `OK`: no unit. */
     uint8_t level;
+    /*
+     * 1 while a command pauses the node, also if `state` is another one, such as `STATE_SAFE`
+     * in an emergency stop: no unit.
+     */
+    uint8_t is_paused;
     /* Reserved, 0: no unit. */
-    uint8_t _reserved[5];
+    uint8_t _reserved[4];
 } horus_node_metrics_t;
 HORUS_ASSERT_LAYOUT(horus_node_metrics_t, 904, 8);
 HORUS_ASSERT_OFFSET(horus_node_metrics_t, name, 0);
@@ -2247,7 +2252,8 @@ HORUS_ASSERT_OFFSET(horus_node_metrics_t, lateness, 576);
 HORUS_ASSERT_OFFSET(horus_node_metrics_t, node_class, 896);
 HORUS_ASSERT_OFFSET(horus_node_metrics_t, state, 897);
 HORUS_ASSERT_OFFSET(horus_node_metrics_t, level, 898);
-HORUS_ASSERT_OFFSET(horus_node_metrics_t, _reserved, 899);
+HORUS_ASSERT_OFFSET(horus_node_metrics_t, is_paused, 899);
+HORUS_ASSERT_OFFSET(horus_node_metrics_t, _reserved, 900);
 enum {
     /* The class is unknown. */
     HORUS_NODE_METRICS_CLASS_UNKNOWN = 0,
@@ -2284,7 +2290,8 @@ enum {
     "field last_ns u64 208 1\nfield max_ns u64 216 1\nfield misses u64 224 1\n" \
     "field skipped_ticks u64 232 1\nfield failures u64 240 1\nfield panics u64 248 1\n" \
     "field durations u64 256 40\nfield lateness u64 576 40\nfield node_class u8 896 1\n" \
-    "field state u8 897 1\nfield level u8 898 1\nfield _reserved u8 899 5\n"
+    "field state u8 897 1\nfield level u8 898 1\nfield is_paused u8 899 1\n" \
+    "field _reserved u8 900 4\n"
 #define HORUS_NODE_METRICS_INIT {0}
 
 /* A command to a node or a whole scheduler. No ROS type. */

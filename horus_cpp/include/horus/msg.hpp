@@ -2061,8 +2061,11 @@ struct alignas(8) NodeMetrics {
     std::uint8_t state;
     /// One of the constants of `DiagnosticStatus`, such as `OK`: no unit.
     std::uint8_t level;
+    /// 1 while a command pauses the node, also if `state` is another one, such as `STATE_SAFE`
+    /// in an emergency stop: no unit.
+    std::uint8_t is_paused;
     /// Reserved, 0: no unit.
-    std::uint8_t _reserved[5];
+    std::uint8_t _reserved[4];
     /// The class is unknown.
     static constexpr std::uint8_t CLASS_UNKNOWN = 0;
     /// The node has its own thread, which wakes at absolute times.
@@ -2092,7 +2095,7 @@ struct alignas(8) NodeMetrics {
     /// The node is in a tick that does not end.
     static constexpr std::uint8_t STATE_STUCK = 6;
     /// Of the canonical schema text.
-    static constexpr SchemaHash schema_hash{0x8e3249e68ac827a1u, 0xead6df61dbccc009u};
+    static constexpr SchemaHash schema_hash{0xde933cfdda3b1902u, 0xad87a322b65cfdf4u};
 };
 static_assert(sizeof(NodeMetrics) == 904, "size of NodeMetrics");
 static_assert(alignof(NodeMetrics) == 8, "alignment of NodeMetrics");
@@ -2112,9 +2115,11 @@ static_assert(offsetof(NodeMetrics, lateness) == 576);
 static_assert(offsetof(NodeMetrics, node_class) == 896);
 static_assert(offsetof(NodeMetrics, state) == 897);
 static_assert(offsetof(NodeMetrics, level) == 898);
-static_assert(offsetof(NodeMetrics, _reserved) == 899);
+static_assert(offsetof(NodeMetrics, is_paused) == 899);
+static_assert(offsetof(NodeMetrics, _reserved) == 900);
 HORUS_MESSAGE(NodeMetrics, name, last_error, ticks, period_ns, last_ns, max_ns, misses,
-    skipped_ticks, failures, panics, durations, lateness, node_class, state, level, _reserved);
+    skipped_ticks, failures, panics, durations, lateness, node_class, state, level, is_paused,
+    _reserved);
 
 /// A command to a node or a whole scheduler. No ROS type.
 struct alignas(8) NodeCommand {

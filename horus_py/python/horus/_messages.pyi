@@ -2346,6 +2346,7 @@ class NodeMetrics(Message):
         node_class: int = ...,
         state: int = ...,
         level: int = ...,
+        is_paused: int = ...,
         _reserved: Iterable[int] | npt.NDArray[np.uint8] = ...,
     ) -> Self: ...
     @property
@@ -2394,6 +2395,10 @@ class NodeMetrics(Message):
     """One of the `STATE_` constants: no unit."""
     level: int
     """One of the constants of `DiagnosticStatus`, such as `OK`: no unit."""
+    is_paused: int
+    """1 while a command pauses the node, also if `state` is another one, such as `STATE_SAFE`
+    in an emergency stop: no unit.
+    """
     @property
     def _reserved(self) -> npt.NDArray[np.uint8]:
         """Reserved, 0: no unit."""

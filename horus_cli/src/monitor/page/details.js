@@ -8,6 +8,10 @@ import { Picture } from "./picture.js";
 /** The colours of the states of a node; all others are bad. */
 export const TONES = { active: "", paused: "waiting", resting: "waiting" };
 
+/** The state of a node, with "paused" beside another state. */
+export const stateText = (node) =>
+  node.is_paused && node.state !== "paused" ? `${node.state}, paused` : node.state;
+
 /** The path of a number in a message, as the server takes it. */
 const PATH = /^[^.[\]:]+(\.[^.[\]:]+|\[\d{1,9}\])*$/;
 
@@ -259,7 +263,7 @@ export class Details {
       return found.map((topic) => topic.topic).join(", ") || "nothing";
     };
     this.facts.show([
-      ["state", node.state, TONES[node.state] ?? "bad"],
+      ["state", stateText(node), TONES[node.state] ?? "bad"],
       ["class", `${node.class}, ${rate(node.rate_hz)}`],
       ["process", String(node.process_id ?? "-")],
       ["ticks", count(node.ticks)],

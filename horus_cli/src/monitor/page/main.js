@@ -2,7 +2,7 @@
 
 import { byId, element, setChildren, setClass, setText, shape } from "./dom.js";
 import { bytes, clock, count, duration, rate } from "./format.js";
-import { Details, TONES } from "./details.js";
+import { Details, TONES, stateText } from "./details.js";
 import { Graph } from "./graph.js";
 import { History } from "./history.js";
 import { Plots } from "./plots.js";
@@ -92,7 +92,7 @@ const nodes = new Table(
   byId("nodes"),
   [
     { title: "Node", text: path, isName: true },
-    { title: "State", text: (node) => node.state, tone: (node) => TONES[node.state] ?? "bad" },
+    { title: "State", text: stateText, tone: (node) => TONES[node.state] ?? "bad" },
     {
       title: "Rate",
       text: (node) => rate(node.rate_hz),

@@ -295,8 +295,11 @@ crate::message! {
         pub state: u8,
         /// One of the constants of [`DiagnosticStatus`], such as `OK`: no unit.
         pub level: u8,
+        /// 1 while a command pauses the node, also if `state` is another one, such as `STATE_SAFE`
+        /// in an emergency stop: no unit.
+        pub is_paused: u8,
         /// Reserved, 0: no unit.
-        pub _reserved: [u8; 5],
+        pub _reserved: [u8; 4],
     }
 
     /// The class is unknown.
@@ -333,7 +336,8 @@ layout! {
     NodeMetrics = 904 {
         name: 0, last_error: 64, ticks: 192, period_ns: 200, last_ns: 208, max_ns: 216,
         misses: 224, skipped_ticks: 232, failures: 240, panics: 248, durations: 256, lateness: 576,
-        node_class: 896, state: 897, level: 898, _reserved: 899,
+        node_class: 896, state: 897, level: 898, is_paused: 899,
+        _reserved: 900,
     }
 }
 
@@ -378,11 +382,16 @@ impl fmt::Display for NodeMetrics {
             ..
         } = self;
         let state = self.state_name();
+        let paused = if self.is_paused != 0 && self.state != Self::STATE_PAUSED {
+            " and paused"
+        } else {
+            ""
+        };
         let last = DisplayDuration(self.last_ns);
         let longest = DisplayDuration(self.max_ns);
         write!(
             f,
-            "{name} {state}, {ticks} ticks, the last in {last}, the longest in {longest}, "
+            "{name} {state}{paused}, {ticks} ticks, the last in {last}, the longest in {longest}, "
         )?;
         write!(f, "{misses} missed")
     }

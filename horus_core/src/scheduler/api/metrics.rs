@@ -32,7 +32,8 @@ pub(crate) struct LiveMetrics {
     skipped_ticks: AtomicU64,
     failures: AtomicU64,
     panics: AtomicU64,
-    /// The [`Health`], as its index in `Health::ALL`.
+    /// The [`Health`], as its index in `Health::ALL`, and [`PAUSED`]. WHY one word: they change
+    /// together.
     health: AtomicU64,
     /// The present budget of a tick; `u64::MAX` if there is none.
     budget_ns: AtomicU64,
@@ -60,6 +61,9 @@ impl Default for LiveMetrics {
         }
     }
 }
+
+/// The bit of [`LiveMetrics::health`] that is set while a command has paused the node.
+const PAUSED: u64 = 1 << 63;
 
 /// The health of a node: whether it ticks, and if not, why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -157,18 +161,20 @@ impl LiveMetrics {
         self.budget_ns.get()
     }
 
-    /// Sets the health of the node.
-    pub(crate) fn set_health(&self, health: Health) {
+    /// Sets the health of the node. `is_paused` is true if a command has paused it, whatever its
+    /// health is.
+    pub(crate) fn set_health(&self, health: Health, is_paused: bool) {
+        let paused = if is_paused { PAUSED } else { 0 };
         // Relaxed: a counter.
-        self.health.set(health as u64);
+        self.health.set(health as u64 | paused);
     }
 
-    fn health(&self) -> Health {
+    /// Returns the health, and true if a command has paused the node.
+    pub(crate) fn health(&self) -> (Health, bool) {
         // Relaxed: a counter.
-        Health::ALL
-            .get(self.health.get() as usize)
-            .copied()
-            .unwrap_or_default()
+        let word = self.health.get();
+        let health = Health::ALL.get((word & !PAUSED) as usize).copied();
+        (health.unwrap_or_default(), word & PAUSED != 0)
     }
 
     pub(crate) fn count_miss(&self) {
@@ -258,7 +264,7 @@ impl LiveMetrics {
             skipped_ticks: self.skipped_ticks.get(),
             failures: self.failures.get(),
             panics: self.panics.get(),
-            health: self.health(),
+            health: self.health().0,
             durations: Histogram {
                 buckets: all(&self.durations),
             },

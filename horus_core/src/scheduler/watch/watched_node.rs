@@ -225,7 +225,8 @@ impl WatchedNode {
     /// Returns the metrics of the node in the form in which they are published.
     pub(crate) fn metrics(&self) -> NodeMetrics {
         let counters = self.metrics.snapshot();
-        let state = match counters.health {
+        let (health, is_paused) = self.metrics.health();
+        let state = match health {
             _ if self.stuck_ns.is_some() => NodeMetrics::STATE_STUCK,
             Health::Active => NodeMetrics::STATE_ACTIVE,
             Health::Paused => NodeMetrics::STATE_PAUSED,
@@ -253,6 +254,7 @@ impl WatchedNode {
             node_class: class_number(self.class),
             state,
             level,
+            is_paused: is_paused.into(),
             ..NodeMetrics::new(&self.name)
         }
     }

@@ -62,12 +62,14 @@ impl Listener for Arc<ActorGroup> {
         if mode == Mode::Stop {
             return self.set_blocked(false, is_emergency);
         }
-        self.set_blocked(mode == Mode::Pause, is_emergency);
-        self.set_health(match (is_emergency, mode) {
+        let is_paused = mode == Mode::Pause;
+        self.set_blocked(is_paused, is_emergency);
+        let health = match (is_emergency, is_paused) {
             (true, _) => Health::Safe,
-            (false, Mode::Pause) => Health::Paused,
-            _ => Health::Active,
-        });
+            (false, true) => Health::Paused,
+            (false, false) => Health::Active,
+        };
+        self.set_health(health, is_paused);
     }
 
     fn wake(&self) {

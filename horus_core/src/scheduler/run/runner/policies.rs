@@ -191,7 +191,7 @@ impl Runner {
 
     /// Publishes the health of the node in its metrics.
     pub(super) fn publish_health(&self) {
-        self.metrics.set_health(match self.state {
+        let health = match self.state {
             State::Over | State::Broken => Health::Stopped,
             // A node that is not initialised yet is safe, too: it has moved nothing.
             _ if self.blocked_by.is_emergency => Health::Safe,
@@ -201,7 +201,9 @@ impl Runner {
             State::New { .. } | State::Active | State::Skipping | State::Halved { .. } => {
                 Health::Active
             }
-        });
+        };
+        let is_paused = self.blocked_by.is_paused && health != Health::Stopped;
+        self.metrics.set_health(health, is_paused);
     }
 
     /// Counts and records a panic in a call to which the failure policy does not apply.
