@@ -498,3 +498,20 @@ def test_each_key_has_its_latched_message(namespace):
     with horus.Subscriber("kept", namespace=namespace) as late:
         assert sorted([late.recv(), late.recv()]) == [["costmap", 2], ["map server", 2]]
         assert late.recv() is None
+
+
+def test_the_latest_of_several_publishers_is_found_by_the_clock_that_is_never_set(namespace):
+    button, bumper = (
+        horus.Publisher("emergency_stop", horus.EmergencyStop, namespace=namespace)
+        for _ in range(2)
+    )
+    subscriber = horus.Subscriber("emergency_stop", horus.EmergencyStop, namespace=namespace)
+    before_ns = time.monotonic_ns()
+    release = horus.EmergencyStop.now(engaged=0)
+    engage = horus.EmergencyStop.now()
+    assert before_ns <= release.monotonic_ns <= engage.monotonic_ns <= time.monotonic_ns()
+    # The real-time clock was set back by an hour between the two.
+    release.timestamp_ns += 3600 * 10**9
+    button.send(release)
+    bumper.send(engage)
+    assert subscriber.latest() == engage

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use horus_core::OpenError;
 use horus_core::SendError;
 use horus_core::introspect::Inspector;
-use horus_core::message::{FieldError, STANDARD, standard_default};
+use horus_core::message::{FieldError, STANDARD, monotonic_now_ns, standard_default};
 use horus_core::namespace::Namespace;
 use horus_core::topic::{
     DynamicBuilder, DynamicPublisher, DynamicSchema, DynamicType, Qos, Reliability,
@@ -27,6 +27,9 @@ use crate::output::nearest;
 
 /// The rate in hertz at which several messages are sent, unless `--rate` sets another.
 const DEFAULT_HZ: f64 = 1.0;
+
+/// The field that gets the time of each message by CLOCK_MONOTONIC, unless VALUE names it.
+const MONOTONIC: &str = "monotonic_ns";
 
 /// Time between two looks for subscribers.
 const PERIOD: Duration = Duration::from_millis(10);
@@ -268,6 +271,10 @@ impl Source {
             let now_ns = since.map_or(0, |since| since.as_nanos() as u64);
             // Cannot fail, as the field is there; one of another type keeps its value.
             let _ = layout.set(&mut message, &arguments.now, &now_ns.into());
+            if self.value.get(MONOTONIC).is_none() {
+                // Fails if there is no such field.
+                let _ = layout.set(&mut message, MONOTONIC, &monotonic_now_ns().into());
+            }
         }
         Ok(message)
     }

@@ -39,6 +39,8 @@ mod text;
 use std::cell::Cell;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use horus_shm::clock;
+
 macro_rules! export {
     ($($domain:ident $title:literal { $($name:ident),+ $(,)? })+) => {
         $(pub use standard::$domain::{$($name),+};)+
@@ -351,6 +353,35 @@ pub fn timestamp_now_ns() -> u64 {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Returns the nanoseconds by CLOCK_MONOTONIC, as messages carry them in `monotonic_ns`.
+///
+/// This clock cannot be set: it shows which of two messages of this machine is the later one.
+/// Returns 0, which means unknown, in a simulated run.
+#[must_use]
+pub fn monotonic_now_ns() -> u64 {
+    match SIMULATED_TIME_NS.get() {
+        Some(_) => 0,
+        None => clock::Clock::kernel().now_ns(),
+    }
+}
+
+/// Returns the present times by CLOCK_REALTIME and by CLOCK_MONOTONIC; in a simulated run, the
+/// simulated time for both.
+pub(crate) fn clocks_now_ns() -> (u64, u64) {
+    if let Some(simulated) = SIMULATED_TIME_NS.get() {
+        return (simulated, simulated);
+    }
+    // WHY several: the thread may lose its CPU between two clocks.
+    let samples = (0..4).map(|_| {
+        let before_ns = clock::Clock::kernel().now_ns();
+        let timestamp_ns = timestamp_now_ns();
+        let took_ns = clock::Clock::kernel().now_ns() - before_ns;
+        (took_ns, timestamp_ns, before_ns)
+    });
+    let (_, timestamp_ns, monotonic_ns) = samples.min().unwrap_or_default();
+    (timestamp_ns, monotonic_ns)
 }
 
 thread_local! {

@@ -34,7 +34,7 @@ pub trait Encoded: Sized + Send + 'static {
         None
     }
 
-    /// Returns a number, such as `timestamp_ns`, that is greater in the newer of two messages.
+    /// Returns a number, such as its time, that is greater in the newer of two messages.
     fn published_ns(_bytes: &[u8]) -> u64 {
         0
     }

@@ -17,6 +17,7 @@ mod qos;
 mod recv_future;
 mod stats;
 mod subscriber;
+mod time_fields;
 mod wait_set;
 
 use std::time::Duration;

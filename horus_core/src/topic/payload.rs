@@ -6,6 +6,7 @@ use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{Consumer, OpenError, Producer, RawConsumer, RawProducer, TypeInfo};
 
 use super::SendError;
+use super::time_fields::TimeFields;
 use crate::message::{FieldKind, Message, Primitive, Schema};
 
 /// A type that a topic can carry. Every [`Message`] is one, and is copied as it is. So are types
@@ -151,28 +152,17 @@ impl<T: Message> Inbox<T> for Consumer<T> {
     }
 }
 
-/// Returns the `timestamp_ns` of a message, or 0 if it has no such field.
+/// Returns a number that is greater for the newer one of two messages, see [`TimeFields`].
 pub(crate) fn published_ns_of<T: Message>(message: &T) -> u64 {
     published_ns::<T>(bytemuck::bytes_of(message))
 }
 
-/// Returns the `timestamp_ns` of a message's bytes, or 0 if it has no such field.
+/// Returns the same for the bytes of a message.
 pub(crate) fn published_ns<T: Message>(bytes: &[u8]) -> u64 {
-    let is_time = |field: &&crate::message::Field| {
-        let u64_kind = matches!(field.kind, FieldKind::Primitive(Primitive::U64));
-        field.name == TIME && u64_kind && field.count == 1
+    let offset_of = |name: &str| {
+        let field = T::SCHEMA.fields.iter().find(|field| field.name == name)?;
+        let is_u64 = matches!(field.kind, FieldKind::Primitive(Primitive::U64));
+        (is_u64 && field.count == 1).then_some(field.offset)
     };
-    let Some(field) = T::SCHEMA.fields.iter().find(is_time) else {
-        return 0;
-    };
-    u64_at(bytes, field.offset)
-}
-
-/// The name of the field that shows which of two messages is newer.
-pub(super) const TIME: &str = "timestamp_ns";
-
-/// Returns the `u64` at this offset, or 0 if the bytes are too short.
-pub(super) fn u64_at(bytes: &[u8], offset: usize) -> u64 {
-    let number = bytes.get(offset..).and_then(|bytes| bytes.first_chunk());
-    number.copied().map_or(0, u64::from_ne_bytes)
+    TimeFields::find(offset_of).published_ns(bytes)
 }

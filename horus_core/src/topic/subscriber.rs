@@ -125,9 +125,10 @@ impl<T: Payload> Subscriber<T> {
     /// Returns the newest unread message, or `None` if there is nothing new. Older messages are
     /// counted as skipped, or as lost if they are overwritten already. Never blocks.
     ///
-    /// With several publishers, the message with the newest `timestamp_ns` is returned, if messages
-    /// have that field; otherwise any of them. The result is only as exact as the publishers'
-    /// clocks agree.
+    /// With several publishers, the message with the greatest `monotonic_ns` is returned, if
+    /// messages have that field, a `u64` by CLOCK_MONOTONIC; else that with the greatest
+    /// `timestamp_ns`; otherwise any of them. A `timestamp_ns` also takes the place of a
+    /// `monotonic_ns` that is 0.
     #[inline]
     pub fn latest(&mut self) -> Option<T> {
         self.inbox.latest()

@@ -315,10 +315,10 @@ LAYOUTS = {
         "itemsize": 1776,
     },
     "EmergencyStop": {
-        "names": ["timestamp_ns", "engaged", "_reserved", "source", "reason"],
-        "formats": [("<u8", ()), ("<u1", ()), ("<u1", (7,)), ("S32", ()), ("S64", ())],
-        "offsets": [0, 8, 9, 16, 48],
-        "itemsize": 112,
+        "names": ["timestamp_ns", "engaged", "_reserved", "source", "reason", "monotonic_ns"],
+        "formats": [("<u8", ()), ("<u1", ()), ("<u1", (7,)), ("S32", ()), ("S64", ()), ("<u8", ())],
+        "offsets": [0, 8, 9, 16, 48, 112],
+        "itemsize": 120,
     },
     "SafetyStatus": {
         "names": ["timestamp_ns", "mode", "enabled", "watchdog_ok", "limits_ok", "fault_code", "speed_max", "message"],
@@ -736,7 +736,7 @@ HASHES = {
     "NodeHeartbeat": 0xa55142ea1c420eca4226d798d2c1eb35,
     "DiagnosticValue": 0xdfc88fc18827760e9e4c898d7919a3c7,
     "DiagnosticStatus": 0x057fe8783c522fe97a832fdccbe59e67,
-    "EmergencyStop": 0xbd885f54117f040358ef7d2f311ba594,
+    "EmergencyStop": 0x3fadb267f556345e05df04e9b36bb899,
     "SafetyStatus": 0xc6c0baf4f0fc739b9268d6a1b8270a6b,
     "ResourceUsage": 0xd042a0a078883fcb5c02531e42d4e6c8,
     "NodeEvent": 0xab1f7eb7b2c7a9b14acfe5c08fde3c1d,

@@ -417,7 +417,8 @@ horus_status_t horus_subscriber_recv_timeout(horus_subscriber_t subscriber, void
 /*
  * Receives the newest message that was not received yet. Older ones are counted as skipped, or as
  * lost if they are overwritten already. With several publishers, the message with the greatest
- * `timestamp_ns` is the newest, if messages have that field. Never blocks. Outputs, outcomes and
+ * `monotonic_ns` is the newest, if messages have that field, else that with the greatest
+ * `timestamp_ns`, which also counts where the former is 0. Never blocks. Outputs, outcomes and
  * errors are those of horus_subscriber_recv. The first call allocates two buffers of the longest
  * message, and the message is copied twice.
  */

@@ -1950,17 +1950,23 @@ typedef struct horus_emergency_stop {
     char source[32];
     /* Reason for people: text. */
     char reason[64];
+    /*
+     * The same time by CLOCK_MONOTONIC, 0 if it is unknown; of the messages of several
+     * publishers, the last one is found by it: nanoseconds.
+     */
+    uint64_t monotonic_ns;
 } horus_emergency_stop_t;
-HORUS_ASSERT_LAYOUT(horus_emergency_stop_t, 112, 8);
+HORUS_ASSERT_LAYOUT(horus_emergency_stop_t, 120, 8);
 HORUS_ASSERT_OFFSET(horus_emergency_stop_t, timestamp_ns, 0);
 HORUS_ASSERT_OFFSET(horus_emergency_stop_t, engaged, 8);
 HORUS_ASSERT_OFFSET(horus_emergency_stop_t, _reserved, 9);
 HORUS_ASSERT_OFFSET(horus_emergency_stop_t, source, 16);
 HORUS_ASSERT_OFFSET(horus_emergency_stop_t, reason, 48);
+HORUS_ASSERT_OFFSET(horus_emergency_stop_t, monotonic_ns, 112);
 #define HORUS_EMERGENCY_STOP_SCHEMA \
-    "horus schema 1\nmessage EmergencyStop\nsize 112\nalign 8\nfield timestamp_ns u64 0 1\n" \
+    "horus schema 1\nmessage EmergencyStop\nsize 120\nalign 8\nfield timestamp_ns u64 0 1\n" \
     "field engaged u8 8 1\nfield _reserved u8 9 7\nfield source char 16 32\n" \
-    "field reason char 48 64\n"
+    "field reason char 48 64\nfield monotonic_ns u64 112 1\n"
 #define HORUS_EMERGENCY_STOP_INIT {.engaged = 1}
 
 /*

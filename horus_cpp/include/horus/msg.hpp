@@ -1806,10 +1806,13 @@ struct alignas(8) EmergencyStop {
     char source[32];
     /// Reason for people: text.
     char reason[64];
+    /// The same time by CLOCK_MONOTONIC, 0 if it is unknown; of the messages of several
+    /// publishers, the last one is found by it: nanoseconds.
+    std::uint64_t monotonic_ns;
     /// Of the canonical schema text.
-    static constexpr SchemaHash schema_hash{0xbd885f54117f0403u, 0x58ef7d2f311ba594u};
+    static constexpr SchemaHash schema_hash{0x3fadb267f556345eu, 0x05df04e9b36bb899u};
 };
-static_assert(sizeof(EmergencyStop) == 112, "size of EmergencyStop");
+static_assert(sizeof(EmergencyStop) == 120, "size of EmergencyStop");
 static_assert(alignof(EmergencyStop) == 8, "alignment of EmergencyStop");
 static_assert(std::is_trivially_copyable_v<EmergencyStop> && std::is_standard_layout_v<EmergencyStop>);
 static_assert(offsetof(EmergencyStop, timestamp_ns) == 0);
@@ -1817,7 +1820,8 @@ static_assert(offsetof(EmergencyStop, engaged) == 8);
 static_assert(offsetof(EmergencyStop, _reserved) == 9);
 static_assert(offsetof(EmergencyStop, source) == 16);
 static_assert(offsetof(EmergencyStop, reason) == 48);
-HORUS_MESSAGE(EmergencyStop, timestamp_ns, engaged, _reserved, source, reason);
+static_assert(offsetof(EmergencyStop, monotonic_ns) == 112);
+HORUS_MESSAGE(EmergencyStop, timestamp_ns, engaged, _reserved, source, reason, monotonic_ns);
 
 /// Motion that the safety functions allow at the moment. No ROS type; the modes are after ISO
 /// 10218.

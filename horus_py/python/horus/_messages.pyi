@@ -2117,6 +2117,7 @@ class EmergencyStop(Message):
         _reserved: Iterable[int] | npt.NDArray[np.uint8] = ...,
         source: str | builtins.bytes = ...,
         reason: str | builtins.bytes = ...,
+        monotonic_ns: int = ...,
     ) -> Self: ...
     timestamp_ns: int
     """Time at which it was engaged or released, by CLOCK_REALTIME: nanoseconds."""
@@ -2137,6 +2138,10 @@ class EmergencyStop(Message):
         """Reason for people: text."""
     @reason.setter
     def reason(self, value: str | builtins.bytes) -> None: ...
+    monotonic_ns: int
+    """The same time by CLOCK_MONOTONIC, 0 if it is unknown; of the messages of several
+    publishers, the last one is found by it: nanoseconds.
+    """
 
 @final
 class SafetyStatus(Message):

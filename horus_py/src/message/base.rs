@@ -24,7 +24,8 @@ impl Message {
         with_checked_bytes(class, kind_of_message_class(class)?, &bytes)
     }
 
-    /// Makes a message with the current time as its `timestamp_ns`.
+    /// Makes a message with the current time as its `timestamp_ns`, and `monotonic_ns` if it has
+    /// that field.
     #[classmethod]
     #[pyo3(signature = (**fields))]
     fn now<'py>(
@@ -32,15 +33,13 @@ impl Message {
         fields: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let kind = kind_of_message_class(class)?;
-        let Some(stamp) = kind.timestamp_offset else {
+        if !kind.has_timestamp() {
             let text = format!("{} has no field 'timestamp_ns'", kind.schema.name);
             return Err(PyTypeError::new_err(text));
-        };
+        }
         let message = class.call((), fields)?;
-        let now = timestamp_now_ns().to_ne_bytes();
         // SAFETY: nobody else knows the message yet.
-        let bytes = unsafe { instance::bytes_mut(&message) };
-        bytes[stamp..stamp + 8].copy_from_slice(&now);
+        kind.stamp(unsafe { instance::bytes_mut(&message) });
         Ok(message)
     }
 

@@ -5,7 +5,10 @@ use std::fmt;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use horus_core::message::{DType, FieldKind, FramedKind, Primitive, STANDARD, Schema, Tail};
+use horus_core::message::{
+    DType, FieldKind, FramedKind, Primitive, STANDARD, Schema, Tail, monotonic_now_ns,
+    timestamp_now_ns,
+};
 use horus_core::topic::DynamicType;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
@@ -29,7 +32,9 @@ pub(crate) struct Kind {
     /// offsets.
     pub(crate) runs: Box<[ByteRun]>,
     /// The offset of the field `timestamp_ns`, if there is one.
-    pub(crate) timestamp_offset: Option<usize>,
+    timestamp_offset: Option<usize>,
+    /// The offset of the field `monotonic_ns`, if there is one.
+    monotonic_offset: Option<usize>,
     /// The structured numpy type, once it was needed.
     pub(crate) dtype: PyOnceLock<Py<PyAny>>,
     /// The Python class; null until it is made. It is never freed.
@@ -92,6 +97,22 @@ impl Kind {
         Ok(Self::with(schema, default, payload, None))
     }
 
+    /// Returns true if messages have the field `timestamp_ns`.
+    pub(crate) const fn has_timestamp(&self) -> bool {
+        self.timestamp_offset.is_some()
+    }
+
+    /// Writes the present time to those fields of a message that hold one.
+    pub(crate) fn stamp(&self, message: &mut [u8]) {
+        let mut write = |offset: Option<usize>, now_ns: u64| {
+            if let Some(offset) = offset {
+                message[offset..offset + 8].copy_from_slice(&now_ns.to_ne_bytes());
+            }
+        };
+        write(self.timestamp_offset, timestamp_now_ns());
+        write(self.monotonic_offset, monotonic_now_ns());
+    }
+
     /// Makes a kind whose messages are followed by data, such as images.
     pub(crate) fn framed(framed: &'static FramedKind, default: Box<[u8]>) -> Self {
         Self::with(framed.schema(), default, framed.payload(), Some(framed))
@@ -138,10 +159,13 @@ impl Kind {
         let fields: Box<[Field]> = schema.fields.iter().map(field).collect();
         let mut runs = Vec::new();
         add_runs(&mut runs, schema, 0);
-        let timestamp_offset = fields
-            .iter()
-            .find(|field| field.name == "timestamp_ns" && field.is_u64());
-        let timestamp_offset = timestamp_offset.map(|field| field.offset);
+        let offset_of = |name: &str| {
+            let mut fields = fields.iter();
+            let field = fields.find(|field| field.name == name && field.is_u64())?;
+            Some(field.offset)
+        };
+        let timestamp_offset = offset_of("timestamp_ns");
+        let monotonic_offset = offset_of("monotonic_ns");
         let runs = runs.into();
         let bytes = schema.size;
         let dtype = PyOnceLock::new();
@@ -155,6 +179,7 @@ impl Kind {
             fields,
             runs,
             timestamp_offset,
+            monotonic_offset,
             dtype,
             class,
         }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use bytemuck::Zeroable;
 
-use crate::message::{Text, clamped, timestamp_now_ns};
+use crate::message::{Text, clamped, monotonic_now_ns, timestamp_now_ns};
 
 crate::message! {
     /// A periodic message that shows that its sender runs. No ROS type.
@@ -262,11 +262,14 @@ crate::message! {
         pub source: Text<32>,
         /// Reason for people: text.
         pub reason: Text<64>,
+        /// The same time by CLOCK_MONOTONIC, 0 if it is unknown; of the messages of several
+        /// publishers, the last one is found by it: nanoseconds.
+        pub monotonic_ns: u64,
     }
 }
 layout! {
-    EmergencyStop = 112 {
-        timestamp_ns: 0, engaged: 8, _reserved: 9, source: 16, reason: 48,
+    EmergencyStop = 120 {
+        timestamp_ns: 0, engaged: 8, _reserved: 9, source: 16, reason: 48, monotonic_ns: 112,
     }
 }
 
@@ -283,19 +286,21 @@ impl EmergencyStop {
     /// ```
     #[must_use]
     pub fn engage(source: &str, reason: &str) -> Self {
-        Self {
-            timestamp_ns: timestamp_now_ns(),
-            ..Self::new(1, source, reason)
-        }
+        Self::new(1, source, reason).stamped()
     }
 
     /// Returns a released stop, stamped with the current time, with as much of `source` and
     /// `reason` as fits.
     #[must_use]
     pub fn release(source: &str, reason: &str) -> Self {
+        Self::new(0, source, reason).stamped()
+    }
+
+    fn stamped(self) -> Self {
         Self {
             timestamp_ns: timestamp_now_ns(),
-            ..Self::new(0, source, reason)
+            monotonic_ns: monotonic_now_ns(),
+            ..self
         }
     }
 
@@ -308,6 +313,7 @@ impl EmergencyStop {
             _reserved: [0; 7],
             source,
             reason,
+            monotonic_ns: 0,
         }
     }
 

@@ -5,7 +5,7 @@ use horus_shm::{FieldPrefixes, TypeInfo};
 use crate::message::{Layout, ParsedSchema, Primitive, Schema, SchemaTextError, fnv1a_128};
 use crate::topic::Payload;
 use crate::topic::error::WriteError;
-use crate::topic::payload::{TIME, u64_at};
+use crate::topic::time_fields::TimeFields;
 use crate::value::{MSGPACK_SCHEMA, Value};
 
 /// A message type that is known only at run time: the text of a schema, or plain bytes.
@@ -30,8 +30,7 @@ use crate::value::{MSGPACK_SCHEMA, Value};
 pub struct DynamicType {
     info: TypeInfo,
     schema: DynamicSchema,
-    /// The offset of the field `timestamp_ns` in bytes; `None` if there is no such field.
-    time_offset: Option<usize>,
+    time_fields: TimeFields,
 }
 
 /// The form of the messages of a [`DynamicType`].
@@ -112,7 +111,7 @@ impl DynamicType {
     /// Returns the type that `info`, as a topic stores it, describes.
     pub(super) fn new(info: TypeInfo) -> Self {
         let schema = Schema::parse(&info.schema).ok();
-        let time_offset = schema.as_ref().and_then(time_offset);
+        let time_fields = TimeFields::find(|name| u64_offset(schema.as_ref()?, name));
         let plain = schema.and_then(|schema| Some((schema.layout().ok()?, schema)));
         let schema = match plain {
             _ if info.schema == MSGPACK_SCHEMA => DynamicSchema::MessagePack,
@@ -125,7 +124,7 @@ impl DynamicType {
         Self {
             info,
             schema,
-            time_offset,
+            time_fields,
         }
     }
 
@@ -196,9 +195,9 @@ impl DynamicType {
         &self.info
     }
 
-    /// Returns the `timestamp_ns` of a message; 0 if it has no such field.
+    /// Returns a number that is greater for the newer one of two messages.
     pub(super) fn published_ns(&self, message: &[u8]) -> u64 {
-        self.time_offset.map_or(0, |offset| u64_at(message, offset))
+        self.time_fields.published_ns(message)
     }
 }
 
@@ -210,9 +209,9 @@ impl PartialEq for DynamicType {
 
 impl Eq for DynamicType {}
 
-/// Returns the offset of the field `timestamp_ns` in bytes; `None` if there is no such `u64`.
-fn time_offset(schema: &ParsedSchema) -> Option<usize> {
-    let field = schema.fields.iter().find(|field| field.path == TIME)?;
-    let is_time = field.shape.primitive == Primitive::U64 && field.shape.count == 1;
-    is_time.then_some(field.shape.offset)
+/// Returns the offset of a field in bytes; `None` if there is no such `u64`.
+fn u64_offset(schema: &ParsedSchema, name: &str) -> Option<usize> {
+    let field = schema.fields.iter().find(|field| field.path == name)?;
+    let is_u64 = field.shape.primitive == Primitive::U64 && field.shape.count == 1;
+    is_u64.then_some(field.shape.offset)
 }

@@ -2,7 +2,6 @@
 
 use std::ffi::CStr;
 
-use horus_core::message::timestamp_now_ns;
 use pyo3::IntoPyObjectExt;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -26,7 +25,8 @@ pub(crate) struct Framed;
 
 #[pymethods]
 impl Framed {
-    /// Makes a message with the current time as its `timestamp_ns`.
+    /// Makes a message with the current time as its `timestamp_ns`, and `monotonic_ns` if it has
+    /// that field.
     #[classmethod]
     #[pyo3(signature = (data = None, /, **fields))]
     fn now<'py>(
@@ -37,10 +37,7 @@ impl Framed {
         let wanted = || PyTypeError::new_err(format!("{class} is not a class of messages"));
         let kind = kind::kind_of_argument(class).ok_or_else(wanted)?;
         let object = construct(class.py(), kind, data, fields)?;
-        if let Some(stamp) = kind.timestamp_offset {
-            header_mut(&object)[stamp..stamp + 8]
-                .copy_from_slice(&timestamp_now_ns().to_ne_bytes());
-        }
+        kind.stamp(header_mut(&object));
         Ok(object)
     }
 

@@ -3,7 +3,7 @@
 use super::super::*;
 use super::Home;
 use crate::scheduler::{EMERGENCY_STOP_TOPIC, Hertz, RemoteError, RemoteScheduler, emergency_stop};
-use crate::topic::Topic;
+use crate::topic::{DynamicSubscriber, Topic};
 
 #[test]
 fn commands_arrive_and_are_refused_when_no_scheduler_runs() {
@@ -102,4 +102,25 @@ fn an_emergency_stop_topic_of_another_process_is_used_as_it_is() {
         .send(EmergencyStop::release("button", ""))
         .unwrap();
     assert!(!monitor.emergency_stop().recv().unwrap().is_engaged());
+}
+
+/// The last emergency stop is the one that was sent last, although the clock was set back by an
+/// hour in between.
+#[test]
+fn an_emergency_stop_after_a_step_of_the_clock_is_the_last() {
+    const HOUR_NS: u64 = 3_600_000_000_000;
+    let home = Home::new();
+    let mut button = emergency_stop(&home.namespace).unwrap();
+    let mut bumper = emergency_stop(&home.namespace).unwrap();
+    let mut release = EmergencyStop::release("button", "");
+    release.timestamp_ns += HOUR_NS;
+    let engage = EmergencyStop::engage("bumper", "");
+    button.send(release).unwrap();
+    bumper.send(engage).unwrap();
+    let mut monitor = home.open("robot", 1, 1);
+    assert!(monitor.emergency_stop().latest().unwrap().is_engaged());
+    // The same in the way that other languages take.
+    let mut dynamic = DynamicSubscriber::observe(&home.namespace, EMERGENCY_STOP_TOPIC).unwrap();
+    let last: EmergencyStop = bytemuck::pod_read_unaligned(dynamic.latest_bytes().unwrap());
+    assert_eq!(last, engage);
 }

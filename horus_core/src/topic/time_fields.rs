@@ -1,0 +1,106 @@
+//! The times in messages by which the newest one of several publishers is found.
+
+use crate::message::clocks_now_ns;
+
+/// The field by which two messages are compared, unless they have the next one.
+const TIMESTAMP: &str = "timestamp_ns";
+
+/// The field by CLOCK_MONOTONIC. WHY it comes first: the other clock can be set, and then a message
+/// that was sent later looks older.
+const MONOTONIC: &str = "monotonic_ns";
+
+/// A number above the differences of all clocks. It is added to times by CLOCK_MONOTONIC, so that
+/// those before the start of the machine are positive, too.
+const BEGIN: u64 = 1 << 62;
+
+/// The offsets of the times in a message, if it has such fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TimeFields {
+    timestamp: Option<usize>,
+    monotonic: Option<usize>,
+}
+
+impl TimeFields {
+    /// Finds the fields. `offset_of` returns the offset of a field of type `u64` by its name.
+    pub(super) fn find(offset_of: impl Fn(&str) -> Option<usize>) -> Self {
+        Self {
+            timestamp: offset_of(TIMESTAMP),
+            monotonic: offset_of(MONOTONIC),
+        }
+    }
+
+    /// Returns a number that is greater for the newer one of two messages; 0 without such fields.
+    pub(super) fn published_ns(self, message: &[u8]) -> u64 {
+        self.published_ns_by(message, clocks_now_ns)
+    }
+
+    fn published_ns_by(self, message: &[u8], clocks_now_ns: impl Fn() -> (u64, u64)) -> u64 {
+        let at = |offset: Option<usize>| offset.map_or(0, |offset| u64_at(message, offset));
+        let timestamp_ns = at(self.timestamp);
+        if self.monotonic.is_none() {
+            return timestamp_ns;
+        }
+        match at(self.monotonic) {
+            // Its publisher has only set the other time.
+            0 => {
+                let (now_ns, monotonic_ns) = clocks_now_ns();
+                let since_begin_ns = (BEGIN + monotonic_ns).saturating_add(timestamp_ns);
+                since_begin_ns.saturating_sub(now_ns)
+            }
+            monotonic_ns => BEGIN.saturating_add(monotonic_ns),
+        }
+    }
+}
+
+/// Returns the `u64` at this offset, or 0 if the bytes are too short.
+fn u64_at(bytes: &[u8], offset: usize) -> u64 {
+    let number = bytes.get(offset..).and_then(|bytes| bytes.first_chunk());
+    number.copied().map_or(0, u64::from_ne_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The present times by both clocks: the machine started at 1000.
+    const NOW: (u64, u64) = (1500, 500);
+
+    fn published_ns(has_monotonic: bool, timestamp_ns: u64, monotonic_ns: u64) -> u64 {
+        let fields = TimeFields {
+            timestamp: Some(0),
+            monotonic: has_monotonic.then_some(8),
+        };
+        let message = [timestamp_ns, monotonic_ns].map(u64::to_ne_bytes);
+        fields.published_ns_by(message.as_flattened(), || NOW)
+    }
+
+    #[test]
+    fn the_clock_that_cannot_be_set_decides() {
+        assert_eq!(published_ns(false, 7, 9), 7);
+        // Each is newer than the one before it.
+        let rising = [
+            (0, 0),
+            (900, 0),
+            (1000, 0),
+            (9000, 1),
+            (1100, 0),
+            (1, 101),
+            (1600, 0),
+            (1, 601),
+            (u64::MAX, 0),
+        ];
+        let keys = rising
+            .map(|(timestamp_ns, monotonic_ns)| published_ns(true, timestamp_ns, monotonic_ns));
+        assert!(keys.is_sorted_by(|older, newer| older < newer), "{keys:?}");
+        assert!(published_ns(true, 0, u64::MAX) >= published_ns(true, 0, u64::MAX / 2));
+    }
+
+    #[test]
+    fn a_message_without_times_or_of_too_few_bytes_is_the_oldest() {
+        assert_eq!(TimeFields::find(|_| None).published_ns(&[1; 16]), 0);
+        assert_eq!(
+            TimeFields::find(|_| Some(1)).published_ns_by(&[1; 8], || NOW),
+            BEGIN - 1000
+        );
+    }
+}
