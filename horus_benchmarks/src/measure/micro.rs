@@ -7,6 +7,8 @@
 use std::hint::black_box;
 use std::sync::atomic::{self, AtomicU64};
 
+use serde::{Deserialize, Serialize};
+
 use crate::measure::lines::SharedLines;
 use crate::measure::stats::Samples;
 use crate::measure::tsc::TickSource;
@@ -15,7 +17,7 @@ use crate::measure::tsc::TickSource;
 pub const WORD_BATCH: u64 = 1024;
 
 /// The result of a micro-benchmark.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Micro {
     /// The time of each batch, in ticks.
     pub batches: Samples,
@@ -42,7 +44,7 @@ impl Micro {
 }
 
 /// The way in which a micro-benchmark is timed.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct MicroPlan {
     pub source: TickSource,

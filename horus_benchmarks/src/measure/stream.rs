@@ -130,11 +130,17 @@ pub fn stream_receive<P: Payload>(
     watch.spin_until(|| end.send(&message).then_some(()))?;
     let start = source.start();
     let mut ledger = Ledger::new(plan);
+    let mut outcome = Ok(());
     while !ledger.is_complete() {
         watch.spin_until(|| {
-            let drained = end.drain(&mut message, &mut |message| ledger.enter(message));
-            drained.map(|any| any.then_some(())).transpose()
-        })??;
+            let mut enter = |message: &P| {
+                if let Err(corrupt) = ledger.enter(message) {
+                    note(&mut outcome, corrupt);
+                }
+            };
+            end.drain(&mut message, &mut enter).then_some(())
+        })?;
+        outcome?;
     }
     let elapsed_ticks = source.stop().since(start);
     if drops::<P, _>(end) {
@@ -145,6 +151,13 @@ pub fn stream_receive<P: Payload>(
         lost: ledger.lost,
         elapsed_ticks,
     })
+}
+
+/// Stores the first error. WHY a function of its own: without an error, nothing is loaded or
+/// stored.
+#[cold]
+fn note(outcome: &mut Result<(), Corrupt>, corrupt: Corrupt) {
+    *outcome = outcome.and(Err(corrupt));
 }
 
 /// Maximum number of attempts to deliver the last message of a stream.

@@ -17,8 +17,7 @@ use crate::run::progress::Progress;
 use crate::run::session::Session;
 use crate::scenario::entry::Outcome;
 use crate::transport::carrier::{Carrier, Size, Transport};
-use crate::transport::connection::Connection;
-use crate::transport::rendezvous::Rendezvous;
+use crate::transport::connection::{Connection, Looped};
 
 /// Number of messages of the first stream, which shows how long a stream takes.
 const PROBE_MESSAGES: u64 = 2_000;
@@ -307,17 +306,14 @@ pub fn same_thread(
 ) -> Outcome {
     let effort = session.effort;
     let clock = &session.clock;
-    let rendezvous = Rendezvous::new(private.open()?);
-    let open = |transport: Transport| transport.open(&rendezvous.looped());
-    let mut drivers = [open(transports[0])?, open(transports[1])?];
+    let open = |transport| Looped::open(transport, clock.source(), private);
+    let mut ends = [open(transports[0])?, open(transports[1])?];
     let plan = MicroPlan::new(clock.source(), effort.samples.div_ceil(4));
     let mut p50_ns = [Vec::new(), Vec::new()];
-    let mut next_seq = [1, 1];
     let mut all: [Option<Micro>; 2] = [None, None];
     for round in 0..effort.rounds {
-        for turn in alternating(round, drivers.len()) {
-            let micro = drivers[turn].loop_round(&plan, next_seq[turn])?;
-            next_seq[turn] += (plan.warm_up + plan.batches) * micro.batch;
+        for turn in alternating(round, ends.len()) {
+            let micro = ends[turn].round(&plan)?;
             let ticks = micro.batches.median_within(clock.resolution_ticks());
             p50_ns[turn].push(ticks * clock.ns_per_tick() / micro.batch as f64);
             match &mut all[turn] {

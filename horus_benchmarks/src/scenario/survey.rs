@@ -9,7 +9,7 @@ use crate::measure::bracket::{Bracketed, STEADY_RATIO_MAX, between_floors};
 use crate::measure::loopback;
 use crate::measure::micro::{Micro, MicroPlan};
 use crate::measure::stats::{self, Samples};
-use crate::measure::stream::{StreamNote, StreamPlan, Streamed};
+use crate::measure::stream::{StreamNote, Streamed};
 use crate::measure::workload::{Round, Timing};
 use crate::report::goals::{FLOOR_NS, STATES};
 use crate::report::rows::{Report, Row};
@@ -20,8 +20,8 @@ use crate::run::progress::Progress;
 use crate::run::session::Session;
 use crate::scenario::entry::Outcome;
 use crate::transport::carrier::{CAPACITY, CAPACITY_LARGE, Size, Transport};
-use crate::transport::connection::{self, Connection};
-use crate::transport::rendezvous::{ConnectionError, Rendezvous};
+use crate::transport::connection::{Connection, Looped};
+use crate::transport::rendezvous::ConnectionError;
 
 /// Number of rounds, and of timed messages in each, with `--quick` and without. WHY many short
 /// rounds: the floor is then the same before and after most of them.
@@ -140,20 +140,13 @@ impl Survey {
     }
 
     fn loop_streams(&mut self, id: &str, transport: Transport) -> Outcome {
-        let mut driver = transport.open(&Rendezvous::new(self.private.open()?).looped())?;
         let messages = self.messages(transport.size);
-        let producers = transport.carrier.producers();
         let clock = &self.session.clock;
+        let mut ends = Looped::open(transport, clock.source(), &self.private)?;
         let mut streams = Vec::new();
         let mut rates = Vec::new();
-        for number in 0..u64::from(self.repetitions()) {
-            let plan = StreamPlan {
-                messages,
-                first_seq: 1 + number * messages,
-                producers,
-            };
-            let streamed = driver.loop_stream(&plan, clock.source())?;
-            connection::check_loss(transport.carrier, &streamed)?;
+        for _ in 0..self.repetitions() {
+            let streamed = ends.stream(messages)?;
             rates.push(streamed.messages_per_s(clock.hz()));
             streams.push(streamed);
         }
@@ -224,12 +217,9 @@ pub fn loop_round(
     let Effort {
         rounds, samples, ..
     } = session.effort;
-    let plan = MicroPlan::new(
-        session.clock.source(),
-        u64::from(rounds) * samples / per_batch,
-    );
-    let rendezvous = Rendezvous::new(private.open()?);
-    Ok(transport.open(&rendezvous.looped())?.loop_round(&plan, 1)?)
+    let source = session.clock.source();
+    let plan = MicroPlan::new(source, u64::from(rounds) * samples / per_batch);
+    Ok(Looped::open(transport, source, private)?.round(&plan)?)
 }
 
 /// The two ends of the floor and of the paths, in one placement.

@@ -4,19 +4,24 @@
 //! closest calls that it has; while both sides have a CPU, this is faster than blocking for all of
 //! them. Several senders take turns in one thread, so that two CPUs are enough.
 
+use disruptor::{BusySpin, build_multi_producer, build_single_producer};
 use horus_core::channel::{direct, fanout, mpsc, spmc, spsc};
 
 use crate::measure::endpoint::Endpoint;
-use crate::measure::payload::{Corrupt, Payload, Seq};
-use crate::transport::carrier::{CAPACITY, Carrier, Maker, Shape, Size, Transport};
+use crate::measure::payload::{Payload, Seq};
+use crate::transport::carrier::Maker::{
+    Crossbeam, Direct, Disruptor, Fanout, Flume, Kanal, Mpsc, Rtrb, Spmc, Spsc, Std,
+};
+use crate::transport::carrier::Shape::{OneToOne, OneToTwo, TwoToOne, TwoToTwo};
+use crate::transport::carrier::{CAPACITY, Carrier, Size, Transport};
 use crate::transport::driver::{self, Driver};
-use crate::transport::endpoints::{Both, Draining, InTurn, cloned};
+use crate::transport::endpoints::{Both, InTurn, cloned};
 use crate::transport::packet::{Packet16, Packet304, Packet1480, with_packet};
 use crate::transport::peer_channels as peers;
-use crate::transport::rendezvous::{ConnectionError, ConnectionSide, Opened, Role};
+use crate::transport::rendezvous::{ConnectionError, Opened, Rendezvous, Role};
 
 /// Number of messages that every channel can hold.
-pub(super) const CHANNEL_CAPACITY: usize = CAPACITY as usize;
+pub(super) const SLOTS: usize = CAPACITY as usize;
 
 const JOINED: &str = "there is room for two";
 
@@ -32,12 +37,9 @@ pub(super) fn full() -> bool {
     false
 }
 
-/// Opens one side of a transport. The near side makes both sides, and leaves one for the far
-/// thread.
-pub(super) fn open(transport: Transport, place: &ConnectionSide<'_>) -> Opened {
-    if place.role == Role::Far {
-        return place.take();
-    }
+/// Opens the near side of a transport, and makes the driver of the far thread as well; or both ends
+/// in one thread.
+pub(super) fn open(transport: Transport, place: &Rendezvous<'_>) -> Opened {
     if !transport.carrier.is_ours() {
         return with_packet!(
             theirs(transport, place); Seq, Packet16, [u64; 8], [u64; 32], [u64; 128]
@@ -50,25 +52,20 @@ pub(super) fn open(transport: Transport, place: &ConnectionSide<'_>) -> Opened {
 }
 
 /// Makes two channels between two threads, one for each direction.
-fn two_threads<P: Word, T, R>(
-    place: &ConnectionSide<'_>,
-    make: impl Fn() -> (T, R),
-) -> Box<dyn Driver>
+fn two_threads<P: Word, T, R>(place: &Rendezvous<'_>, make: impl Fn() -> (T, R)) -> Driver
 where
     T: Endpoint<P> + Send + 'static,
     R: Endpoint<P> + Send + 'static,
 {
     let ((there, from_there), (back, from_back)) = (make(), make());
-    place.leave(driver::one_side_send::<P>((back, from_there)));
-    driver::one_side_send::<P>((there, from_back))
+    let far = driver::one_side::<P>((back, from_there));
+    place.far.set(Some(Box::new(far)));
+    Box::new(driver::one_side::<P>((there, from_back)))
 }
 
 /// Makes two channels between two threads, one for each direction, or one channel within one
 /// thread.
-fn one_to_one<P: Word, T, R>(
-    place: &ConnectionSide<'_>,
-    make: impl Fn() -> (T, R),
-) -> Box<dyn Driver>
+fn one_to_one<P: Word, T, R>(place: &Rendezvous<'_>, make: impl Fn() -> (T, R)) -> Driver
 where
     T: Endpoint<P> + Send + 'static,
     R: Endpoint<P> + Send + 'static,
@@ -79,37 +76,50 @@ where
     }
 }
 
-fn ours<P: Word>(transport: Transport, place: &ConnectionSide<'_>) -> Opened {
+/// Makes channels whose senders can be cloned, in the shapes with one receiver.
+fn to_one<P: Word, T, R>(
+    transport: Transport,
+    place: &Rendezvous<'_>,
+    make: impl Fn() -> (T, R),
+) -> Opened
+where
+    T: Endpoint<P> + Clone + Send + 'static,
+    R: Endpoint<P> + Send + 'static,
+{
+    match transport.carrier {
+        Carrier::Channel(_, OneToOne) => Ok(one_to_one::<P, T, R>(place, make)),
+        Carrier::Channel(_, TwoToOne) => Ok(two_threads::<P, _, R>(place, || cloned(make()))),
+        _ => Err(ConnectionError::Unsuited(transport)),
+    }
+}
+
+fn ours<P: Word>(transport: Transport, place: &Rendezvous<'_>) -> Opened {
     let Carrier::Channel(maker, shape) = transport.carrier else {
         return Err(ConnectionError::Unsuited(transport));
     };
     Ok(match (maker, shape) {
-        (Maker::Direct, Shape::OneToOne) if place.role == Role::Loop => {
-            driver::both_ends::<P>(direct::channel(CHANNEL_CAPACITY))
+        (Direct, OneToOne) if place.role == Role::Loop => {
+            driver::both_ends::<P>(direct::channel(SLOTS))
         }
-        (Maker::Spsc, Shape::OneToOne) => {
-            one_to_one::<P, _, _>(place, || spsc::channel(CHANNEL_CAPACITY))
-        }
-        (Maker::Mpsc, Shape::TwoToOne) => {
-            two_threads::<P, _, _>(place, || cloned(mpsc::channel(CHANNEL_CAPACITY)))
-        }
-        (Maker::Spmc, Shape::OneToTwo) => two_threads::<P, _, _>(place, || {
-            let (tx, rx) = spmc::channel(CHANNEL_CAPACITY);
+        (Spsc, OneToOne) => one_to_one::<P, _, _>(place, || spsc::channel(SLOTS)),
+        (Mpsc, TwoToOne) => two_threads::<P, _, _>(place, || cloned(mpsc::channel(SLOTS))),
+        (Spmc, OneToTwo) => two_threads::<P, _, _>(place, || {
+            let (tx, rx) = spmc::channel(SLOTS);
             let other = rx.try_clone().expect(JOINED);
             (tx, Both::new([rx, other]))
         }),
-        (Maker::Fanout, Shape::TwoToOne) => two_threads::<P, _, _>(place, || {
-            let (tx, rx) = fanout::channel(CHANNEL_CAPACITY);
+        (Fanout, TwoToOne) => two_threads::<P, _, _>(place, || {
+            let (tx, rx) = fanout::channel(SLOTS);
             let other = tx.try_clone().expect(JOINED);
             (InTurn::new([tx, other]), rx)
         }),
-        (Maker::Fanout, Shape::OneToTwo) => two_threads::<P, _, _>(place, || {
-            let (tx, rx) = fanout::channel(CHANNEL_CAPACITY);
+        (Fanout, OneToTwo) => two_threads::<P, _, _>(place, || {
+            let (tx, rx) = fanout::channel(SLOTS);
             let other = rx.try_clone().expect(JOINED);
             (tx, Both::new([rx, other]))
         }),
-        (Maker::Fanout, Shape::TwoToTwo) => two_threads::<P, _, _>(place, || {
-            let (tx, rx) = fanout::channel(CHANNEL_CAPACITY);
+        (Fanout, TwoToTwo) => two_threads::<P, _, _>(place, || {
+            let (tx, rx) = fanout::channel(SLOTS);
             let other = (tx.try_clone().expect(JOINED), rx.try_clone().expect(JOINED));
             (InTurn::new([tx, other.0]), Both::new([rx, other.1]))
         }),
@@ -117,53 +127,50 @@ fn ours<P: Word>(transport: Transport, place: &ConnectionSide<'_>) -> Opened {
     })
 }
 
-fn theirs<P: Word>(transport: Transport, place: &ConnectionSide<'_>) -> Opened {
-    use Maker::{Crossbeam, Disruptor, Flume, Kanal, Rtrb, Std};
+fn theirs<P: Word>(transport: Transport, place: &Rendezvous<'_>) -> Opened {
     let Carrier::Channel(maker, shape) = transport.carrier else {
         return Err(ConnectionError::Unsuited(transport));
     };
-    Ok(match (shape, maker) {
-        (Shape::OneToOne, Rtrb) => {
-            one_to_one::<P, _, _>(place, || rtrb::RingBuffer::new(CHANNEL_CAPACITY))
-        }
-        (Shape::OneToOne, Disruptor) => one_to_one::<P, _, _>(place, peers::disruptor),
-        (Shape::OneToOne, Crossbeam) => {
-            one_to_one::<P, _, _>(place, || crossbeam_channel::bounded(CHANNEL_CAPACITY))
-        }
-        (Shape::OneToOne, Std) => {
-            one_to_one::<P, _, _>(place, || std::sync::mpsc::sync_channel(CHANNEL_CAPACITY))
-        }
-        (Shape::OneToOne, Kanal) => one_to_one::<P, _, _>(place, peers::kanal),
-        (Shape::OneToOne, Flume) => {
-            one_to_one::<P, _, _>(place, || flume::bounded(CHANNEL_CAPACITY))
-        }
-        (Shape::TwoToOne, Disruptor) => {
-            two_threads::<P, _, _>(place, || cloned(peers::disruptor_multi()))
-        }
-        (Shape::TwoToOne, Crossbeam) => two_threads::<P, _, _>(place, || {
-            cloned(crossbeam_channel::bounded(CHANNEL_CAPACITY))
+    Ok(match (maker, shape) {
+        (Rtrb, OneToOne) => one_to_one::<P, _, _>(place, || rtrb::RingBuffer::new(SLOTS)),
+        (Disruptor, OneToOne) => one_to_one::<P, _, _>(place, || {
+            let builder = build_single_producer(SLOTS, empty::<P>, BusySpin);
+            let (poller, builder) = builder.new_event_poller();
+            (peers::Publisher(builder.build()), peers::Poller(poller))
         }),
-        (Shape::TwoToOne, Std) => two_threads::<P, _, _>(place, || {
-            cloned(std::sync::mpsc::sync_channel(CHANNEL_CAPACITY))
+        (Disruptor, TwoToOne) => two_threads::<P, _, _>(place, || {
+            let builder = build_multi_producer(SLOTS, empty::<P>, BusySpin);
+            let (poller, builder) = builder.new_event_poller();
+            cloned((peers::Publisher(builder.build()), peers::Poller(poller)))
         }),
-        (Shape::TwoToOne, Kanal) => two_threads::<P, _, _>(place, || cloned(peers::kanal())),
-        (Shape::TwoToOne, Flume) => {
-            two_threads::<P, _, _>(place, || cloned(flume::bounded(CHANNEL_CAPACITY)))
+        (Disruptor, OneToTwo) => two_threads::<P, _, _>(place, || {
+            let builder = build_single_producer(SLOTS, empty::<P>, BusySpin);
+            let (one, builder) = builder.new_event_poller();
+            let (two, builder) = builder.new_event_poller();
+            let pollers = [one, two].map(peers::Poller);
+            (peers::Publisher(builder.build()), Both::new(pollers))
+        }),
+        (Crossbeam, OneToTwo) => two_threads::<P, _, _>(place, || {
+            let (one, from_one) = crossbeam_channel::bounded(SLOTS);
+            let (two, from_two) = crossbeam_channel::bounded(SLOTS);
+            let both = peers::ToBoth::new([one, two]);
+            (both, Both::new([from_one, from_two]))
+        }),
+        (Crossbeam, _) => {
+            return to_one::<P, _, _>(transport, place, || crossbeam_channel::bounded(SLOTS));
         }
-        (Shape::OneToTwo, Disruptor) => two_threads::<P, _, _>(place, || {
-            let (tx, receivers) = peers::disruptor_broadcast();
-            (tx, Both::new(receivers))
-        }),
-        (Shape::OneToTwo, Crossbeam) => two_threads::<P, _, _>(place, || {
-            let (one, from_one) = crossbeam_channel::bounded(CHANNEL_CAPACITY);
-            let (two, from_two) = crossbeam_channel::bounded(CHANNEL_CAPACITY);
-            (
-                peers::ToBoth::new([one, two]),
-                Both::new([from_one, from_two]),
-            )
-        }),
+        (Std, _) => {
+            return to_one::<P, _, _>(transport, place, || std::sync::mpsc::sync_channel(SLOTS));
+        }
+        (Kanal, _) => return to_one::<P, _, _>(transport, place, peers::kanal),
+        (Flume, _) => return to_one::<P, _, _>(transport, place, || flume::bounded(SLOTS)),
         _ => return Err(ConnectionError::Unsuited(transport)),
     })
+}
+
+/// Returns the initial value of a disruptor's event, before anything was published.
+fn empty<P: Word>() -> P {
+    P::compose(0)
 }
 
 impl<P: Word> Endpoint<P> for direct::Sender<P> {
@@ -196,14 +203,8 @@ macro_rules! endpoints {
             }
 
             #[inline(always)]
-            fn drain(
-                &mut self,
-                _message: &mut P,
-                each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
-            ) -> Result<bool, Corrupt> {
-                let mut draining = Draining::into(each);
-                let messages = self.drain_in_place(|message| draining.enter(message));
-                draining.end(messages)
+            fn drain(&mut self, _message: &mut P, each: &mut impl FnMut(&P)) -> bool {
+                self.drain_in_place(each) > 0
             }
         }
     )+};

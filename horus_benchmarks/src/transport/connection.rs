@@ -3,10 +3,12 @@
 
 use std::fmt;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use horus_shm::Namespace;
 use serde::{Deserialize, Serialize};
 
+use crate::measure::micro::{Micro, MicroPlan};
 use crate::measure::pin::CpuPair;
 use crate::measure::stream::{Sent, StreamPlan, Streamed};
 use crate::measure::tsc::TickSource;
@@ -17,16 +19,25 @@ use crate::run::floor::Placement;
 use crate::run::namespace::PrivateNamespace;
 use crate::run::peer::{self, Peer, PeerError};
 use crate::transport::carrier::{Carrier, Transport};
-use crate::transport::driver::{Done, Driver, Task, Timer};
-use crate::transport::rendezvous::{ConnectionError, Rendezvous, next_number};
+use crate::transport::driver::{Done, Driver, SendDriver, Task, Timer};
+use crate::transport::rendezvous::{ConnectionError, Rendezvous, Role, next_number};
 
 /// The role of a child process that is the far side of a connection.
 pub const CONNECTION_ROLE: &str = "connection";
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 enum Job {
-    Open { transport: Transport, number: u64 },
-    Run { task: Task, source: TickSource },
+    Open {
+        transport: Transport,
+        number: u64,
+        /// The driver, if the near side has made it.
+        #[serde(skip)]
+        far: Option<SendDriver>,
+    },
+    Run {
+        task: Task,
+        source: TickSource,
+    },
     Close,
 }
 
@@ -34,24 +45,24 @@ enum Job {
 type Answer = Option<Done>;
 
 /// Both sides of a transport; one transport is open at a time. The far side sleeps between rounds.
-#[derive(Debug)]
 pub struct Connection {
-    rendezvous: Rendezvous,
+    namespace: Arc<Namespace>,
     peer: Peer<Job, Answer>,
     source: TickSource,
     near: Option<Near>,
 }
 
 struct Near {
-    driver: Box<dyn Driver>,
+    driver: Driver,
     transport: Transport,
     next_seq: u64,
 }
 
-impl fmt::Debug for Near {
+impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Near")
-            .field("transport", &self.transport)
+        let transport = self.near.as_ref().map(|near| near.transport);
+        f.debug_struct("Connection")
+            .field("transport", &transport)
             .finish_non_exhaustive()
     }
 }
@@ -74,13 +85,13 @@ impl Connection {
         source: TickSource,
         private: &PrivateNamespace,
     ) -> Result<Connection, ConnectionError> {
-        let rendezvous = Rendezvous::new(private.open()?);
+        let namespace = private.open()?;
         let cpu = cpus.far;
         let share_cpu = cpus.oversubscribed();
         let peer = match placement {
             Placement::CrossThread => {
-                let far = rendezvous.clone();
-                Peer::thread(cpu, share_cpu, move || service(far))?
+                let namespace = Arc::clone(&namespace);
+                Peer::thread(cpu, share_cpu, move || service(namespace))?
             }
             Placement::CrossProcess => {
                 let role = CONNECTION_ROLE;
@@ -95,7 +106,7 @@ impl Connection {
             }
         };
         Ok(Connection {
-            rendezvous,
+            namespace,
             peer,
             source,
             near: None,
@@ -106,8 +117,13 @@ impl Connection {
     pub fn open(&mut self, transport: Transport) -> Result<(), ConnectionError> {
         self.close()?;
         let number = next_number();
-        let driver = transport.open(&self.rendezvous.near(number))?;
-        self.peer.call(Job::Open { transport, number })?;
+        let place = Rendezvous::new(&self.namespace, number, Role::Near);
+        let driver = transport.open(&place)?;
+        self.peer.call(Job::Open {
+            transport,
+            number,
+            far: place.far.take(),
+        })?;
         self.near = Some(Near {
             driver,
             transport,
@@ -189,7 +205,7 @@ impl Connection {
         let watch = self.peer.watch();
         let side = self.near.as_mut().ok_or(ConnectionError::Closed)?;
         self.peer.start(Job::Run { task: far, source })?;
-        match side.driver.run(&near, &Timer { source, watch }) {
+        match (side.driver)(&near, &Timer { source, watch }) {
             Err(error @ (WorkloadError::Corrupt(_) | WorkloadError::Miscounted { .. })) => {
                 Err(error.into())
             }
@@ -216,38 +232,92 @@ fn unexpected(answer: &impl fmt::Debug) -> ConnectionError {
 }
 
 /// Refuses a stream that lost messages although its carrier is lossless.
-pub fn check_loss(carrier: Carrier, streamed: &Streamed) -> Result<(), ConnectionError> {
+fn check_loss(carrier: Carrier, streamed: &Streamed) -> Result<(), ConnectionError> {
     match streamed.lost {
         lost if lost > 0 && carrier.is_lossless() => Err(ConnectionError::Lost { lost }),
         _ => Ok(()),
     }
 }
 
+/// Both ends of one ring or topic in this thread.
+#[expect(missing_debug_implementations, reason = "a driver is a function")]
+pub struct Looped {
+    driver: Driver,
+    carrier: Carrier,
+    timer: Timer,
+    next_seq: u64,
+}
+
+impl Looped {
+    /// Opens both ends of a transport in this thread.
+    pub fn open(
+        transport: Transport,
+        source: TickSource,
+        private: &PrivateNamespace,
+    ) -> Result<Looped, ConnectionError> {
+        let place = &private.open()?;
+        let driver = transport.open(&Rendezvous::new(place, next_number(), Role::Loop))?;
+        let watch = Watch::new(false, || false);
+        Ok(Looped {
+            driver,
+            carrier: transport.carrier,
+            timer: Timer { source, watch },
+            next_seq: 1,
+        })
+    }
+
+    /// Sends messages and receives each, in batches.
+    pub fn round(&mut self, plan: &MicroPlan) -> Result<Micro, ConnectionError> {
+        match (self.driver)(&Task::Loop(*plan, self.next_seq), &self.timer)? {
+            Done::Micro(micro) => {
+                self.next_seq += (plan.warm_up + plan.batches) * micro.batch;
+                Ok(micro)
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Streams `messages` messages in bursts.
+    pub fn stream(&mut self, messages: u64) -> Result<Streamed, ConnectionError> {
+        let plan = StreamPlan {
+            messages,
+            first_seq: self.next_seq,
+            producers: self.carrier.producers(),
+        };
+        self.next_seq += messages;
+        match (self.driver)(&Task::LoopStream(plan), &self.timer)? {
+            Done::Streamed(streamed) => check_loss(self.carrier, &streamed).map(|()| streamed),
+            other => Err(unexpected(&other)),
+        }
+    }
+}
+
 /// Serves [`CONNECTION_ROLE`] in a child process until the parent hangs up.
 pub fn serve_child(context: &ChildContext) -> ExitCode {
-    peer::serve(context, || {
-        Ok(service(Rendezvous::new(Namespace::current()?)))
-    })
+    peer::serve(context, || Ok(service(Namespace::current()?)))
 }
 
 /// Returns a function that runs the jobs of the far side.
-fn service(rendezvous: Rendezvous) -> impl FnMut(Job, &Watch) -> Result<Answer, String> {
-    let mut open: Option<Box<dyn Driver>> = None;
+fn service(namespace: Arc<Namespace>) -> impl FnMut(Job, &Watch) -> Result<Answer, String> {
+    let mut open: Option<Driver> = None;
     move |job, watch| {
-        let mut done = || -> Result<Answer, ConnectionError> {
+        let watch = watch.clone();
+        let done = || -> Result<Answer, ConnectionError> {
             match job {
-                Job::Open { transport, number } => {
-                    open = Some(transport.open(&rendezvous.far(number))?);
+                Job::Open {
+                    transport,
+                    number,
+                    far,
+                } => {
+                    let place = Rendezvous::new(&namespace, number, Role::Far);
+                    open = Some(match far {
+                        Some(driver) => driver,
+                        None => transport.open(&place)?,
+                    });
                 }
                 Job::Run { task, source } => {
                     let driver = open.as_mut().ok_or(ConnectionError::Closed)?;
-                    return Ok(Some(driver.run(
-                        &task,
-                        &Timer {
-                            source,
-                            watch: watch.clone(),
-                        },
-                    )?));
+                    return Ok(Some(driver(&task, &Timer { source, watch })?));
                 }
                 Job::Close => open = None,
             }

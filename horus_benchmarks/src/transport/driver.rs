@@ -1,7 +1,5 @@
 //! Runs the timed loops over an endpoint, whatever its type and the type of its messages.
 
-use std::marker::PhantomData;
-
 use serde::{Deserialize, Serialize};
 
 use crate::measure::endpoint::Endpoint;
@@ -38,88 +36,40 @@ pub enum Task {
     ExchangeFirst(StreamPlan),
     /// Runs an exchange over a shared ring as the side that sends second.
     ExchangeSecond(StreamPlan),
+    /// Runs [`loopback::send_and_receive`], with messages that are numbered from this number on.
+    Loop(MicroPlan, u64),
+    /// Runs [`loopback::stream`].
+    LoopStream(StreamPlan),
 }
 
 /// The result of a [`Task`].
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the types say it")]
 pub enum Done {
     Round(Round),
     Echo(Echo),
     Sent(Sent),
     Streamed(Streamed),
+    Micro(Micro),
 }
 
-/// Runs the timed loops over an endpoint. A loop that the endpoint does not support returns an
-/// error.
-///
-/// WHY several implementations: each loop is compiled for every carrier and message size, and most
-/// combinations would never run.
-pub trait Driver {
-    /// Does the work of one side.
-    fn run(&mut self, _task: &Task, _timer: &Timer) -> Result<Done, WorkloadError> {
-        Err(WorkloadError::Unsuited)
-    }
+/// The result of a task, or the reason why it failed.
+pub type Driven = Result<Done, WorkloadError>;
 
-    /// Runs [`loopback::send_and_receive`].
-    fn loop_round(&mut self, _plan: &MicroPlan, _first_seq: u64) -> Result<Micro, WorkloadError> {
-        Err(WorkloadError::Unsuited)
-    }
+/// A function that does the tasks of one side over its endpoint. A task that the endpoint does not
+/// support returns [`WorkloadError::Unsuited`].
+pub type Driver = Box<dyn FnMut(&Task, &Timer) -> Driven>;
 
-    /// Runs [`loopback::stream`].
-    fn loop_stream(
-        &mut self,
-        _plan: &StreamPlan,
-        _source: TickSource,
-    ) -> Result<Streamed, WorkloadError> {
-        Err(WorkloadError::Unsuited)
-    }
-}
+/// A [`Driver`] that can be sent to another thread.
+pub type SendDriver = Box<dyn FnMut(&Task, &Timer) -> Driven + Send>;
 
-/// A marker for the type `P` of the messages in a struct that stores no message.
-type MessageType<P> = PhantomData<fn(P)>;
-
-/// Drives one side of a connection.
-struct OneSide<P, E>(E, MessageType<P>);
-
-/// Drives one side of a connection whose sides share a ring.
-struct DuplexSide<P, E>(E, MessageType<P>);
-
-/// Drives both ends of one ring in one thread.
-struct BothEnds<P, E>(E, MessageType<P>);
+// WHY several functions: each loop is compiled for every carrier and message size, and most
+// combinations would never run.
 
 /// Returns a driver of one side of a connection.
-pub fn one_side<P: Payload + 'static>(end: impl Endpoint<P> + 'static) -> Box<dyn Driver> {
-    Box::new(OneSide::<P, _>(end, PhantomData))
-}
-
-/// Like [`one_side`], for a side that is sent to another thread.
-pub fn one_side_send<P: Payload + 'static>(
-    end: impl Endpoint<P> + Send + 'static,
-) -> Box<dyn Driver + Send> {
-    Box::new(OneSide::<P, _>(end, PhantomData))
-}
-
-/// Returns a driver of one side of a ring on which both sides publish and subscribe. `first`
-/// differs between the two sides, so that their messages can be told apart.
-pub fn duplex_side<P: Payload + 'static>(
-    (out, back): (impl Endpoint<P> + 'static, impl Endpoint<P> + 'static),
-    first: bool,
-) -> Box<dyn Driver> {
-    Box::new(DuplexSide::<P, _>(
-        duplex::side(out, back, first),
-        PhantomData,
-    ))
-}
-
-/// Returns a driver of both ends of a ring in one thread.
-pub fn both_ends<P: Payload + 'static>(ends: impl Endpoint<P> + 'static) -> Box<dyn Driver> {
-    Box::new(BothEnds::<P, _>(ends, PhantomData))
-}
-
-impl<P: Payload, E: Endpoint<P>> Driver for OneSide<P, E> {
-    fn run(&mut self, task: &Task, timer: &Timer) -> Result<Done, WorkloadError> {
-        let (end, Timer { source, watch }) = (&mut self.0, timer);
+pub fn one_side<P: Payload>(mut end: impl Endpoint<P>) -> impl FnMut(&Task, &Timer) -> Driven {
+    move |task, timer| {
+        let (end, Timer { source, watch }) = (&mut end, timer);
         match task {
             Task::Send(plan) => stream::stream_send::<P>(end, plan, *source, watch).map(Done::Sent),
             Task::Receive(plan) => receive_audited::<P, _>(end, |end| {
@@ -130,24 +80,41 @@ impl<P: Payload, E: Endpoint<P>> Driver for OneSide<P, E> {
     }
 }
 
-impl<P: Payload, E: Endpoint<P>> Driver for DuplexSide<P, E> {
-    fn run(&mut self, task: &Task, timer: &Timer) -> Result<Done, WorkloadError> {
-        let (plan, first) = match task {
-            Task::ExchangeFirst(plan) => (plan, true),
-            Task::ExchangeSecond(plan) => (plan, false),
-            _ => return ping_pong::<P>(&mut self.0, task, timer),
+/// Returns a driver of one side of a ring on which both sides publish and subscribe. `first`
+/// differs between the two sides, so that their messages can be told apart.
+pub fn duplex_side<P: Payload + 'static>(
+    (out, back): (impl Endpoint<P> + 'static, impl Endpoint<P> + 'static),
+    first: bool,
+) -> Driver {
+    let mut end = duplex::side::<P, _, _>(out, back, first);
+    Box::new(move |task, timer| {
+        let (Task::ExchangeFirst(plan) | Task::ExchangeSecond(plan)) = task else {
+            return ping_pong::<P>(&mut end, task, timer);
         };
-        receive_audited::<P, _>(&mut self.0, |end| {
+        receive_audited::<P, _>(&mut end, |end| {
             duplex::exchange::<P>(end, plan, first, timer.source, &timer.watch)
         })
-    }
+    })
+}
+
+/// Returns a driver of both ends of a ring in one thread.
+pub fn both_ends<P: Payload + 'static>(mut ends: impl Endpoint<P> + 'static) -> Driver {
+    Box::new(move |task, timer| match task {
+        Task::Loop(plan, first_seq) => {
+            loopback::send_and_receive::<P>(&mut ends, plan, *first_seq).map(Done::Micro)
+        }
+        Task::LoopStream(plan) => {
+            loopback::stream::<P>(&mut ends, plan, timer.source).map(Done::Streamed)
+        }
+        _ => Err(WorkloadError::Unsuited),
+    })
 }
 
 fn ping_pong<P: Payload>(
     end: &mut impl Endpoint<P>,
     task: &Task,
     Timer { source, watch }: &Timer,
-) -> Result<Done, WorkloadError> {
+) -> Driven {
     match task {
         Task::Ping(plan) => near_end::<P>(end, plan, *source, watch).map(Done::Round),
         Task::Echo(plan) => far_end::<P>(end, plan, *source, watch).map(Done::Echo),
@@ -155,25 +122,11 @@ fn ping_pong<P: Payload>(
     }
 }
 
-impl<P: Payload, E: Endpoint<P>> Driver for BothEnds<P, E> {
-    fn loop_round(&mut self, plan: &MicroPlan, first_seq: u64) -> Result<Micro, WorkloadError> {
-        loopback::send_and_receive::<P>(&mut self.0, plan, first_seq)
-    }
-
-    fn loop_stream(
-        &mut self,
-        plan: &StreamPlan,
-        source: TickSource,
-    ) -> Result<Streamed, WorkloadError> {
-        loopback::stream::<P>(&mut self.0, plan, source)
-    }
-}
-
 /// Runs `receive`, and compares the losses with the endpoint's own count, if it counts them.
 fn receive_audited<P, E: Endpoint<P>>(
     end: &mut E,
     receive: impl FnOnce(&mut E) -> Result<Streamed, WorkloadError>,
-) -> Result<Done, WorkloadError> {
+) -> Driven {
     let before = end.lost();
     let streamed = receive(end)?;
     let counted = end.lost() - before;

@@ -8,43 +8,6 @@ use crate::measure::payload::{Corrupt, Payload};
 use crate::measure::stream::PRODUCERS_MAX;
 use crate::transport::packet::Packet;
 
-/// Passes drained messages to `each`, and stores the first error.
-pub(crate) struct Draining<'a, E> {
-    each: &'a mut E,
-    outcome: Result<(), Corrupt>,
-}
-
-impl<'a, E> Draining<'a, E> {
-    pub(crate) const fn into(each: &'a mut E) -> Draining<'a, E> {
-        Draining {
-            each,
-            outcome: Ok(()),
-        }
-    }
-
-    #[inline(always)]
-    pub(crate) fn enter<P>(&mut self, message: &P)
-    where
-        E: FnMut(&P) -> Result<(), Corrupt>,
-    {
-        if let Err(corrupt) = (self.each)(message) {
-            self.note(corrupt);
-        }
-    }
-
-    /// Stores the first error. WHY a function of its own: without an error, nothing is loaded or
-    /// stored.
-    #[cold]
-    fn note(&mut self, corrupt: Corrupt) {
-        self.outcome = self.outcome.and(Err(corrupt));
-    }
-
-    /// Returns the result of [`Endpoint::drain`] after `messages` messages.
-    pub(crate) fn end(self, messages: usize) -> Result<bool, Corrupt> {
-        self.outcome.map(|()| messages > 0)
-    }
-}
-
 /// Implements [`Endpoint`] for the ends of a ring or topic, given the call that sends by reference
 /// and the call that counts losses.
 macro_rules! endpoints {
@@ -66,14 +29,8 @@ macro_rules! endpoints {
             }
 
             #[inline(always)]
-            fn drain(
-                &mut self,
-                _message: &mut P,
-                each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
-            ) -> Result<bool, Corrupt> {
-                let mut draining = Draining::into(each);
-                let messages = $receiver::drain(self, |message| draining.enter(&message));
-                draining.end(messages)
+            fn drain(&mut self, _message: &mut P, each: &mut impl FnMut(&P)) -> bool {
+                $receiver::drain(self, |message| each(&message)) > 0
             }
 
             fn lost(&self) -> u64 {

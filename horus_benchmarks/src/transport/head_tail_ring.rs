@@ -13,7 +13,6 @@ use std::sync::atomic::{self, AtomicU64};
 use memmap2::MmapRaw;
 
 use crate::measure::endpoint::Endpoint;
-use crate::measure::payload::Corrupt;
 use crate::transport::packet::Packet;
 
 /// Distance between head, tail and slots, in bytes. WHY 128 and not 64: CPUs fetch lines in pairs.
@@ -162,24 +161,20 @@ impl<P: Packet> Endpoint<P> for Consumer<P> {
     /// Receives all available messages in their slots: loads the head once and stores the tail
     /// once.
     #[inline(always)]
-    fn drain(
-        &mut self,
-        _message: &mut P,
-        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
-    ) -> Result<bool, Corrupt> {
+    fn drain(&mut self, _message: &mut P, each: &mut impl FnMut(&P)) -> bool {
         // ORDERING(ring_head): Acquire. Pairs with the Release in `send`.
         self.head_seen = self.ring.head().load(atomic::Ordering::Acquire);
         let found = self.tail != self.head_seen;
         while self.tail != self.head_seen {
             // SAFETY: inside the mapping and aligned, as in `recv`; the sender does not write here
             // before it sees the store below.
-            each(unsafe { &*self.ring.slot(self.tail) })?;
+            each(unsafe { &*self.ring.slot(self.tail) });
             self.tail += 1;
         }
         if found {
             // ORDERING(ring_tail): Release. Pairs with the Acquire in `send`.
             self.ring.tail().store(self.tail, atomic::Ordering::Release);
         }
-        Ok(found)
+        found
     }
 }

@@ -26,12 +26,12 @@ use crate::run::namespace::PREFIX;
 use crate::transport::carrier::{CAPACITY, Carrier, Size, Transport};
 use crate::transport::driver::{self, Driver};
 use crate::transport::packet::{Packet, Packet8, Packet16, Packet304, Packet1480, Packet65536};
-use crate::transport::rendezvous::{ConnectionError, ConnectionSide, Opened};
+use crate::transport::rendezvous::{ConnectionError, Opened, Rendezvous};
 
 type Words<const N: usize> = [u64; N];
 type AnyError = Box<dyn std::error::Error>;
 
-pub(crate) fn open(transport: Transport, place: &ConnectionSide<'_>) -> Opened {
+pub(crate) fn open(transport: Transport, place: &Rendezvous<'_>) -> Opened {
     use Size::Bytes;
     match transport.size {
         Bytes(8) => sized::<Packet8, 1>(transport, place),
@@ -43,7 +43,7 @@ pub(crate) fn open(transport: Transport, place: &ConnectionSide<'_>) -> Opened {
     }
 }
 
-fn sized<P: Packet, const N: usize>(transport: Transport, place: &ConnectionSide<'_>) -> Opened {
+fn sized<P: Packet, const N: usize>(transport: Transport, place: &Rendezvous<'_>) -> Opened {
     let driver = match transport.carrier {
         Carrier::Iceoryx2Local => side::<local::Service, P, N>(transport.carrier, place),
         _ => side::<ipc::Service, P, N>(transport.carrier, place),
@@ -55,9 +55,9 @@ fn sized<P: Packet, const N: usize>(transport: Transport, place: &ConnectionSide
 /// it.
 fn side<S: service::Service + 'static, P: Packet, const N: usize>(
     carrier: Carrier,
-    place: &ConnectionSide<'_>,
-) -> Result<Box<dyn Driver>, AnyError> {
-    let node = node_in::<S>(place.namespace())?;
+    place: &Rendezvous<'_>,
+) -> Result<Driver, AnyError> {
+    let node = node_in::<S>(place.namespace)?;
     let [out, back] = place.directions();
     if carrier == Carrier::Iceoryx2Duplex {
         let name = if out.create { &out.name } else { &back.name };

@@ -11,12 +11,11 @@ use horus_core::topic::{Publisher, Qos, Subscriber, Topic};
 
 use crate::measure::payload::{Corrupt, Payload};
 use crate::measure::stats::Samples;
-use crate::measure::wait::Watch;
 use crate::measure::workload::{Echo, Round, WorkloadError};
 use crate::transport::carrier::{Carrier, Transport};
-use crate::transport::driver::{Done, Driver, Task, Timer};
+use crate::transport::driver::{Done, Driver, Task};
 use crate::transport::packet::Packet16;
-use crate::transport::rendezvous::{ConnectionSide, Opened};
+use crate::transport::rendezvous::{Opened, Rendezvous};
 
 /// Number of messages that the topic can hold.
 pub const CAPACITY: u64 = 4;
@@ -46,115 +45,94 @@ fn word_of(seq: u64, index: usize) -> u64 {
     seq.wrapping_add((index as u64) << 32) ^ 0x5bd1_e995_a5a5_c3c3
 }
 
-pub(super) fn open(transport: Transport, place: &ConnectionSide<'_>) -> Opened {
+pub(super) fn open(transport: Transport, place: &Rendezvous<'_>) -> Opened {
     let bytes = transport.size.bytes();
     let is_lent = transport.carrier == Carrier::LargeLoan;
     let [out, back] = place.directions();
     let room = (size_of::<BytesHeader>() + bytes) as u64;
     let large = |name: &str| {
-        let builder = Topic::<Bytes>::builder(name).namespace(place.namespace());
+        let builder = Topic::<Bytes>::builder(name).namespace(place.namespace);
         builder
             .max_message_bytes(room)
             .qos(Qos::new().capacity(CAPACITY))
     };
-    let small = |name: &str| Topic::<Packet16>::builder(name).namespace(place.namespace());
+    let small = |name: &str| Topic::<Packet16>::builder(name).namespace(place.namespace);
     if place.is_near() {
         let out = large(&out.name).publisher()?;
         let answers = small(&back.name).subscriber()?;
         let buffer = Bytes::zeroed(BytesHeader::new(bytes as u64)).map_err(io::Error::other)?;
-        return Ok(Box::new(Near {
-            out,
-            answers,
-            is_lent,
-            buffer,
-        }));
+        return Ok(near(out, answers, buffer, is_lent));
     }
     let back = large(&back.name).subscriber()?;
     let answers = small(&out.name).publisher()?;
-    Ok(Box::new(Far {
-        back,
-        answers,
-        is_lent,
-    }))
+    Ok(far(back, answers, is_lent))
 }
 
-struct Near {
-    out: Publisher<Bytes>,
-    answers: Subscriber<Packet16>,
+/// Returns a driver of the near side. Messages that are copied are composed in `buffer`.
+fn near(
+    mut out: Publisher<Bytes>,
+    mut answers: Subscriber<Packet16>,
+    mut buffer: Bytes,
     is_lent: bool,
-    /// The buffer in which messages to be copied are composed.
-    buffer: Bytes,
-}
-
-impl Driver for Near {
-    fn run(&mut self, task: &Task, timer: &Timer) -> Result<Done, WorkloadError> {
+) -> Driver {
+    Box::new(move |task, timer| {
         let Task::Ping(plan) = task else {
             return Err(WorkloadError::Unsuited);
         };
+        let mut await_answer = |seq| -> Result<(), WorkloadError> {
+            let answer = timer.watch.spin_until(|| answers.recv())?;
+            Ok(answer.check(seq)?)
+        };
         let mut ticks = Samples::new();
-        for number in 0..plan.messages() {
-            let seq = plan.first_seq + number;
-            let start = if self.is_lent {
-                let mut loan = self.out.loan(*self.buffer).map_err(refused("a loan"))?;
+        for seq in plan.first_seq..plan.next_seq() {
+            let start = if is_lent {
+                let mut loan = out.loan(*buffer).map_err(refused("a loan"))?;
                 fill(loan.data_as_mut().map_err(refused("a header"))?, seq);
                 let start = timer.source.start();
                 loan.publish().map_err(refused("a loan's message"))?;
                 start
             } else {
-                fill(self.buffer.data_as_mut().map_err(refused("a header"))?, seq);
+                fill(buffer.data_as_mut().map_err(refused("a header"))?, seq);
                 let start = timer.source.start();
-                self.out.send(&self.buffer).map_err(refused("a message"))?;
+                out.send(&buffer).map_err(refused("a message"))?;
                 start
             };
-            self.answer(2 * seq, &timer.watch)?;
+            await_answer(2 * seq)?;
             let sample = timer.source.stop().since(start);
-            self.answer(2 * seq + 1, &timer.watch)?;
-            if number >= plan.warm_up {
+            await_answer(2 * seq + 1)?;
+            if plan.counts(seq) {
                 ticks.record(sample);
             }
         }
         Ok(Done::Round(Round::complete(plan, ticks)))
-    }
+    })
 }
 
-impl Near {
-    fn answer(&mut self, seq: u64, watch: &Watch) -> Result<(), WorkloadError> {
-        Ok(watch.spin_until(|| self.answers.recv())?.check(seq)?)
-    }
-}
-
-struct Far {
-    back: Subscriber<Bytes>,
-    answers: Publisher<Packet16>,
-    is_lent: bool,
-}
-
-impl Driver for Far {
-    fn run(&mut self, task: &Task, timer: &Timer) -> Result<Done, WorkloadError> {
+/// Returns a driver of the far side.
+fn far(mut back: Subscriber<Bytes>, mut answers: Publisher<Packet16>, is_lent: bool) -> Driver {
+    Box::new(move |task, timer| {
         let Task::Echo(plan) = task else {
             return Err(WorkloadError::Unsuited);
         };
+        let mut answer = |seq| {
+            let sent = answers.send(Packet16::compose(seq));
+            sent.map_err(refused("an answer"))
+        };
         for seq in plan.first_seq..plan.next_seq() {
-            let answers = &mut self.answers;
-            let mut answer = |seq| {
-                answers
-                    .send(Packet16::compose(seq))
-                    .map_err(refused("an answer"))
-            };
-            if self.is_lent {
-                let message = timer.watch.spin_until(|| self.back.borrow().transpose())?;
+            if is_lent {
+                let message = timer.watch.spin_until(|| back.borrow().transpose())?;
                 let message = message.map_err(refused("a sample"))?;
                 answer(2 * seq)?;
                 verify(message.data_as().map_err(refused("a header"))?, seq)?;
             } else {
-                let message = timer.watch.spin_until(|| self.back.recv())?;
+                let message = timer.watch.spin_until(|| back.recv())?;
                 answer(2 * seq)?;
                 verify(message.data_as().map_err(refused("a header"))?, seq)?;
             }
             answer(2 * seq + 1)?;
         }
         Ok(Done::Echo(Echo::complete(plan, Samples::new())))
-    }
+    })
 }
 
 fn refused<E>(what: &'static str) -> impl Fn(E) -> WorkloadError {

@@ -18,12 +18,12 @@ use crate::transport::packet::{
     Packet, Packet8, Packet16, Packet32, Packet304, Packet1480, Packet4096, Packet16384,
     Packet65536, with_packet,
 };
-use crate::transport::rendezvous::{ConnectionError, ConnectionSide, Opened, Role};
+use crate::transport::rendezvous::{ConnectionError, Opened, Rendezvous, Role};
 use crate::transport::wakeup;
 
 impl Transport {
     /// Opens the side of the transport that `place` describes.
-    pub fn open(self, place: &ConnectionSide<'_>) -> Result<Box<dyn Driver>, ConnectionError> {
+    pub fn open(self, place: &Rendezvous<'_>) -> Result<Driver, ConnectionError> {
         match self.carrier {
             Carrier::Channel(..) => channels::open(self, place),
             Carrier::SpscShm | Carrier::MpscShm | Carrier::FanoutShm | Carrier::PodShm => {
@@ -75,15 +75,15 @@ impl Transport {
 macro_rules! rings {
     ($ring:ident, $options:expr, $place:expr) => {{
         let [out, back] = $place.directions().map(|direction| match direction.create {
-            true => $ring::<P>::create($place.namespace(), &direction.name, &$options),
-            false => $ring::<P>::open($place.namespace(), &direction.name, &$options),
+            true => $ring::<P>::create($place.namespace, &direction.name, &$options),
+            false => $ring::<P>::open($place.namespace, &direction.name, &$options),
         });
         (out?, back?)
     }};
 }
 
 /// Opens a ring with one endpoint on each side, or with two producers if it is an MPSC ring.
-fn open_ring<P: Packet>(transport: Transport, place: &ConnectionSide<'_>) -> Opened {
+fn open_ring<P: Packet>(transport: Transport, place: &Rendezvous<'_>) -> Opened {
     let options = RingOptions::capacity(transport.size.capacity());
     Ok(match transport.carrier {
         Carrier::SpscShm => {
@@ -101,14 +101,17 @@ fn open_ring<P: Packet>(transport: Transport, place: &ConnectionSide<'_>) -> Ope
         }
         Carrier::PodShm => {
             let (out, back) = rings!(PodShm, RingOptions::default(), place);
-            driver::one_side::<P>((out.producer()?, Latest(back.consumer()?)))
+            Box::new(driver::one_side::<P>((
+                out.producer()?,
+                Latest(back.consumer()?),
+            )))
         }
         _ => return Err(ConnectionError::Unsuited(transport)),
     })
 }
 
 /// Opens a ring or topic with two endpoints of a kind on one side.
-fn open_many<P: Packet>(transport: Transport, place: &ConnectionSide<'_>) -> Opened {
+fn open_many<P: Packet>(transport: Transport, place: &Rendezvous<'_>) -> Opened {
     let capacity = transport.size.capacity();
     let options = RingOptions::capacity(capacity);
     // A duplex ring is the one that is called `there`.
@@ -118,23 +121,23 @@ fn open_many<P: Packet>(transport: Transport, place: &ConnectionSide<'_>) -> Ope
         Carrier::SpmcShm => {
             let (out, back) = rings!(FanoutShm, options, place);
             let consumers = Both::new([back.consumer()?, back.consumer()?]);
-            driver::one_side::<P>((out.producer()?, consumers))
+            Box::new(driver::one_side::<P>((out.producer()?, consumers)))
         }
         Carrier::FanoutShm2p2s => {
             let (out, back) = rings!(FanoutShm, options, place);
             let producers = InTurn::new([out.producer()?, out.producer()?]);
             let consumers = Both::new([back.consumer()?, back.consumer()?]);
-            driver::one_side::<P>((producers, consumers))
+            Box::new(driver::one_side::<P>((producers, consumers)))
         }
         Carrier::FanoutShmDuplex => {
             let ring = match out.create {
-                true => FanoutShm::<P>::create(place.namespace(), shared, &options)?,
-                false => FanoutShm::<P>::open(place.namespace(), shared, &options)?,
+                true => FanoutShm::<P>::create(place.namespace, shared, &options)?,
+                false => FanoutShm::<P>::open(place.namespace, shared, &options)?,
             };
             driver::duplex_side::<P>((ring.producer()?, ring.consumer()?), out.create)
         }
         Carrier::TopicDuplex => {
-            let builder = Topic::<P>::builder(shared).namespace(place.namespace());
+            let builder = Topic::<P>::builder(shared).namespace(place.namespace);
             let builder = builder.qos(Qos::new().capacity(capacity));
             let ends = (builder.clone().publisher()?, builder.subscriber()?);
             driver::duplex_side::<P>(ends, out.create)
@@ -143,7 +146,7 @@ fn open_many<P: Packet>(transport: Transport, place: &ConnectionSide<'_>) -> Ope
     })
 }
 
-fn open_topic<P: Packet>(transport: Transport, place: &ConnectionSide<'_>) -> Opened {
+fn open_topic<P: Packet>(transport: Transport, place: &Rendezvous<'_>) -> Opened {
     let capacity = transport.size.capacity();
     let qos = match transport.carrier {
         Carrier::Topic => Qos::new().capacity(capacity),
@@ -153,7 +156,7 @@ fn open_topic<P: Packet>(transport: Transport, place: &ConnectionSide<'_>) -> Op
     };
     let builder = |name: &str| {
         Topic::<P>::builder(name)
-            .namespace(place.namespace())
+            .namespace(place.namespace)
             .qos(qos)
     };
     let [out, back] = place.directions();
@@ -167,13 +170,13 @@ fn open_topic<P: Packet>(transport: Transport, place: &ConnectionSide<'_>) -> Op
         builder(&back.name).subscriber()?,
     );
     Ok(match transport.carrier {
-        Carrier::TopicLoan => driver::one_side::<P>((Lending(ends.0), Borrowing(ends.1))),
-        _ => driver::one_side::<P>(ends),
+        Carrier::TopicLoan => Box::new(driver::one_side::<P>((Lending(ends.0), Borrowing(ends.1)))),
+        _ => Box::new(driver::one_side::<P>(ends)),
     })
 }
 
 /// Opens a carrier of the kernel, or the ring with a head and a tail.
-fn open_peer<P: Packet>(transport: Transport, place: &ConnectionSide<'_>) -> Opened {
+fn open_peer<P: Packet>(transport: Transport, place: &Rendezvous<'_>) -> Opened {
     Ok(match transport.carrier {
         Carrier::HeadTailRing => {
             let open = |path| ring::open::<P>(path, transport.size.capacity());
@@ -182,16 +185,16 @@ fn open_peer<P: Packet>(transport: Transport, place: &ConnectionSide<'_>) -> Ope
                 ring::Producer::new(open(&out)?),
                 ring::Consumer::new(open(&back)?),
             );
-            driver::one_side::<P>(ends)
+            Box::new(driver::one_side::<P>(ends))
         }
-        Carrier::Udp => driver::one_side::<P>(datagram::udp(place)?),
-        Carrier::UnixDatagram => driver::one_side::<P>(datagram::unix(place)?),
-        Carrier::UnixStream => driver::one_side::<P>(stream::unix(place)?),
-        Carrier::Pipe => driver::one_side::<P>(stream::pipes(place)?),
+        Carrier::Udp => Box::new(driver::one_side::<P>(datagram::udp(place)?)),
+        Carrier::UnixDatagram => Box::new(driver::one_side::<P>(datagram::unix(place)?)),
+        Carrier::UnixStream => Box::new(driver::one_side::<P>(stream::unix(place)?)),
+        Carrier::Pipe => Box::new(driver::one_side::<P>(stream::pipes(place)?)),
         Carrier::MessageQueue => {
             let open = |name: &str| queue::Queue::open(name, P::BYTES, place);
             let [out, back] = place.directions();
-            driver::one_side::<P>((open(&out.name)?, open(&back.name)?))
+            Box::new(driver::one_side::<P>((open(&out.name)?, open(&back.name)?)))
         }
         _ => return Err(ConnectionError::Unsuited(transport)),
     })

@@ -2,14 +2,10 @@
 
 use std::sync::mpsc;
 
-use disruptor::{
-    BusySpin, EventPoller, MultiConsumerBarrier, MultiProducer, MultiProducerBarrier, Producer,
-    SingleConsumerBarrier, SingleProducer, SingleProducerBarrier,
-};
+use disruptor::{EventPoller, MultiProducerBarrier, Producer, SingleProducerBarrier};
 
 use crate::measure::endpoint::Endpoint;
-use crate::measure::payload::Corrupt;
-use crate::transport::channels::{CHANNEL_CAPACITY, Word, full};
+use crate::transport::channels::{SLOTS, Word, full};
 
 /// Implements [`Endpoint`] for a sender, given an expression that sends and is true on success.
 macro_rules! sender {
@@ -59,19 +55,15 @@ impl<P: Word> Endpoint<P> for rtrb::Consumer<P> {
     }
 
     #[inline(always)]
-    fn drain(
-        &mut self,
-        _message: &mut P,
-        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
-    ) -> Result<bool, Corrupt> {
+    fn drain(&mut self, _message: &mut P, each: &mut impl FnMut(&P)) -> bool {
         let Ok(chunk) = self.read_chunk(self.slots()) else {
-            return Ok(false);
+            return false;
         };
         let (first, second) = chunk.as_slices();
         let found = !first.is_empty();
-        first.iter().chain(second).try_for_each(each)?;
+        first.iter().chain(second).for_each(each);
         chunk.commit_all();
-        Ok(found)
+        found
     }
 }
 
@@ -83,12 +75,12 @@ pub(super) struct Kanal<P> {
 
 /// Returns both endpoints of kanal.
 pub(super) fn kanal<P: Word>() -> (kanal::Sender<P>, Kanal<P>) {
-    let (sender, receiver) = kanal::bounded(CHANNEL_CAPACITY);
+    let (sender, receiver) = kanal::bounded(SLOTS);
     (
         sender,
         Kanal {
             receiver,
-            found: Vec::with_capacity(CHANNEL_CAPACITY),
+            found: Vec::with_capacity(SLOTS),
         },
     )
 }
@@ -105,17 +97,11 @@ impl<P: Word> Endpoint<P> for Kanal<P> {
     }
 
     #[inline(always)]
-    fn drain(
-        &mut self,
-        _message: &mut P,
-        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
-    ) -> Result<bool, Corrupt> {
-        let Ok(count) = self.receiver.drain_into(&mut self.found) else {
-            return Ok(false);
-        };
-        self.found.iter().try_for_each(each)?;
+    fn drain(&mut self, _message: &mut P, each: &mut impl FnMut(&P)) -> bool {
+        let drained = self.receiver.drain_into(&mut self.found);
+        self.found.iter().for_each(each);
         self.found.clear();
-        Ok(count > 0)
+        drained.is_ok_and(|count| count > 0)
     }
 }
 
@@ -126,40 +112,29 @@ impl<P: Word> Endpoint<P> for flume::Receiver<P> {
     }
 
     #[inline(always)]
-    fn drain(
-        &mut self,
-        _message: &mut P,
-        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
-    ) -> Result<bool, Corrupt> {
-        let mut found = flume::Receiver::drain(self);
+    fn drain(&mut self, _message: &mut P, each: &mut impl FnMut(&P)) -> bool {
+        let found = flume::Receiver::drain(self);
         let count = found.len();
-        found.try_for_each(|message| each(&message))?;
-        Ok(count > 0)
+        found.for_each(|message| each(&message));
+        count > 0
     }
 }
 
 /// The sender of a disruptor, in a type of ours that implements [`Endpoint`].
 #[derive(Clone)]
-pub(super) struct Publisher<E>(E);
+pub(super) struct Publisher<E>(pub(super) E);
 
-/// The receiver of a disruptor.
-pub(super) struct Poller<E, B>(EventPoller<E, B>);
-
-macro_rules! publisher {
-    ($producer:ty) => {
-        impl<P: Word> Endpoint<P> for Publisher<$producer> {
-            #[inline(always)]
-            fn send(&mut self, message: &P) -> bool {
-                self.0.try_publish(|slot| *slot = *message).is_ok() || full()
-            }
-        }
-    };
+impl<P: Word, E: Producer<P>> Endpoint<P> for Publisher<E> {
+    #[inline(always)]
+    fn send(&mut self, message: &P) -> bool {
+        self.0.try_publish(|slot| *slot = *message).is_ok() || full()
+    }
 }
 
-publisher!(SingleProducer<P, SingleConsumerBarrier>);
-publisher!(SingleProducer<P, MultiConsumerBarrier>);
-publisher!(MultiProducer<P, SingleConsumerBarrier>);
+/// The receiver of a disruptor.
+pub(super) struct Poller<E, B>(pub(super) EventPoller<E, B>);
 
+/// WHY a macro: the trait of barriers is private.
 macro_rules! poller {
     ($barrier:ty) => {
         impl<P: Word> Endpoint<P> for Poller<P, $barrier> {
@@ -168,23 +143,16 @@ macro_rules! poller {
                 let Ok(mut events) = self.0.take(1) else {
                     return false;
                 };
-                (&mut events)
-                    .next()
-                    .map(|found| *message = *found)
-                    .is_some()
+                let found = (&mut events).next();
+                found.map(|found| *message = *found).is_some()
             }
 
             #[inline(always)]
-            fn drain(
-                &mut self,
-                _message: &mut P,
-                each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
-            ) -> Result<bool, Corrupt> {
-                let Ok(mut events) = self.0.poll() else {
-                    return Ok(false);
-                };
-                (&mut events).try_for_each(each)?;
-                Ok(true)
+            fn drain(&mut self, _message: &mut P, each: &mut impl FnMut(&P)) -> bool {
+                let events = self.0.poll();
+                events
+                    .map(|mut events| (&mut events).for_each(each))
+                    .is_ok()
             }
         }
     };
@@ -192,42 +160,6 @@ macro_rules! poller {
 
 poller!(SingleProducerBarrier);
 poller!(MultiProducerBarrier);
-
-/// Returns the initial value of an event, before anything was published.
-fn empty<P: Word>() -> P {
-    P::compose(0)
-}
-
-type Single<P, C> = Publisher<SingleProducer<P, C>>;
-type Multi<P> = Publisher<MultiProducer<P, SingleConsumerBarrier>>;
-
-/// Makes one producer and one poller.
-pub(super) fn disruptor<P: Word>() -> (
-    Single<P, SingleConsumerBarrier>,
-    Poller<P, SingleProducerBarrier>,
-) {
-    let builder = disruptor::build_single_producer(CHANNEL_CAPACITY, empty::<P>, BusySpin);
-    let (poller, builder) = builder.new_event_poller();
-    (Publisher(builder.build()), Poller(poller))
-}
-
-/// Makes producers that can be cloned, and one poller.
-pub(super) fn disruptor_multi<P: Word>() -> (Multi<P>, Poller<P, MultiProducerBarrier>) {
-    let builder = disruptor::build_multi_producer(CHANNEL_CAPACITY, empty::<P>, BusySpin);
-    let (poller, builder) = builder.new_event_poller();
-    (Publisher(builder.build()), Poller(poller))
-}
-
-/// Makes one producer and two pollers, each of which gets every event.
-pub(super) fn disruptor_broadcast<P: Word>() -> (
-    Single<P, MultiConsumerBarrier>,
-    [Poller<P, SingleProducerBarrier>; 2],
-) {
-    let builder = disruptor::build_single_producer(CHANNEL_CAPACITY, empty::<P>, BusySpin);
-    let (one, builder) = builder.new_event_poller();
-    let (two, builder) = builder.new_event_poller();
-    (Publisher(builder.build()), [Poller(one), Poller(two)])
-}
 
 /// One sender for each of two receivers, for channels that deliver each message to only one
 /// receiver.

@@ -1,11 +1,11 @@
 //! The meeting point of the two sides of a connection: they find each other by names in a
-//! namespace, or, between threads of one process, one side leaves an endpoint for the other thread.
+//! namespace, or, between threads of one process, one side makes both drivers.
 
-use std::fmt;
+use std::cell::Cell;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use horus_core::TopicError;
 use horus_shm::{Namespace, NamespaceError, OpenError};
@@ -15,7 +15,7 @@ use crate::measure::payload::Payload;
 use crate::measure::workload::WorkloadError;
 use crate::run::peer::PeerError;
 use crate::transport::carrier::Transport;
-use crate::transport::driver::{self, Driver};
+use crate::transport::driver::{self, Driver, SendDriver};
 
 /// The reason why a connection cannot be opened or measured.
 #[derive(Debug, thiserror::Error)]
@@ -36,8 +36,6 @@ pub enum ConnectionError {
     /// the two sides of this connection.
     #[error("{0:?} cannot be opened here")]
     Unsuited(Transport),
-    #[error("no endpoint was left for the far side")]
-    NothingLeft,
     #[error(transparent)]
     Peer(#[from] PeerError),
     #[error(transparent)]
@@ -48,24 +46,7 @@ pub enum ConnectionError {
     Closed,
 }
 
-pub(crate) type Opened = Result<Box<dyn Driver>, ConnectionError>;
-
-type FarDriver = Option<Box<dyn Driver + Send>>;
-
-/// The meeting point of two sides. Clones are the same meeting point.
-#[derive(Clone)]
-pub struct Rendezvous {
-    namespace: Arc<Namespace>,
-    handed: Arc<Mutex<FarDriver>>,
-}
-
-impl fmt::Debug for Rendezvous {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rendezvous")
-            .field("namespace", &self.namespace)
-            .finish_non_exhaustive()
-    }
-}
+pub(crate) type Opened = Result<Driver, ConnectionError>;
 
 /// Returns a number that no other connection of this process has. It becomes part of the
 /// connection's names.
@@ -75,46 +56,10 @@ pub fn next_number() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-impl Rendezvous {
-    /// Makes a meeting point whose names are in `namespace`.
-    pub fn new(namespace: Arc<Namespace>) -> Rendezvous {
-        Rendezvous {
-            namespace,
-            handed: Arc::default(),
-        }
-    }
-
-    /// Returns the near side of connection `number`. The near side opens first.
-    pub fn near(&self, number: u64) -> ConnectionSide<'_> {
-        ConnectionSide {
-            rendezvous: self,
-            number,
-            role: Role::Near,
-        }
-    }
-
-    /// Returns the far side of connection `number`.
-    pub fn far(&self, number: u64) -> ConnectionSide<'_> {
-        ConnectionSide {
-            rendezvous: self,
-            number,
-            role: Role::Far,
-        }
-    }
-
-    /// Returns a place for one thread that holds both ends of one ring, in a new connection.
-    pub fn looped(&self) -> ConnectionSide<'_> {
-        ConnectionSide {
-            rendezvous: self,
-            number: next_number(),
-            role: Role::Loop,
-        }
-    }
-}
-
+/// The part of one side in opening a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// The near side, which creates the carriers of both directions.
+pub enum Role {
+    /// The near side, which creates the carriers of both directions. It opens first.
     Near,
     /// The far side, which opens the carriers that the near side created.
     Far,
@@ -123,12 +68,18 @@ pub(crate) enum Role {
     Loop,
 }
 
-/// One side's view of a connection.
-#[derive(Debug, Clone, Copy)]
-pub struct ConnectionSide<'a> {
-    rendezvous: &'a Rendezvous,
-    number: u64,
-    pub(crate) role: Role,
+/// The meeting point of the two sides of a connection, as one of them sees it.
+#[expect(missing_debug_implementations, reason = "a driver is a function")]
+pub struct Rendezvous<'a> {
+    /// The namespace that has the names of the connection.
+    pub namespace: &'a Arc<Namespace>,
+    /// The number of the connection, which is part of its names.
+    pub number: u64,
+    /// The role of this side.
+    pub role: Role,
+    /// The driver that the near side has made for the far side, which is another thread: of
+    /// carriers without names.
+    pub far: Cell<Option<SendDriver>>,
 }
 
 /// One direction of a connection: its name, and whether this side creates it.
@@ -137,13 +88,16 @@ pub(crate) struct Direction {
     pub(crate) create: bool,
 }
 
-impl ConnectionSide<'_> {
-    pub(crate) fn namespace(&self) -> &Arc<Namespace> {
-        &self.rendezvous.namespace
-    }
-
-    pub(crate) fn number(&self) -> u64 {
-        self.number
+impl<'a> Rendezvous<'a> {
+    /// Returns the view of one side of connection `number`.
+    pub fn new(namespace: &'a Arc<Namespace>, number: u64, role: Role) -> Self {
+        let far = Cell::new(None);
+        Self {
+            namespace,
+            number,
+            role,
+            far,
+        }
     }
 
     pub(crate) fn is_near(&self) -> bool {
@@ -176,38 +130,15 @@ impl ConnectionSide<'_> {
     }
 
     pub(crate) fn directory(&self) -> PathBuf {
-        let topics = self.namespace().topics_path();
+        let topics = self.namespace.topics_path();
         topics.parent().map_or(topics.clone(), Path::to_path_buf)
     }
 
     /// Returns a driver of `ends` for the role of this side.
-    pub(crate) fn driven<P: Payload + 'static>(
-        &self,
-        ends: impl Endpoint<P> + 'static,
-    ) -> Box<dyn Driver> {
+    pub(crate) fn driven<P: Payload + 'static>(&self, ends: impl Endpoint<P> + 'static) -> Driver {
         match self.role {
             Role::Loop => driver::both_ends::<P>(ends),
-            _ => driver::one_side::<P>(ends),
+            _ => Box::new(driver::one_side::<P>(ends)),
         }
-    }
-
-    /// Stores `far` for the far side, which is another thread of this process.
-    pub(crate) fn leave(&self, far: Box<dyn Driver + Send>) {
-        *self
-            .rendezvous
-            .handed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(far);
-    }
-
-    /// Takes the endpoint that the near side has left.
-    pub(crate) fn take(&self) -> Opened {
-        let handed = self
-            .rendezvous
-            .handed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        Ok(handed.ok_or(ConnectionError::NothingLeft)?)
     }
 }

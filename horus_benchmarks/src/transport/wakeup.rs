@@ -25,11 +25,11 @@ use crate::measure::payload::Payload;
 use crate::measure::stats::Samples;
 use crate::measure::tsc::{TickSource, Ticks};
 use crate::measure::wait::{WaitError, Watch};
-use crate::measure::workload::{Echo, Round, RoundPlan, WorkloadError};
+use crate::measure::workload::{Echo, Round, WorkloadError};
 use crate::transport::carrier::Mechanism;
-use crate::transport::driver::{Done, Driver, Task, Timer};
+use crate::transport::driver::{Done, Driver, Task};
 use crate::transport::packet::Packet16;
-use crate::transport::rendezvous::{ConnectionError, ConnectionSide, Opened};
+use crate::transport::rendezvous::{ConnectionError, Opened, Rendezvous};
 
 /// Time for which the near side leaves the far side asleep before it wakes it.
 const ASLEEP_BEFORE_WAKE: Duration = Duration::from_micros(50);
@@ -42,112 +42,75 @@ const SET_TOPICS: usize = 4;
 
 type AnyError = Box<dyn Error + Send + Sync>;
 
-trait Waker {
-    fn send(&mut self, message: Packet16) -> Result<(), AnyError>;
+type Lines = Arc<SharedLines>;
+
+/// Sends a message, which wakes the far side.
+type Waker = Box<dyn FnMut(Packet16) -> Result<(), AnyError>>;
+
+/// Blocks until there is a message; fails after the time `STALL_LIMIT`. Returns the message and the
+/// time at which the sleep ended.
+type Sleeper = Box<dyn FnMut(TickSource) -> Result<(Packet16, Ticks), AnyError>>;
+
+/// Returns a sleeper that calls `sleep` and reads the counter after it.
+fn sleeper(mut sleep: impl FnMut() -> Result<Packet16, AnyError> + 'static) -> Sleeper {
+    Box::new(move |source| {
+        let message = sleep()?;
+        Ok((message, source.stop()))
+    })
 }
 
-/// A receiver that blocks until there is a message; fails after the time `STALL_LIMIT`.
-trait Sleeper {
-    fn sleep(&mut self) -> Result<Packet16, AnyError>;
-}
-
-/// The far side of a mechanism, in whatever thread it sleeps.
-trait SleepingSide {
-    /// Sleeps until each message of a round; returns the ticks from each send until the sleep
-    /// ended.
-    fn sleep_through(
-        &mut self,
-        blocked: &AtomicU64,
-        plan: &RoundPlan,
-        source: TickSource,
-    ) -> Result<Samples, AnyError>;
-
-    fn thread(&self) -> u32 {
-        std::process::id()
-    }
-}
-
-impl<S: Sleeper> SleepingSide for S {
-    fn sleep_through(
-        &mut self,
-        blocked: &AtomicU64,
-        plan: &RoundPlan,
-        source: TickSource,
-    ) -> Result<Samples, AnyError> {
-        let mut latency = Samples::new();
-        for number in plan.first_seq..plan.next_seq() {
-            // Relaxed: a hint; the near side asks the kernel as well.
-            blocked.store(number, atomic::Ordering::Relaxed);
-            let message = self.sleep()?;
-            let ticks = ticks_since_send(&message, number, source.stop())?;
-            if plan.counts(number) {
-                latency.record(ticks);
-            }
-        }
-        Ok(latency)
-    }
-}
-
-pub(super) fn open(mechanism: Mechanism, place: &ConnectionSide<'_>) -> Opened {
+pub(super) fn open(mechanism: Mechanism, place: &Rendezvous<'_>) -> Opened {
     let refused = |reason| ConnectionError::System(io::Error::other(reason));
-    let file = place.directory().join(format!("wakeup-{}", place.number()));
+    let file = place.directory().join(format!("wakeup-{}", place.number));
     let mut options = File::options();
     options.read(true).write(true);
     if place.is_near() {
         let lines = Arc::new(SharedLines::map_new(options.create_new(true).open(file)?)?);
         let waker = waker(mechanism, place, &lines).map_err(refused)?;
-        return Ok(Box::new(Near {
-            waker,
-            lines,
-            state: None,
-        }));
+        return Ok(near(waker, lines));
     }
     let lines = Arc::new(SharedLines::map(options.open(file)?)?);
-    let sleeping = sleeping(mechanism, place, &lines).map_err(refused)?;
+    let (sleeper, thread) = sleeping(mechanism, place, &lines).map_err(refused)?;
     // Relaxed: the near side looks after it was told that this one is open.
     let words = &lines.line(1).words;
     words[1].store(u64::from(std::process::id()), atomic::Ordering::Relaxed);
-    words[2].store(u64::from(sleeping.thread()), atomic::Ordering::Relaxed);
-    Ok(Box::new(Far { sleeping, lines }))
+    words[2].store(u64::from(thread), atomic::Ordering::Relaxed);
+    Ok(far(sleeper, lines))
 }
 
-type Lines = Arc<SharedLines>;
-
-fn waker(
-    mechanism: Mechanism,
-    place: &ConnectionSide<'_>,
-    lines: &Lines,
-) -> Result<Box<dyn Waker>, AnyError> {
-    Ok(match mechanism {
-        Mechanism::Futex => Box::new(kernel::Futex::new(lines)),
-        Mechanism::Pipe => Box::new(kernel::Pipe::open(place)?),
+fn waker(mechanism: Mechanism, place: &Rendezvous<'_>, lines: &Lines) -> Result<Waker, AnyError> {
+    match mechanism {
+        Mechanism::Futex => Ok(kernel::futex_waker(lines)),
+        Mechanism::Pipe => kernel::pipe_waker(place),
         Mechanism::Topic | Mechanism::TopicFence | Mechanism::EventNode => {
-            Box::new(topics::topic(place, mechanism).publisher()?)
+            topics::waker(place, mechanism)
         }
-        Mechanism::WaitSet => Box::new(topics::publishers(place)?),
+        Mechanism::WaitSet => topics::set_waker(place),
         #[cfg(feature = "iceoryx2")]
-        Mechanism::Iceoryx2 => Box::new(iceoryx::Event::open(place, lines)?),
+        Mechanism::Iceoryx2 => iceoryx::waker(place, lines),
         #[cfg(not(feature = "iceoryx2"))]
-        Mechanism::Iceoryx2 => return Err(NOT_BUILT.into()),
-    })
+        Mechanism::Iceoryx2 => Err(NOT_BUILT.into()),
+    }
 }
 
+/// Returns the sleeper of a mechanism, and the number of the thread that sleeps.
 fn sleeping(
     mechanism: Mechanism,
-    place: &ConnectionSide<'_>,
+    place: &Rendezvous<'_>,
     lines: &Lines,
-) -> Result<Box<dyn SleepingSide>, AnyError> {
-    Ok(match mechanism {
-        Mechanism::Futex => Box::new(kernel::Futex::new(lines)),
-        Mechanism::Pipe => Box::new(kernel::Pipe::open(place)?),
-        Mechanism::Topic | Mechanism::TopicFence => Box::new(topics::subscriber(place, mechanism)?),
-        Mechanism::WaitSet => Box::new(topics::Set::open(place)?),
-        Mechanism::EventNode => Box::new(event_node::EventNode::start(place, lines)?),
+) -> Result<(Sleeper, u32), AnyError> {
+    let sleeper = match mechanism {
+        Mechanism::Futex => kernel::futex_sleeper(lines),
+        Mechanism::Pipe => kernel::pipe_sleeper(place)?,
+        Mechanism::Topic | Mechanism::TopicFence => topics::sleeper_on(place, mechanism)?,
+        Mechanism::WaitSet => topics::set_sleeper(place)?,
+        Mechanism::EventNode => return event_node::start(place),
         #[cfg(feature = "iceoryx2")]
-        Mechanism::Iceoryx2 => Box::new(iceoryx::Event::open(place, lines)?),
+        Mechanism::Iceoryx2 => iceoryx::sleeper_on(place, lines)?,
         #[cfg(not(feature = "iceoryx2"))]
         Mechanism::Iceoryx2 => return Err(NOT_BUILT.into()),
-    })
+    };
+    Ok((sleeper, std::process::id()))
 }
 
 /// The word in which the far side stores the number of the message that it is about to block for.
@@ -155,54 +118,58 @@ fn awaited_seq(lines: &SharedLines) -> &AtomicU64 {
     &lines.line(1).words[0]
 }
 
-struct Near {
-    waker: Box<dyn Waker>,
-    lines: Lines,
-    state: Option<ThreadState>,
-}
-
-impl Driver for Near {
-    fn run(&mut self, task: &Task, timer: &Timer) -> Result<Done, WorkloadError> {
+/// Returns a driver of the side that sends, once the other side sleeps.
+fn near(mut waker: Waker, lines: Lines) -> Driver {
+    let mut opened = None;
+    Box::new(move |task, timer| {
         let Task::Ping(plan) = task else {
             return Err(WorkloadError::Unsuited);
         };
-        let state = match self.state.take() {
+        let state = match opened.take() {
             Some(state) => state,
-            None => ThreadState::of(&self.lines).map_err(refused)?,
+            None => ThreadState::of(&lines).map_err(refused)?,
         };
-        let state = self.state.insert(state);
+        let state = opened.insert(state);
         let mut ticks = Samples::new();
         for number in plan.first_seq..plan.next_seq() {
-            await_sleep(awaited_seq(&self.lines), state, &timer.watch, number)?;
+            await_sleep(awaited_seq(&lines), state, &timer.watch, number)?;
             let mut message = Packet16::compose(number);
             let begin = timer.source.start();
             message.restamp(begin.0);
-            self.waker.send(message).map_err(refused)?;
+            waker(message).map_err(refused)?;
             let sample = timer.source.stop().since(begin);
             if plan.counts(number) {
                 ticks.record(sample);
             }
         }
         Ok(Done::Round(Round::complete(plan, ticks)))
-    }
+    })
 }
 
-struct Far {
-    sleeping: Box<dyn SleepingSide>,
-    lines: Lines,
-}
-
-impl Driver for Far {
-    fn run(&mut self, task: &Task, timer: &Timer) -> Result<Done, WorkloadError> {
+/// Returns a driver of the side that sleeps. It records the ticks from each send until the sleep
+/// ended.
+fn far(mut sleeper: Sleeper, lines: Lines) -> Driver {
+    Box::new(move |task, timer| {
         let Task::Echo(plan) = task else {
             return Err(WorkloadError::Unsuited);
         };
-        let forward = self
-            .sleeping
-            .sleep_through(awaited_seq(&self.lines), plan, timer.source);
-        Ok(Done::Echo(Echo::complete(plan, forward.map_err(refused)?)))
-    }
+        let mut forward = Samples::new();
+        for number in plan.first_seq..plan.next_seq() {
+            // Relaxed: a hint; the near side asks the kernel as well.
+            awaited_seq(&lines).store(number, atomic::Ordering::Relaxed);
+            let (message, end) = sleeper(timer.source).map_err(refused)?;
+            message.check(number)?;
+            let ticks = end.checked_since(Ticks(message.stamp()));
+            let ticks = ticks.ok_or_else(|| refused(BACKWARDS))?;
+            if plan.counts(number) {
+                forward.record(ticks);
+            }
+        }
+        Ok(Done::Echo(Echo::complete(plan, forward)))
+    })
 }
+
+const BACKWARDS: &str = "a message arrived before it was sent, by the counters";
 
 fn refused(error: impl ToString) -> WorkloadError {
     WorkloadError::Refused(error.to_string())
@@ -249,12 +216,4 @@ impl ThreadState {
         let after_name = text[..read].rsplit(|&byte| byte == b')').next();
         after_name.is_some_and(|rest| rest.starts_with(b" S"))
     }
-}
-
-/// Returns the ticks from the send of message `number` until `end`, after a check that `message` is
-/// that message.
-fn ticks_since_send(message: &Packet16, number: u64, end: Ticks) -> Result<u64, AnyError> {
-    message.check(number)?;
-    let ticks = end.checked_since(Ticks(message.stamp()));
-    ticks.ok_or_else(|| "a message arrived before it was sent, by the counters".into())
 }

@@ -8,9 +8,8 @@ use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 
 use crate::measure::endpoint::Endpoint;
-use crate::measure::payload::Corrupt;
 use crate::transport::packet::Packet;
-use crate::transport::rendezvous::ConnectionSide;
+use crate::transport::rendezvous::Rendezvous;
 
 /// Buffer size requested for each direction, in bytes.
 const BUFFER_BYTES: libc::c_int = 4 << 20;
@@ -33,8 +32,8 @@ impl Batch {
         &mut self,
         fd: RawFd,
         message: &mut P,
-        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
-    ) -> Result<bool, Corrupt> {
+        each: &mut impl FnMut(&P),
+    ) -> bool {
         let room = (BATCH_BYTES / P::BYTES).clamp(1, BATCH);
         self.bytes.resize(room * P::BYTES, 0);
         let mut parts = [libc::iovec {
@@ -77,20 +76,18 @@ impl Batch {
                 continue;
             }
             last = bytes;
-            // A datagram of another length is none of ours: its end would be of an older one.
-            if head.msg_len as usize != P::BYTES {
-                return Err(Corrupt {
-                    expected_seq: 0,
-                    found_seq: 0,
-                });
-            }
             bytemuck::bytes_of_mut(message).copy_from_slice(bytes);
-            each(message)?;
+            // A datagram of another length is none of ours: its end would be of an older one. No
+            // message has number 0, so it is reported as corrupt.
+            if head.msg_len as usize != P::BYTES {
+                *message = P::compose(0);
+            }
+            each(message);
         }
         if count == 0 {
             std::hint::spin_loop();
         }
-        Ok(count > 0)
+        count > 0
     }
 }
 
@@ -105,8 +102,8 @@ pub(crate) struct Udp {
 ///
 /// The near side binds any free port of an address that only this run uses; the far side binds the
 /// same port of the next address. So each side knows the other's address before that socket exists.
-pub(crate) fn udp(place: &ConnectionSide<'_>) -> io::Result<Udp> {
-    let file = place.directory().join(format!("udp-{}", place.number()));
+pub(crate) fn udp(place: &Rendezvous<'_>) -> io::Result<Udp> {
+    let file = place.directory().join(format!("udp-{}", place.number));
     let (socket, peer) = if place.is_near() {
         let [_, high, low, _] = (std::process::id() << 8).to_be_bytes();
         let socket = UdpSocket::bind((Ipv4Addr::new(127, high | 1, low, 1), 0))?;
@@ -145,7 +142,7 @@ pub(crate) struct Unix {
 }
 
 /// Opens this side's Unix socket.
-pub(crate) fn unix(place: &ConnectionSide<'_>) -> io::Result<Unix> {
+pub(crate) fn unix(place: &Rendezvous<'_>) -> io::Result<Unix> {
     let [peer, own] = place.paths();
     let socket = UnixDatagram::bind(own)?;
     socket.set_nonblocking(true)?;
@@ -193,11 +190,7 @@ macro_rules! endpoint {
             }
 
             #[inline(always)]
-            fn drain(
-                &mut self,
-                message: &mut P,
-                each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
-            ) -> Result<bool, Corrupt> {
+            fn drain(&mut self, message: &mut P, each: &mut impl FnMut(&P)) -> bool {
                 self.batch.receive(self.socket.as_raw_fd(), message, each)
             }
         }

@@ -6,7 +6,7 @@ use std::io;
 use crate::measure::endpoint::Endpoint;
 use crate::transport::carrier::queue_limit;
 use crate::transport::packet::Packet;
-use crate::transport::rendezvous::ConnectionSide;
+use crate::transport::rendezvous::Rendezvous;
 
 /// One end of a queue, polled. The near side removes the queue's name.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Queue {
 
 impl Queue {
     /// Opens the queue `name` for messages of `bytes` bytes; the near side creates it.
-    pub(crate) fn open(name: &str, bytes: usize, place: &ConnectionSide<'_>) -> io::Result<Queue> {
+    pub(crate) fn open(name: &str, bytes: usize, place: &Rendezvous<'_>) -> io::Result<Queue> {
         // WHY part of the directory: queues share one name space, and the directory is this run's.
         let run = place.directory().to_string_lossy().replace('/', "-");
         let name = CString::new(format!("/{run}-{name}"))?;

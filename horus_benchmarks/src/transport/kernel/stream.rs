@@ -12,9 +12,8 @@ use std::path::Path;
 
 use super::datagram::request_buffers;
 use crate::measure::endpoint::Endpoint;
-use crate::measure::payload::Corrupt;
 use crate::transport::packet::Packet;
-use crate::transport::rendezvous::ConnectionSide;
+use crate::transport::rendezvous::Rendezvous;
 
 /// Buffer size requested for a pipe: the maximum that the kernel allows by default.
 const PIPE_BYTES: libc::c_int = 1 << 20;
@@ -72,7 +71,7 @@ impl Read for Socket {
 }
 
 /// Opens this side's two sockets, one for each direction. The sending end connects.
-pub(crate) fn unix(place: &ConnectionSide<'_>) -> io::Result<(Out<Socket>, Back<Socket>)> {
+pub(crate) fn unix(place: &Rendezvous<'_>) -> io::Result<(Out<Socket>, Back<Socket>)> {
     let [out, back] = place.paths().map(|path| path.with_extension("stream"));
     // WHY the near side listens on both: it opens first.
     let open = |path: &Path| -> io::Result<Socket> {
@@ -96,7 +95,7 @@ pub(crate) fn unix(place: &ConnectionSide<'_>) -> io::Result<(Out<Socket>, Back<
 }
 
 /// Opens this side's two pipes, which are created if they do not exist.
-pub(crate) fn pipes(place: &ConnectionSide<'_>) -> io::Result<(Out<File>, Back<File>)> {
+pub(crate) fn pipes(place: &Rendezvous<'_>) -> io::Result<(Out<File>, Back<File>)> {
     let [out, back] = place.paths().map(|path| path.with_extension("pipe"));
     Ok((Out::new(pipe(&out)?), Back::new(pipe(&back)?)))
 }
@@ -188,11 +187,7 @@ impl<P: Packet, B: Read> Endpoint<P> for Back<B> {
 
     /// Receives the messages that one read call returns.
     #[inline(always)]
-    fn drain(
-        &mut self,
-        message: &mut P,
-        each: &mut impl FnMut(&P) -> Result<(), Corrupt>,
-    ) -> Result<bool, Corrupt> {
+    fn drain(&mut self, message: &mut P, each: &mut impl FnMut(&P)) -> bool {
         if let Ok(count) = self.channel.read(&mut self.buffer[self.buffered..]) {
             self.buffered += count;
         }
@@ -201,7 +196,7 @@ impl<P: Packet, B: Read> Endpoint<P> for Back<B> {
         let rest = messages.remainder().len();
         for bytes in &mut messages {
             bytemuck::bytes_of_mut(message).copy_from_slice(bytes);
-            each(message)?;
+            each(message);
         }
         self.buffer
             .copy_within(self.buffered - rest..self.buffered, 0);
@@ -209,7 +204,7 @@ impl<P: Packet, B: Read> Endpoint<P> for Back<B> {
         if found == 0 {
             std::hint::spin_loop();
         }
-        Ok(found > 0)
+        found > 0
     }
 }
 

@@ -5,31 +5,12 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicU64};
 
-use super::{AnyError, Sleeper, Waker};
+use super::{AnyError, Lines, Sleeper, Waker, sleeper};
 use crate::measure::lines::SharedLines;
 use crate::measure::wait::{STALL_LIMIT, WaitError};
 use crate::transport::kernel::stream;
 use crate::transport::packet::Packet16;
-use crate::transport::rendezvous::ConnectionSide;
-
-/// A futex word that counts messages, and the message beside it.
-pub(super) struct Futex {
-    lines: Arc<SharedLines>,
-    seen: u64,
-}
-
-impl Futex {
-    pub(super) fn new(lines: &Arc<SharedLines>) -> Self {
-        Self {
-            lines: Arc::clone(lines),
-            seen: 0,
-        }
-    }
-
-    fn word(&self) -> &AtomicU64 {
-        &self.lines.line(0).words[0]
-    }
-}
+use crate::transport::rendezvous::Rendezvous;
 
 /// Stores a message in the first line, for mechanisms that carry no message.
 pub(super) fn post(lines: &SharedLines, message: Packet16) {
@@ -48,66 +29,72 @@ pub(super) fn fetch(lines: &SharedLines) -> Packet16 {
     }
 }
 
-impl Waker for Futex {
-    fn send(&mut self, message: Packet16) -> Result<(), AnyError> {
-        post(&self.lines, message);
-        // ORDERING(wakeup): Release. Pairs with the Acquire in `sleep`: a sleeper that sees the
-        // count sees the message.
-        self.word().fetch_add(1, atomic::Ordering::Release);
-        let word = self.word().as_ptr().cast::<u32>();
+/// The futex word, which counts messages.
+fn futex(lines: &SharedLines) -> &AtomicU64 {
+    &lines.line(0).words[0]
+}
+
+pub(super) fn futex_waker(lines: &Lines) -> Waker {
+    let lines = Arc::clone(lines);
+    Box::new(move |message| {
+        post(&lines, message);
+        // ORDERING(wakeup): Release. Pairs with the Acquire in `futex_sleeper`: a sleeper that sees
+        // the count sees the message.
+        futex(&lines).fetch_add(1, atomic::Ordering::Release);
+        let word = futex(&lines).as_ptr().cast::<u32>();
         // SAFETY: the word is mapped; its low half is what the other end sleeps on.
         unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE, 1) };
         Ok(())
-    }
+    })
 }
 
-impl Sleeper for Futex {
-    fn sleep(&mut self) -> Result<Packet16, AnyError> {
+pub(super) fn futex_sleeper(lines: &Lines) -> Sleeper {
+    let lines = Arc::clone(lines);
+    let mut seen = 0;
+    sleeper(move || {
         let timeout = libc::timespec {
             tv_sec: STALL_LIMIT.as_secs() as _,
             tv_nsec: 0,
         };
-        let word = self.word().as_ptr().cast::<u32>();
-        let seen = self.seen as u32;
+        let word = futex(&lines).as_ptr().cast::<u32>();
         let timeout = &raw const timeout;
         // SAFETY: the word is mapped, and the timeout readable for the call.
-        unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, seen, timeout) };
-        // ORDERING(wakeup): Acquire. Pairs with the Release in `send`.
-        let now = self.word().load(atomic::Ordering::Acquire);
-        if now == self.seen {
+        unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                word,
+                libc::FUTEX_WAIT,
+                seen as u32,
+                timeout,
+            )
+        };
+        // ORDERING(wakeup): Acquire. Pairs with the Release in `futex_waker`.
+        let now = futex(&lines).load(atomic::Ordering::Acquire);
+        if now == seen {
             return Err(WaitError::Stalled.into());
         }
-        self.seen = now;
-        Ok(fetch(&self.lines))
-    }
+        seen = now;
+        Ok(fetch(&lines))
+    })
 }
 
-/// One end of a named pipe.
-pub(super) struct Pipe {
-    file: File,
+fn pipe(place: &Rendezvous<'_>) -> Result<File, AnyError> {
+    let path = place.directory().join(place.there()).with_extension("pipe");
+    Ok(stream::fifo(&path, 0)?)
 }
 
-impl Pipe {
-    pub(super) fn open(place: &ConnectionSide<'_>) -> Result<Self, AnyError> {
-        let path = place.directory().join(place.there()).with_extension("pipe");
-        Ok(Self {
-            file: stream::fifo(&path, 0)?,
-        })
-    }
+pub(super) fn pipe_waker(place: &Rendezvous<'_>) -> Result<Waker, AnyError> {
+    let mut pipe = pipe(place)?;
+    Ok(Box::new(move |message| {
+        Ok(pipe.write_all(horus_shm::bytes_of(&message))?)
+    }))
 }
 
-impl Waker for Pipe {
-    fn send(&mut self, message: Packet16) -> Result<(), AnyError> {
-        Ok(self.file.write_all(horus_shm::bytes_of(&message))?)
-    }
-}
-
-impl Sleeper for Pipe {
-    fn sleep(&mut self) -> Result<Packet16, AnyError> {
-        let mut words = [[0; 8]; 2];
-        self.file.read_exact(words.as_flattened_mut())?;
-        Ok(Packet16 {
-            words: words.map(u64::from_ne_bytes),
-        })
-    }
+pub(super) fn pipe_sleeper(place: &Rendezvous<'_>) -> Result<Sleeper, AnyError> {
+    let mut pipe = pipe(place)?;
+    Ok(sleeper(move || {
+        let mut message = Packet16 { words: [0; 2] };
+        pipe.read_exact(bytemuck::bytes_of_mut(&mut message))?;
+        Ok(message)
+    }))
 }

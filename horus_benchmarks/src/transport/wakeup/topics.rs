@@ -4,16 +4,16 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use horus_core::topic::{Publisher, Qos, Subscriber, Topic, TopicBuilder, WaitSet, WakeEdge};
+use horus_core::topic::{Qos, Subscriber, Topic, TopicBuilder, WaitSet, WakeEdge};
 use horus_shm::Namespace;
 
-use super::{AnyError, SET_TOPICS, Sleeper, Waker};
+use super::{AnyError, SET_TOPICS, Sleeper, Waker, sleeper};
 use crate::measure::micro::{self, Micro, MicroPlan, WORD_BATCH};
 use crate::measure::payload::Payload;
 use crate::measure::wait::{STALL_LIMIT, WaitError};
 use crate::transport::carrier::Mechanism;
 use crate::transport::packet::Packet16;
-use crate::transport::rendezvous::ConnectionSide;
+use crate::transport::rendezvous::Rendezvous;
 
 /// Time for which a reader sleeps in vain before the sends to its topic are timed.
 const VAIN: Duration = Duration::from_millis(1);
@@ -24,21 +24,16 @@ fn builder(namespace: &Arc<Namespace>, name: &str, edge: WakeEdge) -> TopicBuild
         .qos(Qos::new().wake_edge(edge))
 }
 
-pub(super) fn topic(place: &ConnectionSide<'_>, mechanism: Mechanism) -> TopicBuilder<Packet16> {
+fn topic(place: &Rendezvous<'_>, mechanism: Mechanism) -> TopicBuilder<Packet16> {
     let edge = match mechanism {
         Mechanism::TopicFence => WakeEdge::Fence,
         _ => WakeEdge::Membarrier,
     };
-    builder(place.namespace(), &place.there(), edge)
-}
-
-fn set_topic(place: &ConnectionSide<'_>, index: usize) -> TopicBuilder<Packet16> {
-    let name = format!("{}-{index}", place.there());
-    builder(place.namespace(), &name, WakeEdge::Membarrier)
+    builder(place.namespace, &place.there(), edge)
 }
 
 pub(super) fn subscriber(
-    place: &ConnectionSide<'_>,
+    place: &Rendezvous<'_>,
     mechanism: Mechanism,
 ) -> Result<Subscriber<Packet16>, AnyError> {
     let mut subscriber = topic(place, mechanism).subscriber()?;
@@ -46,58 +41,51 @@ pub(super) fn subscriber(
     Ok(subscriber)
 }
 
-impl Waker for Publisher<Packet16> {
-    fn send(&mut self, message: Packet16) -> Result<(), AnyError> {
-        Ok(Publisher::send(self, message)?)
-    }
+pub(super) fn waker(place: &Rendezvous<'_>, mechanism: Mechanism) -> Result<Waker, AnyError> {
+    let mut publisher = topic(place, mechanism).publisher()?;
+    Ok(Box::new(move |message| Ok(publisher.send(message)?)))
 }
 
-impl Sleeper for Subscriber<Packet16> {
-    fn sleep(&mut self) -> Result<Packet16, AnyError> {
-        Ok(self.recv_timeout(STALL_LIMIT)?)
-    }
+pub(super) fn sleeper_on(
+    place: &Rendezvous<'_>,
+    mechanism: Mechanism,
+) -> Result<Sleeper, AnyError> {
+    let mut subscriber = subscriber(place, mechanism)?;
+    Ok(sleeper(move || Ok(subscriber.recv_timeout(STALL_LIMIT)?)))
 }
 
-/// The publishers of a wait set's topics; the next message goes to the next publisher.
-pub(super) struct InTurn(Vec<Publisher<Packet16>>);
-
-pub(super) fn publishers(place: &ConnectionSide<'_>) -> Result<InTurn, AnyError> {
-    let publishers = (0..SET_TOPICS).map(|index| set_topic(place, index).publisher());
-    Ok(InTurn(publishers.collect::<Result<_, _>>()?))
+/// Returns the topics of a wait set.
+fn set_topics(place: &Rendezvous<'_>) -> impl Iterator<Item = TopicBuilder<Packet16>> {
+    (0..SET_TOPICS).map(|index| {
+        let name = format!("{}-{index}", place.there());
+        builder(place.namespace, &name, WakeEdge::Membarrier)
+    })
 }
 
-impl Waker for InTurn {
-    fn send(&mut self, message: Packet16) -> Result<(), AnyError> {
+/// Returns a waker that sends the next message to the next of the topics of a wait set.
+pub(super) fn set_waker(place: &Rendezvous<'_>) -> Result<Waker, AnyError> {
+    let publishers = set_topics(place).map(|topic| topic.publisher());
+    let mut publishers = publishers.collect::<Result<Vec<_>, _>>()?;
+    Ok(Box::new(move |message| {
         let index = message.seq() as usize % SET_TOPICS;
-        Waker::send(&mut self.0[index], message)
+        Ok(publishers[index].send(message)?)
+    }))
+}
+
+/// Returns a sleeper on a wait set that watches several topics.
+pub(super) fn set_sleeper(place: &Rendezvous<'_>) -> Result<Sleeper, AnyError> {
+    let subscribers = set_topics(place).map(|topic| topic.subscriber());
+    let mut subscribers = subscribers.collect::<Result<Vec<_>, _>>()?;
+    let mut set = WaitSet::new();
+    set.set_spin(Duration::ZERO);
+    for subscriber in &subscribers {
+        set.add(subscriber)?;
     }
-}
-
-/// The subscribers of several topics, and the wait set that watches them.
-pub(super) struct Set {
-    subscribers: Vec<Subscriber<Packet16>>,
-    set: WaitSet,
-}
-
-impl Set {
-    pub(super) fn open(place: &ConnectionSide<'_>) -> Result<Self, AnyError> {
-        let subscribers = (0..SET_TOPICS).map(|index| set_topic(place, index).subscriber());
-        let subscribers = subscribers.collect::<Result<Vec<_>, _>>()?;
-        let mut set = WaitSet::new();
-        set.set_spin(Duration::ZERO);
-        for subscriber in &subscribers {
-            set.add(subscriber)?;
-        }
-        Ok(Self { subscribers, set })
-    }
-}
-
-impl Sleeper for Set {
-    fn sleep(&mut self) -> Result<Packet16, AnyError> {
-        let ready = !self.set.wait(STALL_LIMIT)?.is_empty();
-        let mut found = self.subscribers.iter_mut().filter(|_| ready);
+    Ok(sleeper(move || {
+        let ready = !set.wait(STALL_LIMIT)?.is_empty();
+        let mut found = subscribers.iter_mut().filter(|_| ready);
         Ok(found.find_map(Subscriber::recv).ok_or(WaitError::Stalled)?)
-    }
+    }))
 }
 
 /// Measures batches of sends while no reader sleeps, on a topic whose reader has slept before. The
