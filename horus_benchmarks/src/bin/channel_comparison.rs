@@ -35,7 +35,7 @@ fn main() -> ExitCode {
 
 fn run(mut args: Args) -> Outcome {
     args.default_to(QUICK_ROUNDS_AND_SAMPLES, FULL_ROUNDS_AND_SAMPLES);
-    let parts = if args.quick { PARTS.0 } else { PARTS.1 };
+    let parts = args.pick(PARTS);
     let mut session = Session::begin(args)?;
     session.report.set("capacity", CAPACITY);
     session

@@ -31,9 +31,7 @@ fn main() -> ExitCode {
 
 fn run(mut args: Args) -> Outcome {
     let rounds = args.default_to(QUICK_ROUNDS_AND_SAMPLES, FULL_ROUNDS_AND_SAMPLES);
-    let duration = args
-        .duration
-        .unwrap_or(if args.quick { DURATION.0 } else { DURATION.1 });
+    let duration = args.duration.unwrap_or(args.pick(DURATION));
     let mut session = Session::begin(args)?;
     session
         .report

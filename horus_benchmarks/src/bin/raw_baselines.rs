@@ -58,7 +58,6 @@ fn ping_pong(session: &mut Session, placement: Placement) -> Result<(), Box<dyn 
         }
     }
     let offset = floor.check_offset(&session.clock)?;
-    progress.finish();
 
     let place = placement.id();
     session
@@ -134,7 +133,6 @@ fn micro_row(session: &mut Session, id: &str, measure: impl FnOnce() -> Micro) {
     let progress = Progress::new(1);
     progress.label(&id);
     let micro = measure();
-    progress.finish();
     let row = Row::micro(&id, &micro, &session.clock);
     add(session, row, &format!("batches of {}", micro.batch));
 }

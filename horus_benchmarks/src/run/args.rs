@@ -103,9 +103,14 @@ impl Args {
     /// Sets the number of rounds and of samples in each, unless the command line gives them: to
     /// those of `quick` with `--quick`, otherwise to those of `full`. Returns the number of rounds.
     pub fn default_to(&mut self, quick: (u32, u64), full: (u32, u64)) -> u32 {
-        let (rounds, samples) = if self.quick { quick } else { full };
+        let (rounds, samples) = self.pick((quick, full));
         self.samples.get_or_insert(samples);
         *self.rounds.get_or_insert(rounds)
+    }
+
+    /// Returns the first of two values with `--quick`, otherwise the second one.
+    pub fn pick<T>(&self, (quick, full): (T, T)) -> T {
+        if self.quick { quick } else { full }
     }
 
     /// Returns true if the row `id` is to be measured.
@@ -130,11 +135,7 @@ impl Effort {
     /// messages, with `--quick` 20 rounds of 20 000. Each round also has a tenth of that number of
     /// warm-up messages.
     pub fn new(args: &Args) -> Effort {
-        let (rounds, samples) = if args.quick {
-            (VERDICT_ROUNDS, 20_000)
-        } else {
-            (60, 50_000)
-        };
+        let (rounds, samples) = args.pick(((VERDICT_ROUNDS, 20_000), (60, 50_000)));
         let samples = args.samples.unwrap_or(samples);
         let rounds = args.rounds.unwrap_or(rounds);
         Effort {

@@ -35,9 +35,11 @@ impl Progress {
     pub fn step(&self) {
         self.bar.inc(1);
     }
+}
 
+impl Drop for Progress {
     /// Removes the bar.
-    pub fn finish(&self) {
+    fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
 }

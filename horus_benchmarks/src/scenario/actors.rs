@@ -148,8 +148,8 @@ fn run(name: &str, mut args: Args, workloads: &[Workload]) -> Outcome {
         Some((near, far)) => vec![near, far],
         None => pin::allowed_cpus()?,
     };
-    args.rounds
-        .get_or_insert(if args.quick { ROUNDS.0 } else { ROUNDS.1 });
+    let rounds = args.pick(ROUNDS);
+    args.rounds.get_or_insert(rounds);
     let effort = Effort::new(&args);
     let mut benchmark = Benchmark {
         session: Session::begin_with(args, effort)?,
@@ -165,7 +165,7 @@ fn run(name: &str, mut args: Args, workloads: &[Workload]) -> Outcome {
             progress.step();
         }
     }
-    progress.finish();
+    drop(progress);
     Ok(benchmark.session.finish()?)
 }
 
@@ -187,7 +187,7 @@ impl Benchmark {
             return Ok(());
         }
         let args = &self.session.args;
-        let divisor = if args.quick { QUICK_DIVISOR } else { 1 };
+        let divisor = args.pick((QUICK_DIVISOR, 1));
         let operations = args.samples.unwrap_or(operations / divisor);
         let cpus = if is_single {
             &self.cpus[self.cpus.len() - 1..]

@@ -259,12 +259,6 @@ impl<'a> Comparison<'a> {
     }
 }
 
-impl Drop for Comparison<'_> {
-    fn drop(&mut self) {
-        self.progress.finish();
-    }
-}
-
 fn empty<M>(group: &Group) -> Vec<Measured<M>> {
     group
         .candidates

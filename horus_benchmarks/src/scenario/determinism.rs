@@ -9,10 +9,10 @@ use horus_core::topic::Topic;
 use serde_json::{Value, json};
 
 use crate::measure::endpoint::{Closures, Endpoint};
-use crate::measure::payload::{Corrupt, Payload};
 use crate::measure::stats::{Samples, round_share, variation};
 use crate::measure::tsc::{TickSource, TscClock};
-use crate::measure::workload::{Round, Timing};
+use crate::measure::wait::Watch;
+use crate::measure::workload::{RoundPlan, Timing, near_end};
 use crate::report::figures::Figures;
 use crate::report::rows::Row;
 use crate::run::args::{Args, Effort};
@@ -32,8 +32,8 @@ by itself. A round is a run with ends of its own. No sample is left out.";
 
 const RUNS: u32 = 10;
 
-/// Number of messages of a run by default, and with `--quick`.
-const SAMPLES: (u64, u64) = (100_000, 20_000);
+/// Number of messages of a run with `--quick`, and by default.
+const SAMPLES: (u64, u64) = (20_000, 100_000);
 
 /// The deadline of one message, in nanoseconds.
 const DEADLINE_NS: f64 = 1000.0;
@@ -71,70 +71,76 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Outcome {
-    let samples = args
-        .samples
-        .unwrap_or(if args.quick { SAMPLES.1 } else { SAMPLES.0 });
-    let rounds = args.rounds.unwrap_or(RUNS);
+    let samples = args.samples.unwrap_or(args.pick(SAMPLES));
     let effort = Effort {
-        rounds,
+        rounds: args.rounds.unwrap_or(RUNS),
         warm_up: samples.div_ceil(10),
         samples,
     };
     let mut session = Session::begin_with(args, effort)?;
     session.report.set("deadline_ns", DEADLINE_NS);
-    one_thread(&mut session)?;
-    two_ends(&mut session)?;
+    let private = PrivateNamespace::create()?;
+    one_thread(&mut session, &private)?;
+    two_ends(&mut session, &private)?;
     Ok(session.finish()?)
 }
 
-fn deadline_ticks(session: &Session) -> u64 {
-    (DEADLINE_NS / session.clock.ns_per_tick()) as u64
-}
+/// The samples of a run, in ticks, with none removed.
+type Run = Result<Samples, Box<dyn Error>>;
 
-fn push(session: &mut Session, id: &str, runs: &[Run], unit: Unit, basis: &str) {
-    if runs.is_empty() {
-        return;
-    }
-    let records: Vec<Value> = runs.iter().map(|run| run.record_of(unit)).collect();
-    session.report.note("runs", id, json!(records));
-    session.report.push(row(id, runs, unit), basis);
-}
+/// A row, and the function that makes one of its runs, given the run's number.
+type Subject<'a> = (&'static str, Box<dyn FnMut(u32) -> Run + 'a>);
 
-fn one_thread(session: &mut Session) -> Outcome {
-    let private = PrivateNamespace::create()?;
-    let effort = session.effort;
-    let plan = RunPlan {
-        source: session.clock.source(),
-        warm_up: effort.warm_up,
-        samples: effort.samples,
-        deadline_ticks: deadline_ticks(session),
-    };
-    let mut topic = Vec::new();
-    let mut channel = Vec::new();
-    let progress = Progress::new(u64::from(effort.rounds) * 2);
-    for number in 0..effort.rounds {
-        // One of each in turn, so that both meet the machine in the same state.
-        if session.args.wants(TOPIC) {
-            topic.push(through_topic(&private, number, &plan)?);
+/// Makes a run of each subject in turn, so that all of them meet the machine in the same state;
+/// then adds their rows.
+fn measure(session: &mut Session, subjects: Vec<Subject<'_>>, unit: Unit, basis: &str) -> Outcome {
+    let rounds = session.effort.rounds;
+    let progress = Progress::new(u64::from(rounds) * subjects.len() as u64);
+    let mut all: Vec<_> = subjects.into_iter().map(|one| (one, Vec::new())).collect();
+    for number in 0..rounds {
+        for ((id, run), runs) in &mut all {
+            progress.label(id);
+            runs.push(run(number)?);
+            progress.step();
         }
-        progress.step();
-        if session.args.wants(CHANNEL) {
-            channel.push(through_channel(&plan)?);
-        }
-        progress.step();
     }
-    progress.finish();
-    let unit = Unit::ticks(&session.clock);
-    push(session, TOPIC, &topic, unit, IN_ONE_THREAD);
-    push(session, CHANNEL, &channel, unit, IN_ONE_THREAD);
+    for ((id, _), runs) in &all {
+        let records: Vec<Value> = runs.iter().map(|run| unit.record_of(run)).collect();
+        session.report.note("runs", id, json!(records));
+        session.report.push(row(id, runs, unit), basis);
+    }
     Ok(())
+}
+
+fn one_thread(session: &mut Session, private: &PrivateNamespace) -> Outcome {
+    let source = session.clock.source();
+    let Effort {
+        warm_up, samples, ..
+    } = session.effort;
+    let plan = RoundPlan {
+        timing: Timing::RoundTrip,
+        warm_up,
+        samples,
+        first_seq: 1,
+    };
+    let mut subjects: Vec<Subject<'_>> = vec![
+        (
+            TOPIC,
+            Box::new(|number| through_topic(private, number, &plan, source)),
+        ),
+        (CHANNEL, Box::new(|_| through_channel(&plan, source))),
+    ];
+    subjects.retain(|(id, _)| session.args.wants(id));
+    let unit = Unit::new(&session.clock, 1);
+    measure(session, subjects, unit, IN_ONE_THREAD)
 }
 
 fn through_topic(
     private: &PrivateNamespace,
     number: u32,
-    plan: &RunPlan,
-) -> Result<Run, Box<dyn Error>> {
+    plan: &RoundPlan,
+    source: TickSource,
+) -> Run {
     let namespace = private.open()?;
     let name = format!("determinism_{number}");
     let builder = || Topic::<Packet16>::builder(&name).namespace(&namespace);
@@ -144,67 +150,47 @@ fn through_topic(
         |message: &Packet16| publisher.send(*message).is_ok(),
         || subscriber.recv(),
     );
-    Ok(Run::measure(&mut ends, plan)?)
+    through(&mut ends, plan, source)
 }
 
-fn through_channel(plan: &RunPlan) -> Result<Run, Box<dyn Error>> {
+fn through_channel(plan: &RoundPlan, source: TickSource) -> Run {
     let (mut sender, mut receiver) = spsc::channel::<Packet16>(CAPACITY);
     let mut ends = Closures(
         |message: &Packet16| sender.try_send(*message).is_ok(),
         || receiver.try_recv().ok(),
     );
-    Ok(Run::measure(&mut ends, plan)?)
+    through(&mut ends, plan, source)
 }
 
-fn two_ends(session: &mut Session) -> Outcome {
-    let wanted = BETWEEN.iter().filter(|(_, _, id)| session.args.wants(id));
-    let wanted: Vec<_> = wanted.copied().collect();
-    let private = PrivateNamespace::create()?;
+/// Sends a message and receives it, again and again, in one thread. Each message is timed from
+/// before the send until after it was received. A message that is not there then never comes.
+fn through(ends: &mut impl Endpoint<Packet16>, plan: &RoundPlan, source: TickSource) -> Run {
+    let watch = Watch::new(false, || true);
+    Ok(near_end::<Packet16>(ends, plan, source, &watch)?.ticks)
+}
+
+fn two_ends(session: &mut Session, private: &PrivateNamespace) -> Outcome {
     let effort = session.effort;
-    let deadline_ticks = deadline_ticks(session);
     let source = session.clock.source();
-    let start = |&(placement, ..): &(Placement, Carrier, &str)| {
-        Connection::start(placement, session.cpus, source, &private)
-    };
-    let mut connections = wanted
-        .iter()
-        .map(start)
-        .collect::<Result<Vec<Connection>, _>>()?;
-    let mut runs = vec![Vec::new(); wanted.len()];
-    let progress = Progress::new(u64::from(effort.rounds) * wanted.len() as u64);
-    for _ in 0..effort.rounds {
-        for ((connection, runs), &(_, carrier, id)) in
-            connections.iter_mut().zip(&mut runs).zip(&wanted)
-        {
-            progress.label(id);
-            connection.open(Transport {
-                carrier,
-                size: Size::Bytes(16),
-            })?;
-            let (round, _) = connection.round(Timing::RoundTrip, effort.warm_up, effort.samples)?;
-            runs.push(Run::of_round(&round, deadline_ticks));
-            progress.step();
+    let mut subjects: Vec<Subject<'_>> = Vec::new();
+    for (placement, carrier, id) in BETWEEN {
+        if !session.args.wants(id) {
+            continue;
         }
+        let mut connection = Connection::start(placement, session.cpus, source, private)?;
+        let size = Size::Bytes(16);
+        let run = move |_| -> Run {
+            connection.open(Transport { carrier, size })?;
+            let (round, _) = connection.round(Timing::RoundTrip, effort.warm_up, effort.samples)?;
+            Ok(round.ticks)
+        };
+        subjects.push((id, Box::new(run)));
     }
-    progress.finish();
-    let unit = Unit::round_trip(&session.clock);
-    for (runs, (_, _, id)) in runs.iter().zip(wanted) {
-        push(session, id, runs, unit, BETWEEN_TWO);
-    }
-    Ok(())
+    let unit = Unit::new(&session.clock, 2);
+    measure(session, subjects, unit, BETWEEN_TWO)
 }
 
-#[derive(Debug, Clone, Copy)]
-struct RunPlan {
-    source: TickSource,
-    /// Number of warm-up messages: verified, but not timed.
-    warm_up: u64,
-    /// Number of messages that are each timed.
-    samples: u64,
-    /// The deadline of one message, in ticks.
-    deadline_ticks: u64,
-}
-
+/// The unit of a run's samples.
 #[derive(Debug, Clone, Copy)]
 struct Unit {
     ns: f64,
@@ -213,161 +199,93 @@ struct Unit {
 }
 
 impl Unit {
-    fn ticks(clock: &TscClock) -> Unit {
+    /// Returns the unit of samples that are ticks of a number of ways: one way is half of a round
+    /// trip.
+    fn new(clock: &TscClock, ways: u32) -> Unit {
         Unit {
-            ns: clock.ns_per_tick(),
+            ns: clock.ns_per_tick() / f64::from(ways),
             step: clock.resolution_ticks(),
         }
     }
 
-    /// Returns the unit for samples that are ticks of round trips: one way is half of a round trip.
-    fn round_trip(clock: &TscClock) -> Unit {
-        Unit {
-            ns: clock.ns_per_tick() / 2.0,
-            step: clock.resolution_ticks(),
-        }
-    }
-}
-
-/// The samples of a run, in ticks, with none removed.
-#[derive(Debug, Clone, Default)]
-struct Run {
-    samples: Samples,
-    misses: u64,
-}
-
-impl Run {
-    /// Sends a message and receives it, again and again, in one thread. Each message is verified,
-    /// and timed from before the send until after it was received.
-    fn measure<P: Payload>(end: &mut impl Endpoint<P>, plan: &RunPlan) -> Result<Run, Corrupt> {
-        let mut run = Run::default();
-        for seq in 1..=plan.warm_up + plan.samples {
-            let message = P::compose(seq);
-            let mut received = P::compose(0);
-            let start = plan.source.start();
-            let arrived = end.send(&message) && end.recv(&mut received);
-            let ticks = plan.source.stop().since(start);
-            if !arrived {
-                return Err(Corrupt {
-                    expected_seq: seq,
-                    found_seq: 0,
-                });
-            }
-            received.check(seq)?;
-            if seq > plan.warm_up {
-                run.record(ticks, plan.deadline_ticks);
-            }
-        }
-        Ok(run)
-    }
-
-    /// Makes a run from a round of ping-pong. One way is half a round trip, so a sample misses its
-    /// deadline if it exceeds twice `deadline_ticks`. The number of misses is as exact as the
-    /// percentiles.
-    fn of_round(round: &Round, deadline_ticks: u64) -> Run {
-        let late = round
-            .ticks
-            .counted()
-            .filter(|&(ticks, _)| ticks > 2 * deadline_ticks);
-        Run {
-            samples: round.ticks.clone(),
-            misses: late.map(|(_, count)| count).sum(),
-        }
-    }
-
-    fn record(&mut self, ticks: u64, deadline_ticks: u64) {
-        self.samples.record(ticks);
-        self.misses += u64::from(ticks > deadline_ticks);
-    }
-
-    fn merge(&mut self, other: &Run) {
-        self.samples.merge(&other.samples);
-        self.misses += other.misses;
+    /// Returns the number of samples above the deadline. It is as exact as the percentiles.
+    fn misses(self, samples: &Samples) -> u64 {
+        let is_late = |&(ticks, _): &(u64, u64)| ticks as f64 * self.ns > DEADLINE_NS;
+        let late = samples.counted().filter(is_late);
+        late.map(|(_, count)| count).sum()
     }
 
     /// Returns the figures that may differ from run to run, for the report's settings.
-    fn record_of(&self, unit: Unit) -> Value {
-        let ns = self.samples.percentiles(unit.ns);
+    fn record_of(self, run: &Samples) -> Value {
+        let ns = run.percentiles(self.ns);
         json!({
             "mean": ns.mean, "p50": ns.p50, "p99": ns.p99, "max": ns.max,
-            "sd": round_share(unit.ns * self.samples.sd()), "deadline_misses": self.misses,
+            "sd": round_share(self.ns * run.sd()), "deadline_misses": self.misses(run),
         })
     }
 }
 
 /// Makes a row from several runs: percentiles of all samples, and the variation among the runs.
-fn row(id: &str, runs: &[Run], unit: Unit) -> Row {
-    let mut all = Run::default();
+fn row(id: &str, runs: &[Samples], unit: Unit) -> Row {
+    let mut all = Samples::new();
     runs.iter().for_each(|run| all.merge(run));
-    let means: Vec<f64> = runs.iter().map(|run| run.samples.mean()).collect();
-    let medians: Vec<f64> = runs
-        .iter()
-        .map(|run| run.samples.median_within(unit.step))
-        .collect();
-    let row = Row::samples(id, &all.samples, unit.ns);
-    let share = all.misses as f64 / all.samples.count().max(1) as f64;
+    let means: Vec<f64> = runs.iter().map(Samples::mean).collect();
+    let medians = runs.iter().map(|run| run.median_within(unit.step));
+    let misses = runs.iter().map(|run| unit.misses(run)).sum();
     let figures = Figures {
-        sd_ns: Some(round_share(all.samples.sd() * unit.ns)),
+        sd_ns: Some(round_share(all.sd() * unit.ns)),
         run_cv: variation(&means).map(round_share),
-        run_cv_median: variation(&medians).map(round_share),
-        deadline_misses: Some(all.misses),
-        deadline_miss_share: Some(share),
+        run_cv_median: variation(&medians.collect::<Vec<f64>>()).map(round_share),
+        deadline_misses: Some(misses),
+        deadline_miss_share: Some(misses as f64 / all.count().max(1) as f64),
         ..Figures::default()
     };
+    let row = Row::samples(id, &all, unit.ns);
     Row { figures, ..row }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
     use std::time::Duration;
 
     use super::*;
+    use crate::measure::payload::Payload;
 
-    const PLAN: RunPlan = RunPlan {
-        source: TickSource::Monotonic,
+    const PLAN: RoundPlan = RoundPlan {
+        timing: Timing::RoundTrip,
         warm_up: 3,
         samples: 20,
-        deadline_ticks: 1_000_000_000_000,
+        first_seq: 1,
     };
 
-    fn run_of(values: &[u64], deadline_ticks: u64) -> Run {
-        let mut run = Run::default();
-        values
-            .iter()
-            .for_each(|&value| run.record(value, deadline_ticks));
+    fn run_of(values: &[u64]) -> Samples {
+        let mut run = Samples::new();
+        values.iter().for_each(|&value| run.record(value));
         run
     }
 
     #[test]
     fn every_message_is_timed_and_verified() {
-        let held: Cell<Option<[u64; 2]>> = Cell::new(None);
-        let mut end = Closures(
-            |message: &[u64; 2]| held.replace(Some(*message)).is_none(),
-            || held.take(),
-        );
-        let run = Run::measure(&mut end, &PLAN).unwrap();
-        assert_eq!((run.samples.count(), run.misses), (20, 0));
+        let run = through_channel(&PLAN, TickSource::detect()).unwrap();
+        assert_eq!(run.count(), 20);
     }
 
     #[test]
     fn a_message_that_is_lost_or_old_ends_the_run() {
-        let mut deaf = Closures(|_: &[u64; 2]| true, || None);
-        assert_eq!(Run::measure(&mut deaf, &PLAN).unwrap_err().expected_seq, 1);
-        let mut stuck = Closures(|_: &[u64; 2]| true, || Some(<[u64; 2]>::compose(1)));
-        assert_eq!(Run::measure(&mut stuck, &PLAN).unwrap_err().expected_seq, 2);
+        let source = TickSource::detect();
+        let mut deaf = Closures(|_: &Packet16| true, || None);
+        assert!(through(&mut deaf, &PLAN, source).is_err());
+        let mut stuck = Closures(|_: &Packet16| true, || Some(Packet16::compose(1)));
+        assert!(through(&mut stuck, &PLAN, source).is_err());
     }
 
     #[test]
     fn the_figures_are_those_of_the_formulas() {
-        let runs = [
-            run_of(&[2, 4, 4, 4, 5, 5, 7, 9], 8),
-            run_of(&[10, 10, 10, 10], 8),
-        ];
-        assert_eq!(runs[0].samples.sd(), 2.0);
-        assert_eq!(runs[1].samples.sd(), 0.0);
-        let clock = TscClock::calibrate(Duration::from_millis(1));
-        let row = row("x", &runs, Unit::ticks(&clock));
+        let runs = [run_of(&[2, 4, 4, 4, 5, 5, 7, 9]), run_of(&[10, 10, 10, 10])];
+        assert_eq!(runs[0].sd(), 2.0);
+        assert_eq!(runs[1].sd(), 0.0);
+        // The deadline is 8 ticks.
+        let row = row("x", &runs, Unit { ns: 125.0, step: 1 });
         assert_eq!(row.sent, 12);
         assert_eq!(row.figures.deadline_misses, Some(5));
         assert_eq!(row.figures.deadline_miss_share, Some(5.0 / 12.0));
@@ -378,18 +296,11 @@ mod tests {
 
     #[test]
     fn half_a_round_trip_is_what_has_a_deadline() {
-        let ticks = run_of(&[100, 199, 201, 500], 0).samples;
-        let timing = Timing::RoundTrip;
-        let round = Round {
-            timing,
-            ticks,
-            sent: 4,
-            received: 4,
-            backwards: 0,
-        };
-        let run = Run::of_round(&round, 100);
-        assert_eq!((run.samples.count(), run.misses), (4, 2));
         let clock = TscClock::calibrate(Duration::from_millis(1));
-        assert_eq!(Unit::round_trip(&clock).ns * 2.0, Unit::ticks(&clock).ns);
+        let units = [1, 2].map(|ways| Unit::new(&clock, ways));
+        assert_eq!(units[1].ns * 2.0, units[0].ns);
+        let ticks = |ns: f64| (ns / units[0].ns) as u64;
+        let run = run_of(&[1000.0, 1990.0, 2010.0, 5000.0].map(ticks));
+        assert_eq!(units[1].misses(&run), 2);
     }
 }

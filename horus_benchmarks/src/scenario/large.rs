@@ -52,11 +52,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(mut args: Args) -> Outcome {
-    let (rounds, bytes) = if args.quick {
-        QUICK_ROUNDS_AND_BYTES
-    } else {
-        FULL_ROUNDS_AND_BYTES
-    };
+    let (rounds, bytes) = args.pick((QUICK_ROUNDS_AND_BYTES, FULL_ROUNDS_AND_BYTES));
     args.rounds.get_or_insert(rounds);
     let asked = args.samples;
     let mut session = Session::begin(args)?;
@@ -74,8 +70,7 @@ fn run(mut args: Args) -> Outcome {
         let samples = asked.map_or(fitting, |asked| asked.min(fitting));
         measure(&mut session, &mut connections, size, samples)?;
     }
-    progress.finish();
-    drop(connections);
+    drop((progress, connections));
     Ok(session.finish()?)
 }
 

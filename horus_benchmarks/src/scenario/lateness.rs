@@ -23,41 +23,11 @@ use crate::run::session::Session;
 use crate::scenario::entry::Outcome;
 use crate::scenario::stalls::{Stalls, become_real_time};
 
-/// Rate, whether processors are kept awake, the id of the row, the id of the row of its floor, and
-/// the seconds for each without and with `--quick`.
-const LATENESS: [(u32, bool, &str, &str, (u64, u64)); 4] = [
-    (
-        1000,
-        false,
-        "lateness/1kHz",
-        "floor/nanosleep/1kHz",
-        (60, 6),
-    ),
-    (
-        10_000,
-        false,
-        "lateness/10kHz",
-        "floor/nanosleep/10kHz",
-        (12, 6),
-    ),
-    (
-        1000,
-        true,
-        "lateness/1kHz/awake",
-        "floor/nanosleep/1kHz/awake",
-        (60, 6),
-    ),
-    (
-        10_000,
-        true,
-        "lateness/10kHz/awake",
-        "floor/nanosleep/10kHz/awake",
-        (12, 6),
-    ),
-];
+/// Rate, its name in ids, and the seconds for each row with `--quick` and without.
+const RATES: [(u32, &str, (u64, u64)); 2] = [(1000, "1kHz", (6, 60)), (10_000, "10kHz", (6, 12))];
 
-/// Duration for which stalls are looked for, without and with `--quick`.
-const STALLS_TIME: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(2));
+/// Duration for which stalls are looked for, with `--quick` and without.
+const STALLS_TIME: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(20));
 
 /// Priority of the measured threads under SCHED_FIFO.
 const PRIORITY: u8 = 80;
@@ -75,11 +45,7 @@ pub(super) fn measure(
     ticks_asked: Option<u64>,
 ) -> Outcome {
     if session.args.wants(goals::STALLS) {
-        let time = if session.args.quick {
-            STALLS_TIME.1
-        } else {
-            STALLS_TIME.0
-        };
+        let time = session.args.pick(STALLS_TIME);
         let stalls = Stalls::find(session.cpus.far, PRIORITY, time)?;
         refusals(session, goals::STALLS, &stalls.refused);
         let basis = format!(
@@ -88,68 +54,63 @@ pub(super) fn measure(
         );
         session.report.push(stalls.row(goals::STALLS), &basis);
     }
-    for (hz, awake, id, floor, seconds) in LATENESS {
-        let seconds = if session.args.quick {
-            seconds.1
-        } else {
-            seconds.0
-        };
-        let ticks = ticks_asked.unwrap_or(seconds * u64::from(hz)).max(2);
-        let cpu = session.cpus.far;
-        let plan = LatenessPlan {
-            hz,
-            ticks,
-            cpu,
-            priority: PRIORITY,
-            awake,
-        };
-        if session.args.wants(floor) {
-            let lateness = of_sleep(plan)?;
-            note(
-                session,
-                floor,
-                &lateness,
-                &plan,
-                "a bare clock_nanosleep, from due to awake",
-            );
-        }
-        if session.args.wants(id) {
-            let watch = StealWatch::start(cpu)?;
-            let lateness = of_node(&plan, &private.open()?)?;
-            let windows = watch.stop()?;
-            note(
-                session,
-                id,
-                &lateness,
-                &plan,
-                "from due to the begin of the tick",
-            );
-            let quiet = format!("{id}{}", goals::QUIET);
-            if let Some(row) = lateness.quiet_row(&quiet, &plan, &windows) {
-                session
-                    .report
-                    .push(row, &format!("of {id}: {}", windows.describe()));
+    for (awake, suffix) in [(false, ""), (true, "/awake")] {
+        for (hz, rate, seconds) in RATES {
+            let seconds = session.args.pick(seconds);
+            let plan = LatenessPlan {
+                hz,
+                ticks: ticks_asked.unwrap_or(seconds * u64::from(hz)).max(2),
+                cpu: session.cpus.far,
+                awake,
+            };
+            let floor = format!("floor/nanosleep/{rate}{suffix}");
+            if session.args.wants(&floor) {
+                let basis = "a bare clock_nanosleep, from due to awake";
+                note(session, &floor, &of_sleep(plan)?, &plan, basis);
+            }
+            let id = format!("lateness/{rate}{suffix}");
+            if session.args.wants(&id) {
+                measure_node(session, private, &id, &plan)?;
             }
         }
     }
     Ok(())
 }
 
+/// Adds the row `id` of a node, and a row of its due times in quiet windows.
+fn measure_node(
+    session: &mut Session,
+    private: &PrivateNamespace,
+    id: &str,
+    plan: &LatenessPlan,
+) -> Outcome {
+    let watch = StealWatch::start(plan.cpu)?;
+    let lateness = of_node(plan, &private.open()?)?;
+    let windows = watch.stop()?;
+    note(
+        session,
+        id,
+        &lateness,
+        plan,
+        "from due to the begin of the tick",
+    );
+    let quiet = format!("{id}{}", goals::QUIET);
+    if let Some(row) = lateness.quiet_row(&quiet, plan, &windows) {
+        let basis = format!("of {id}: {}", windows.describe());
+        session.report.push(row, &basis);
+    }
+    Ok(())
+}
+
 fn note(session: &mut Session, id: &str, lateness: &Lateness, plan: &LatenessPlan, basis: &str) {
     refusals(session, id, &lateness.refused);
-    let LatenessPlan {
-        hz,
-        cpu,
-        priority,
-        awake,
-        ..
-    } = plan;
+    let LatenessPlan { hz, cpu, awake, .. } = plan;
     let awake = if *awake {
         ", processors kept awake"
     } else {
         ""
     };
-    let basis = format!("{basis}; {hz} Hz, CPU {cpu}, priority {priority}{awake}");
+    let basis = format!("{basis}; {hz} Hz, CPU {cpu}, priority {PRIORITY}{awake}");
     session.report.push(lateness.row(id, plan), &basis);
 }
 
@@ -169,8 +130,6 @@ struct LatenessPlan {
     /// Number of due times, at least 2.
     ticks: u64,
     cpu: usize,
-    /// Priority under SCHED_FIFO, 1 to 99.
-    priority: u8,
     /// True if the machine's processors are kept from sleeping.
     awake: bool,
 }
@@ -363,15 +322,12 @@ fn of_node(plan: &LatenessPlan, namespace: &Arc<Namespace>) -> Result<Lateness, 
     } else {
         builder
     };
-    builder
-        .core(plan.cpu)
-        .priority(plan.priority)
-        .build(Punctual {
-            begun: room(plan.ticks),
-            first: None,
-            duration_ns: plan.duration_ns(),
-            told,
-        })?;
+    builder.core(plan.cpu).priority(PRIORITY).build(Punctual {
+        begun: room(plan.ticks),
+        first: None,
+        duration_ns: plan.duration_ns(),
+        told,
+    })?;
     let report = scheduler.run_for(plan.limit())?;
     let node = report
         .nodes
@@ -407,7 +363,7 @@ fn of_sleep(plan: LatenessPlan) -> Result<Lateness, Box<dyn Error>> {
 }
 
 fn sleep_at(plan: &LatenessPlan) -> Lateness {
-    let mut refused = become_real_time(plan.cpu, plan.priority);
+    let mut refused = become_real_time(plan.cpu, PRIORITY);
     let awake = plan.awake.then(CpuAwakeRequest::new).transpose();
     if let Err(error) = &awake {
         refused.push(format!("processors that stay awake: {error}"));
@@ -457,7 +413,6 @@ mod tests {
             hz: 1000,
             ticks: 20,
             cpu,
-            priority: 80,
             awake: false,
         }
     }

@@ -13,10 +13,10 @@ use horus_core::topic::{Publisher, Qos, Subscriber, Topic, TopicBuilder};
 use horus_shm::Namespace;
 use serde::{Deserialize, Serialize};
 
-use crate::measure::payload::{Corrupt, Payload};
+use crate::measure::payload::Payload;
 use crate::measure::pin;
 use crate::measure::stats;
-use crate::measure::stream::Streamed;
+use crate::measure::stream::{Ledger, StreamPlan, Streamed};
 use crate::measure::tsc::TickSource;
 use crate::measure::wait::Watch;
 use crate::report::figures::Figures;
@@ -51,6 +51,9 @@ const TIME: (Duration, Duration) = (Duration::from_millis(50), Duration::from_mi
 /// Number of messages of each publisher in the first stream, which shows how long a stream takes.
 const PROBE: u64 = 5_000;
 
+/// The bits of a message's number below that of its publisher.
+const PUBLISHER_SHIFT: u32 = 32;
+
 /// Maximum number of messages of each publisher in a stream.
 const MESSAGES_MAX: u64 = 5_000_000;
 
@@ -62,12 +65,8 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Outcome {
-    let (rounds, time) = if args.quick {
-        (ROUNDS.0, TIME.0)
-    } else {
-        (ROUNDS.1, TIME.1)
-    };
-    let rounds = args.rounds.unwrap_or(rounds);
+    let time = args.pick(TIME);
+    let rounds = args.rounds.unwrap_or(args.pick(ROUNDS));
     let samples = args.samples.unwrap_or(MESSAGES_MAX);
     let cpus = pin::allowed_cpus()?;
     let mut session = Session::begin_with(
@@ -101,7 +100,7 @@ fn run(args: Args) -> Outcome {
             );
         }
     }
-    progress.finish();
+    drop(progress);
     Ok(session.finish()?)
 }
 
@@ -191,6 +190,18 @@ struct Plan {
     /// Number of messages of each publisher.
     messages: u64,
     source: TickSource,
+}
+
+impl Plan {
+    /// Returns the messages of publisher `index`. The upper bits of their numbers say whose they
+    /// are.
+    fn of(&self, index: usize) -> StreamPlan {
+        StreamPlan {
+            messages: self.messages,
+            first_seq: (index as u64) << PUBLISHER_SHIFT | 1,
+            producers: 1,
+        }
+    }
 }
 
 /// A publisher or subscriber. A subscriber answers a job with the result of its stream.
@@ -342,8 +353,7 @@ fn service(
 /// Sends messages whose sequence numbers tell which publisher sent them.
 fn send(publisher: &mut Publisher<Packet16>, index: usize, plan: Plan) -> Outcome {
     for number in 0..plan.messages {
-        let seq = 1 + index as u64 + number * plan.producers as u64;
-        publisher.send(Packet16::compose(seq))?;
+        publisher.send(Packet16::compose(plan.of(index).first_seq + number))?;
     }
     Ok(())
 }
@@ -355,17 +365,22 @@ fn receive(
     plan: Plan,
     watch: &Watch,
 ) -> Result<Streamed, AnyError> {
-    let mut ledger = Ledger::new(plan);
+    let ledgers = (0..plan.producers).map(|index| Ledger::new(&plan.of(index)));
+    let mut ledgers: Vec<Ledger> = ledgers.collect();
+    let mut incomplete = plan.producers;
     let mut message = Packet16::compose(0);
     let mut start = None;
-    while ledger.received + ledger.lost < ledger.expected {
+    while incomplete > 0 {
         watch.spin_until(|| subscriber.recv_into(&mut message).then_some(()))?;
         start.get_or_insert_with(|| plan.source.start());
+        let publisher = (message.seq() >> PUBLISHER_SHIFT) as usize;
+        let ledger = ledgers.get_mut(publisher).ok_or("a message of nobody")?;
         ledger.enter(&message)?;
+        incomplete -= usize::from(ledger.is_complete());
     }
     let end = plan.source.stop();
-    let received = ledger.received;
-    let lost = ledger.lost;
+    let received = ledgers.iter().map(|ledger| ledger.received).sum();
+    let lost = ledgers.iter().map(|ledger| ledger.lost).sum();
     let counted = subscriber.lost();
     if lost != counted {
         return Err(format!("{lost} did not arrive, {counted} counted as lost").into());
@@ -381,47 +396,6 @@ fn receive(
 fn topic(number: u64, namespace: &Arc<Namespace>) -> TopicBuilder<Packet16> {
     let builder = Topic::<Packet16>::builder(&format!("scaling/{number}")).namespace(namespace);
     builder.qos(Qos::new().capacity(CAPACITY))
-}
-
-/// Accounts for the messages of all publishers: received, or lost.
-struct Ledger {
-    /// Sequence number of the next message, for each publisher.
-    due: Vec<u64>,
-    expected: u64,
-    received: u64,
-    lost: u64,
-}
-
-impl Ledger {
-    fn new(plan: Plan) -> Ledger {
-        let producers = plan.producers as u64;
-        let expected = producers * plan.messages;
-        Ledger {
-            due: (1..=producers).collect(),
-            expected,
-            received: 0,
-            lost: 0,
-        }
-    }
-
-    /// Verifies a message and counts it, and counts the gap before it as lost.
-    #[inline(always)]
-    fn enter(&mut self, message: &Packet16) -> Result<(), Corrupt> {
-        let seq = message.seq();
-        let producers = self.due.len() as u64;
-        let due = &mut self.due[(seq.wrapping_sub(1) % producers) as usize];
-        message.check(seq)?;
-        if seq < *due || seq > self.expected {
-            return Err(Corrupt {
-                expected_seq: *due,
-                found_seq: seq,
-            });
-        }
-        self.received += 1;
-        self.lost += (seq - *due) / producers;
-        *due = seq + producers;
-        Ok(())
-    }
 }
 
 #[cfg(test)]
@@ -448,18 +422,23 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_twice_or_from_nobody_is_corrupt() {
-        let source = TickSource::detect();
-        let mut ledger = Ledger::new(Plan {
+    fn what_comes_twice_or_from_nobody_is_an_error() {
+        let private = PrivateNamespace::create().unwrap();
+        let namespace = private.open().unwrap();
+        let plan = Plan {
             producers: 2,
             messages: 3,
-            source,
-        });
-        for seq in [1, 2, 4, 5] {
-            ledger.enter(&Packet16::compose(seq)).unwrap();
+            source: TickSource::detect(),
+        };
+        let watch = Watch::new(true, || false);
+        let second = plan.of(1).first_seq;
+        for (number, wrong) in [(1, second + 1), (2, 1), (3, plan.of(2).first_seq)] {
+            let mut publisher = topic(number, &namespace).publisher().unwrap();
+            let mut subscriber = topic(number, &namespace).subscriber().unwrap();
+            for seq in [1, 3, second + 1, wrong] {
+                publisher.send(Packet16::compose(seq)).unwrap();
+            }
+            assert!(receive(&mut subscriber, plan, &watch).is_err());
         }
-        assert_eq!((ledger.received, ledger.lost), (4, 1));
-        assert!(ledger.enter(&Packet16::compose(4)).is_err());
-        assert!(ledger.enter(&Packet16::compose(8)).is_err());
     }
 }

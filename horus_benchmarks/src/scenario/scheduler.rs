@@ -20,11 +20,7 @@ pub fn main() -> ExitCode {
 
 fn run(mut args: Args) -> Outcome {
     let ticks_asked = args.samples;
-    let samples = if args.quick {
-        wakeup::SAMPLES.1
-    } else {
-        wakeup::SAMPLES.0
-    };
+    let samples = args.pick(wakeup::SAMPLES);
     args.samples.get_or_insert(samples);
     let mut session = Session::begin(args)?;
     let private = PrivateNamespace::create()?;

@@ -94,7 +94,7 @@ impl Survey {
 
     /// Ends the session: see [`Session::finish`].
     pub fn finish(self) -> Outcome {
-        self.progress.finish();
+        drop(self.progress);
         Ok(self.session.finish()?)
     }
 
@@ -314,11 +314,7 @@ impl Ends<'_> {
     fn streams(&mut self, id: &str, transport: Transport) -> Outcome {
         let messages = self.survey.messages(transport.size);
         let repetitions = self.survey.repetitions();
-        let limit = if self.survey.session.args.quick {
-            STREAM_TIME.0
-        } else {
-            STREAM_TIME.1
-        };
+        let limit = self.survey.session.args.pick(STREAM_TIME);
         let effort = self.survey.session.effort;
         let clock = &self.survey.session.clock;
         let connection = &mut self.connection;

@@ -69,7 +69,7 @@ pub(super) fn measure(session: &mut Session, private: &PrivateNamespace) -> Outc
             progress.step();
         }
     }
-    progress.finish();
+    drop(progress);
     if !all.is_empty() {
         let source = Clock::new().source();
         session

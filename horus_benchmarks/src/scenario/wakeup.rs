@@ -28,9 +28,9 @@ const ABOUT: &str = "How long it takes to wake a receiver that is blocked in ano
 before the send to after its blocked call returned: topics, a wait set, a bare futex, a pipe and, \
 with the feature iceoryx2, an iceoryx2 event. And what a send costs when nobody sleeps.";
 
-/// Number of wake-ups in a round by default, and with `--quick`. Each takes a tenth of a
+/// Number of wake-ups in a round with `--quick`, and by default. Each takes a tenth of a
 /// millisecond.
-pub(super) const SAMPLES: (u64, u64) = (500, 200);
+pub(super) const SAMPLES: (u64, u64) = (200, 500);
 
 /// Rounds for the check of the counters: enough messages for a median.
 const CHECK: Effort = Effort {
@@ -45,8 +45,8 @@ pub fn main() -> ExitCode {
 }
 
 fn run(mut args: Args) -> Outcome {
-    args.samples
-        .get_or_insert(if args.quick { SAMPLES.1 } else { SAMPLES.0 });
+    let samples = args.pick(SAMPLES);
+    args.samples.get_or_insert(samples);
     let mut session = Session::begin(args)?;
     check_counters(&mut session)?;
     let private = PrivateNamespace::create()?;
@@ -175,7 +175,7 @@ fn measure(
             progress.step();
         }
     }
-    progress.finish();
+    drop(progress);
     for one in &all {
         let id = one.mechanism.id();
         let row = Row::samples(id, &one.latency.samples, session.clock.ns_per_tick());
