@@ -260,14 +260,11 @@ impl<'a> Comparison<'a> {
 }
 
 fn empty<M>(group: &Group) -> Vec<Measured<M>> {
-    group
-        .candidates
-        .iter()
-        .map(|_| Measured {
-            rounds: Vec::new(),
-            figures: Vec::new(),
-        })
-        .collect()
+    let none = |_: &Carrier| Measured {
+        rounds: Vec::new(),
+        figures: Vec::new(),
+    };
+    group.candidates.iter().map(none).collect()
 }
 
 /// Adds the row `id`, which compares the figures of adjacent rounds, of `count` messages.

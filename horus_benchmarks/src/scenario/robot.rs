@@ -26,17 +26,15 @@ const LOOPS: [(&str, f64, Size); 5] = [
 /// The carrier of the messages: the one that a robot's programs use.
 pub const CARRIER: Carrier = Carrier::Topic;
 
+fn row_id(kind: &str, place: &str, size: Size) -> String {
+    let carrier = CARRIER;
+    format!("{kind}/{place}/{}", Transport { carrier, size }.id())
+}
+
 /// Adds to the rows of throughput how many times the usual rate the messages could have.
 pub fn add_headroom(report: &mut Report, place: &str) {
     for (size, typical_hz) in TYPICAL_HZ {
-        let id = format!(
-            "throughput/{place}/{}",
-            Transport {
-                carrier: CARRIER,
-                size
-            }
-            .id()
-        );
+        let id = row_id("throughput", place, size);
         if let Some(row) = report.rows.iter_mut().find(|row| row.id == id) {
             row.figures.headroom = row.msgs_per_s.map(|rate| rate / typical_hz);
         }
@@ -70,15 +68,7 @@ pub fn real_time(report: &mut Report, place: &str) -> Option<String> {
     let all: Vec<Suitability> = LOOPS
         .iter()
         .filter_map(|&(name, rate_hz, size)| {
-            let id = format!(
-                "one_way/{place}/{}",
-                Transport {
-                    carrier: CARRIER,
-                    size
-                }
-                .id()
-            );
-            let ns = report.row(&id)?.ns?;
+            let ns = report.row(&row_id("one_way", place, size))?.ns?;
             Some(Suitability {
                 name,
                 size,
@@ -100,20 +90,13 @@ pub fn real_time(report: &mut Report, place: &str) -> Option<String> {
         "result",
     ]);
     for one in &all {
-        let Suitability {
-            name,
-            size,
-            budget_ns,
-            p99_ns,
-            max_ns,
-        } = one;
         table.add_row([
-            (*name).to_owned(),
-            format!("{:.0}", budget_ns / 1e3),
-            size.id(),
-            format!("{p99_ns:.0}"),
-            format!("{max_ns:.0}"),
-            format!("{:.0}x", budget_ns / p99_ns),
+            one.name.to_owned(),
+            format!("{:.0}", one.budget_ns / 1e3),
+            one.size.id(),
+            format!("{:.0}", one.p99_ns),
+            format!("{:.0}", one.max_ns),
+            format!("{:.0}x", one.budget_ns / one.p99_ns),
             one.word().to_owned(),
         ]);
     }
@@ -130,17 +113,14 @@ mod tests {
     use super::*;
 
     fn word(p99_ns: f64, max_ns: f64) -> &'static str {
-        let name = "x";
-        let size = Size::Imu;
-        let budget_ns = 1000.0;
-        Suitability {
-            name,
-            size,
-            budget_ns,
+        let one = Suitability {
+            name: "x",
+            size: Size::Imu,
+            budget_ns: 1000.0,
             p99_ns,
             max_ns,
-        }
-        .word()
+        };
+        one.word()
     }
 
     #[test]

@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(40);
 const REST: Duration = Duration::from_millis(10);
 
 /// The stalls that a thread observed while it only read the clock.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Stalls {
     samples: Samples,
     longest_ns: u64,
@@ -73,14 +73,9 @@ impl Stalls {
 }
 
 fn look(cpu: usize, priority: u8, time: Duration) -> Stalls {
-    let samples = Samples::new();
-    let refused = become_real_time(cpu, priority);
     let mut stalls = Stalls {
-        samples,
-        longest_ns: 0,
-        looked_ns: 0,
-        late_ns: 0,
-        refused,
+        refused: become_real_time(cpu, priority),
+        ..Stalls::default()
     };
     let clock = Clock::kernel();
     let rounds = time.as_nanos() / (LOOK + REST).as_nanos() + 1;
@@ -112,15 +107,7 @@ mod tests {
 
     #[test]
     fn the_share_is_of_the_time_in_which_one_would_be_late() {
-        let samples = Samples::new();
-        let refused = Vec::new();
-        let mut stalls = Stalls {
-            samples,
-            longest_ns: 0,
-            looked_ns: 0,
-            late_ns: 0,
-            refused,
-        };
+        let mut stalls = Stalls::default();
         (0..940).for_each(|_| stalls.note(1000));
         stalls.note(20_000);
         stalls.note(40_000);

@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io;
 use std::marker::PhantomData;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{self, AtomicU64};
 
 use memmap2::MmapRaw;
@@ -19,14 +19,33 @@ use crate::transport::packet::Packet;
 const LINE_BYTES: usize = 128;
 
 #[derive(Debug)]
-pub(super) struct Ring<P> {
+struct Ring<P> {
     map: MmapRaw,
     mask: u64,
     packet: PhantomData<fn(P)>,
 }
 
+/// Opens the ends of one side: it sends to the ring in the file `out`, and receives from that in
+/// `back`.
+pub(super) fn ends<P: Packet>(
+    [out, back]: [PathBuf; 2],
+    capacity: u64,
+) -> io::Result<(Producer<P>, Consumer<P>)> {
+    let producer = Producer {
+        ring: open(&out, capacity)?,
+        head: 0,
+        tail_seen: 0,
+    };
+    let consumer = Consumer {
+        ring: open(&back, capacity)?,
+        tail: 0,
+        head_seen: 0,
+    };
+    Ok((producer, consumer))
+}
+
 /// Opens the ring in `file`, which is created if it does not exist.
-pub(super) fn open<P: Packet>(file: &Path, capacity: u64) -> io::Result<Ring<P>> {
+fn open<P: Packet>(file: &Path, capacity: u64) -> io::Result<Ring<P>> {
     let file = file.with_extension("ring");
     let file = File::options()
         .read(true)
@@ -87,16 +106,6 @@ pub(super) struct Producer<P> {
     tail_seen: u64,
 }
 
-impl<P: Packet> Producer<P> {
-    pub(super) fn new(ring: Ring<P>) -> Self {
-        Producer {
-            ring,
-            head: 0,
-            tail_seen: 0,
-        }
-    }
-}
-
 impl<P: Packet> Endpoint<P> for Producer<P> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
@@ -126,16 +135,6 @@ pub(super) struct Consumer<P> {
     ring: Ring<P>,
     tail: u64,
     head_seen: u64,
-}
-
-impl<P: Packet> Consumer<P> {
-    pub(super) fn new(ring: Ring<P>) -> Self {
-        Consumer {
-            ring,
-            tail: 0,
-            head_seen: 0,
-        }
-    }
 }
 
 impl<P: Packet> Endpoint<P> for Consumer<P> {

@@ -58,15 +58,15 @@ fn side<S: service::Service + 'static, P: Packet, const N: usize>(
     place: &Rendezvous<'_>,
 ) -> Result<Driver, AnyError> {
     let node = node_in::<S>(place.namespace)?;
-    let [out, back] = place.directions();
     if carrier == Carrier::Iceoryx2Duplex {
-        let name = if out.create { &out.name } else { &back.name };
+        let shared = place.shared();
         let ends = (
-            publish::<S, N>(&node, carrier, name)?,
-            listen::<S, N>(&node, carrier, name)?,
+            publish::<S, N>(&node, carrier, &shared.name)?,
+            listen::<S, N>(&node, carrier, &shared.name)?,
         );
-        return Ok(driver::duplex_side::<P>(ends, out.create));
+        return Ok(driver::duplex_side::<P>(ends, shared.create));
     }
+    let [out, back] = place.directions();
     let publisher = publish::<S, N>(&node, carrier, &out.name)?;
     let subscriber = listen::<S, N>(&node, carrier, &back.name)?;
     Ok(place.driven::<P>((publisher, subscriber)))

@@ -9,7 +9,7 @@ use crate::transport::carrier::{Carrier, Size, Transport};
 use crate::transport::channels;
 use crate::transport::driver::{self, Driver};
 use crate::transport::endpoints::{Borrowing, Both, InTurn, Latest, Lending};
-use crate::transport::head_tail_ring as ring;
+use crate::transport::head_tail_ring;
 #[cfg(feature = "iceoryx2")]
 use crate::transport::iceoryx;
 use crate::transport::kernel::{datagram, queue, stream};
@@ -71,14 +71,24 @@ impl Transport {
     }
 }
 
+/// Opens or creates a ring of type `$ring` for a direction.
+macro_rules! ring {
+    ($ring:ident, $options:expr, $place:expr, $direction:expr) => {
+        match $direction.create {
+            true => $ring::<P>::create($place.namespace, &$direction.name, &$options),
+            false => $ring::<P>::open($place.namespace, &$direction.name, &$options),
+        }
+    };
+}
+
 /// Opens or creates a ring of type `$ring` for each of the two directions.
 macro_rules! rings {
     ($ring:ident, $options:expr, $place:expr) => {{
-        let [out, back] = $place.directions().map(|direction| match direction.create {
-            true => $ring::<P>::create($place.namespace, &direction.name, &$options),
-            false => $ring::<P>::open($place.namespace, &direction.name, &$options),
-        });
-        (out?, back?)
+        let [out, back] = $place.directions();
+        (
+            ring!($ring, $options, $place, out)?,
+            ring!($ring, $options, $place, back)?,
+        )
     }};
 }
 
@@ -114,9 +124,7 @@ fn open_ring<P: Packet>(transport: Transport, place: &Rendezvous<'_>) -> Opened 
 fn open_many<P: Packet>(transport: Transport, place: &Rendezvous<'_>) -> Opened {
     let capacity = transport.size.capacity();
     let options = RingOptions::capacity(capacity);
-    // A duplex ring is the one that is called `there`.
-    let [out, back] = place.directions();
-    let shared = if out.create { &out.name } else { &back.name };
+    let shared = place.shared();
     Ok(match transport.carrier {
         Carrier::SpmcShm => {
             let (out, back) = rings!(FanoutShm, options, place);
@@ -130,17 +138,14 @@ fn open_many<P: Packet>(transport: Transport, place: &Rendezvous<'_>) -> Opened 
             Box::new(driver::one_side::<P>((producers, consumers)))
         }
         Carrier::FanoutShmDuplex => {
-            let ring = match out.create {
-                true => FanoutShm::<P>::create(place.namespace, shared, &options)?,
-                false => FanoutShm::<P>::open(place.namespace, shared, &options)?,
-            };
-            driver::duplex_side::<P>((ring.producer()?, ring.consumer()?), out.create)
+            let ring = ring!(FanoutShm, options, place, shared)?;
+            driver::duplex_side::<P>((ring.producer()?, ring.consumer()?), shared.create)
         }
         Carrier::TopicDuplex => {
-            let builder = Topic::<P>::builder(shared).namespace(place.namespace);
+            let builder = Topic::<P>::builder(&shared.name).namespace(place.namespace);
             let builder = builder.qos(Qos::new().capacity(capacity));
             let ends = (builder.clone().publisher()?, builder.subscriber()?);
-            driver::duplex_side::<P>(ends, out.create)
+            driver::duplex_side::<P>(ends, shared.create)
         }
         _ => return Err(ConnectionError::Unsuited(transport)),
     })
@@ -179,12 +184,7 @@ fn open_topic<P: Packet>(transport: Transport, place: &Rendezvous<'_>) -> Opened
 fn open_peer<P: Packet>(transport: Transport, place: &Rendezvous<'_>) -> Opened {
     Ok(match transport.carrier {
         Carrier::HeadTailRing => {
-            let open = |path| ring::open::<P>(path, transport.size.capacity());
-            let [out, back] = place.paths();
-            let ends = (
-                ring::Producer::new(open(&out)?),
-                ring::Consumer::new(open(&back)?),
-            );
+            let ends = head_tail_ring::ends::<P>(place.paths(), transport.size.capacity())?;
             Box::new(driver::one_side::<P>(ends))
         }
         Carrier::Udp => Box::new(driver::one_side::<P>(datagram::udp(place)?)),

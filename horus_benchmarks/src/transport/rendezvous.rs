@@ -117,10 +117,11 @@ impl<'a> Rendezvous<'a> {
         }
     }
 
-    /// Returns the name of the direction from the near side to the far side.
-    pub(crate) fn there(&self) -> String {
+    /// Returns the direction from the near side to the far side, which the near side creates. A ring
+    /// that serves both directions has its name.
+    pub(crate) fn shared(&self) -> Direction {
         let [out, back] = self.directions();
-        if self.is_near() { out.name } else { back.name }
+        if self.is_near() { out } else { back }
     }
 
     /// Returns the file paths of both directions, in the private directory.

@@ -16,7 +16,7 @@ type Service = ipc_threadsafe::Service;
 
 fn event(place: &Rendezvous<'_>) -> Result<PortFactory<Service>, AnyError> {
     let node = iceoryx::node_in::<Service>(place.namespace).map_err(|e| e.to_string())?;
-    let builder = node.service_builder(&ServiceName::new(&place.there())?);
+    let builder = node.service_builder(&ServiceName::new(&place.shared().name)?);
     Ok(builder.event().open_or_create()?)
 }
 

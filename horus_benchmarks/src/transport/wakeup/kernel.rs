@@ -79,7 +79,10 @@ pub(super) fn futex_sleeper(lines: &Lines) -> Sleeper {
 }
 
 fn pipe(place: &Rendezvous<'_>) -> Result<File, AnyError> {
-    let path = place.directory().join(place.there()).with_extension("pipe");
+    let path = place
+        .directory()
+        .join(place.shared().name)
+        .with_extension("pipe");
     Ok(stream::fifo(&path, 0)?)
 }
 

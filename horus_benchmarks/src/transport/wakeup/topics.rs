@@ -29,7 +29,7 @@ fn topic(place: &Rendezvous<'_>, mechanism: Mechanism) -> TopicBuilder<Packet16>
         Mechanism::TopicFence => WakeEdge::Fence,
         _ => WakeEdge::Membarrier,
     };
-    builder(place.namespace, &place.there(), edge)
+    builder(place.namespace, &place.shared().name, edge)
 }
 
 pub(super) fn subscriber(
@@ -57,7 +57,7 @@ pub(super) fn sleeper_on(
 /// Returns the topics of a wait set.
 fn set_topics(place: &Rendezvous<'_>) -> impl Iterator<Item = TopicBuilder<Packet16>> {
     (0..SET_TOPICS).map(|index| {
-        let name = format!("{}-{index}", place.there());
+        let name = format!("{}-{index}", place.shared().name);
         builder(place.namespace, &name, WakeEdge::Membarrier)
     })
 }
