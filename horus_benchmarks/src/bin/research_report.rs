@@ -45,7 +45,7 @@ fn write(directory: &Path) -> Result<ExitCode, Box<dyn Error>> {
         .map_or(date.to_string(), |cpu| format!("{cpu}, {date}"));
     std::fs::write(directory.join("results.csv"), csv::render(&run))?;
     let report = directory.join("report.html");
-    std::fs::write(&report, page::render(&run, &name))?;
+    std::fs::write(&report, page::render(&run, &name)?)?;
     println!("{}", report.display());
     Ok(ExitCode::SUCCESS)
 }

@@ -1,8 +1,9 @@
 //! Figures of the page: decides which rows become curves of which chart.
 
+use serde::Serialize;
+
 use crate::report::histograms;
-use crate::report::research::chart::{self, Axis, SERIES_MAX};
-use crate::report::research::html::escape;
+use crate::report::research::chart::{Axis, Chart, SERIES_MAX};
 use crate::report::research::record::Program;
 use crate::report::rows::Row;
 use crate::report::template::{digits, rate, time};
@@ -14,14 +15,14 @@ const STEPS: u32 = 20;
 const POINTS_MIN: usize = 3;
 
 /// A picture with the information that is needed to understand it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Figure {
-    pub(super) title: String,
+    title: String,
     /// The program, and the ids of the rows shown.
-    pub(super) source: String,
-    pub(super) svg: String,
+    source: String,
     /// The name of each curve, in the order of the colours.
-    pub(super) legend: Vec<String>,
+    legend: Vec<String>,
+    chart: Chart,
 }
 
 const LATENCY: Axis = Axis {
@@ -60,31 +61,24 @@ struct Curve<'a> {
     ids: Vec<&'a str>,
 }
 
-fn figure(
-    program: &Program,
-    title: &str,
-    (x, y): (Axis, Axis),
-    curves: Vec<Curve<'_>>,
-) -> Option<Figure> {
-    let ids: Vec<&str> = curves
-        .iter()
-        .flat_map(|curve| curve.ids.iter().copied())
-        .collect();
-    let source = format!("{}: {}", program.name, ids.join(", "));
-    let title = format!("{}: {title}", program.name);
-    let dots = x.label != PERCENTILE.label;
-    let (legend, points): (Vec<_>, Vec<_>) = curves
-        .into_iter()
-        .map(|curve| (curve.name, curve.points))
-        .unzip();
-    let label = escape(&format!("Chart. {title}. {source}"));
-    let svg = chart::curves(x, y, &points, dots, &label)?;
-    Some(Figure {
-        title,
-        source,
-        svg,
-        legend,
-    })
+impl Figure {
+    fn new(
+        program: &Program,
+        title: &str,
+        axes: [Axis; 2],
+        curves: Vec<Curve<'_>>,
+    ) -> Option<Figure> {
+        let ids: Vec<&str> = curves.iter().flat_map(|curve| curve.ids.clone()).collect();
+        let dots = axes[0].label != PERCENTILE.label;
+        let parts = curves.into_iter().map(|curve| (curve.name, curve.points));
+        let (legend, points): (Vec<_>, Vec<_>) = parts.unzip();
+        Some(Figure {
+            title: format!("{}: {title}", program.name),
+            source: format!("{}: {}", program.name, ids.join(", ")),
+            legend,
+            chart: Chart::new(axes, &points, dots)?,
+        })
+    }
 }
 
 /// Returns the group of this key, which is created if it does not exist.
@@ -99,8 +93,8 @@ fn group<T: Default>(groups: &mut Vec<(String, T)>, key: String) -> &mut T {
 
 /// Draws percentile curves: one figure for all rows of a program that differ only in the carrier.
 /// Figures for 16-byte messages, and for programs without message sizes, come first.
-pub(super) fn percentiles(program: &Program) -> Vec<Figure> {
-    let mut groups: Vec<(String, Vec<&Row>)> = Vec::new();
+pub(super) fn percentiles<'p>(program: &'p Program) -> Vec<Figure> {
+    let mut groups: Vec<(String, Vec<&'p Row>)> = Vec::new();
     for row in program.rows.iter().filter(|row| row.ns.is_some()) {
         let mut parts: Vec<&str> = row.id.split('/').collect();
         let index = subject_index(&parts);
@@ -110,17 +104,13 @@ pub(super) fn percentiles(program: &Program) -> Vec<Figure> {
     groups.sort_by_key(|(key, _)| size_of(key).is_some_and(|size| size != 16.0));
     let figures = groups.iter().flat_map(|(key, rows)| {
         rows.chunks(SERIES_MAX).filter_map(move |rows| {
-            let curve = |row: &&'_ Row| Curve {
+            let curve = |row: &&'p Row| Curve {
                 name: subject(&row.id).to_owned(),
                 points: percentile_curve(program, row),
-                ids: Vec::new(),
+                ids: vec![&row.id],
             };
-            let mut curves: Vec<Curve<'_>> = rows.iter().map(curve).collect();
-            curves
-                .iter_mut()
-                .zip(rows)
-                .for_each(|(curve, row)| curve.ids.push(&row.id));
-            figure(program, key, (PERCENTILE, LATENCY), curves)
+            let curves = rows.iter().map(curve).collect();
+            Figure::new(program, key, [PERCENTILE, LATENCY], curves)
         })
     });
     figures.collect()
@@ -161,10 +151,10 @@ pub(super) fn by_size(program: &Program) -> Vec<Figure> {
         is_log: true,
         ..RATE
     };
-    let mut all = over(program, "median latency by size", (BYTES, MEDIAN), |row| {
+    let mut all = over(program, "median latency by size", [BYTES, MEDIAN], |row| {
         Some((size_of(&row.id)?, row.ns?.p50))
     });
-    all.extend(over(program, "throughput by size", (BYTES, rates), |row| {
+    all.extend(over(program, "throughput by size", [BYTES, rates], |row| {
         Some((size_of(&row.id)?, row.msgs_per_s?))
     }));
     all
@@ -192,7 +182,7 @@ pub(super) fn scaling(program: &Program) -> Vec<Figure> {
             is_log: false,
             format: digits,
         };
-        over(program, title, (x, RATE), |row| {
+        over(program, title, [x, RATE], |row| {
             let (producers, consumers) = ends_of(&row.id)?;
             Some((pick(producers, consumers)?, row.msgs_per_s?))
         })
@@ -205,7 +195,7 @@ pub(super) fn scaling(program: &Program) -> Vec<Figure> {
 fn over(
     program: &Program,
     title: &str,
-    axes: (Axis, Axis),
+    axes: [Axis; 2],
     point: impl Fn(&Row) -> Option<(f64, f64)>,
 ) -> Vec<Figure> {
     let mut groups: Vec<(String, Vec<(String, Curve<'_>)>)> = Vec::new();
@@ -224,7 +214,7 @@ fn over(
         for curve in &mut curves {
             curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
-        figure(program, &format!("{title} ({key})"), axes, curves)
+        Figure::new(program, &format!("{title} ({key})"), axes, curves)
     });
     figures.collect()
 }

@@ -10,7 +10,6 @@ mod chart;
 pub mod compare;
 pub mod csv;
 mod figure;
-mod html;
 pub mod page;
 pub mod record;
 mod tables;

@@ -3,19 +3,21 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::report::research::figure::{self, Figure, size_of};
-use crate::report::research::html::{Line, NONE, Table};
 use crate::report::research::record::{Program, Run};
 use crate::report::rows::Row;
 use crate::report::template::fill;
 
 const LAYOUT: &str = include_str!("page.json");
 
+/// The text of a table cell that has no value.
+const NONE: &str = "–";
+
 /// For each column, a heading and a template that is filled from a row.
-pub(super) type Columns = Vec<(String, String)>;
+type Columns = Vec<(String, String)>;
 
 /// The layout of the whole page.
 #[derive(Deserialize)]
@@ -26,12 +28,12 @@ pub(super) struct Layout {
     columns: BTreeMap<String, Columns>,
     /// The rows that most readers look for first.
     quick_reference: Vec<Reference>,
-    pub(super) sections: Vec<Section>,
+    sections: Vec<Section>,
     /// The section for programs that have no section of their own; it is repeated for each of them.
-    pub(super) others: Section,
+    others: Section,
     not_among_others: Vec<String>,
     /// The choice of rows and columns for the table of all rows of a program.
-    pub(super) rows: Choice,
+    rows: Choice,
 }
 
 /// A line of the quick reference. Of each list of ids, the first id that was measured is shown.
@@ -46,17 +48,51 @@ struct Reference {
 }
 
 /// A section of the page.
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct Section {
-    pub(super) id: String,
-    pub(super) title: String,
-    pub(super) lead: String,
+struct Section {
+    id: String,
+    title: String,
+    lead: String,
     /// Number of figures that are visible at first; the reader can unfold the others.
-    pub(super) open: Option<usize>,
+    open: Option<usize>,
+    #[serde(skip_serializing)]
     tables: Vec<Choice>,
     /// The kinds of figures, each with the program whose rows it shows.
+    #[serde(skip_serializing)]
     figures: Vec<(Kind, String)>,
+}
+
+/// A section of the layout, and its content for this run.
+#[derive(Serialize)]
+pub(super) struct Part<'a> {
+    #[serde(flatten)]
+    section: &'a Section,
+    tables: Vec<Table<'a>>,
+    figures: Vec<Figure>,
+}
+
+/// A table. The last cell of each line tells where its figures come from.
+#[derive(Serialize)]
+pub(super) struct Table<'a> {
+    title: String,
+    /// Explains the columns.
+    note: &'a str,
+    /// Headings of the columns, without the heading of the source column.
+    headings: Vec<&'a str>,
+    lines: Vec<Line>,
+}
+
+/// A line of a [`Table`].
+#[derive(Serialize)]
+struct Line {
+    /// A cell for each heading.
+    cells: Vec<String>,
+    /// The origin of the figures of this line: `program: row id`, one on each text line; or why
+    /// there are none, such as `not measured`.
+    source: String,
+    /// True if there were fewer CPUs than busy threads.
+    oversubscribed: bool,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -70,7 +106,7 @@ enum Kind {
 /// The choice of rows and columns for a table.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct Choice {
+struct Choice {
     title: String,
     note: String,
     columns: String,
@@ -104,8 +140,50 @@ impl Layout {
         serde_json::from_str(LAYOUT).expect("a constant, valid layout")
     }
 
+    /// Returns the sections for which the run has anything to show.
+    pub(super) fn parts(&self, run: &Run) -> Vec<Part<'_>> {
+        let sections = self.sections.iter();
+        let mut parts: Vec<Part<'_>> = sections
+            .map(|section| self.part(section, run, &[None]))
+            .collect();
+        let programs = run.programs.iter().map(|program| program.name.as_str());
+        let others: Vec<_> = programs
+            .filter(|name| !self.has_section(name))
+            .map(Some)
+            .collect();
+        parts.push(self.part(&self.others, run, &others));
+        parts.retain(|part| !part.figures.is_empty() || !part.tables.is_empty());
+        parts
+    }
+
+    /// Returns the tables and figures of a section for each of `programs`: with only its rows, or,
+    /// for `None`, with the rows that the layout chooses.
+    fn part<'a>(&'a self, section: &'a Section, run: &Run, programs: &[Option<&str>]) -> Part<'a> {
+        let tables = programs.iter().flat_map(|program| {
+            let choices = section.tables.iter();
+            choices.filter_map(|choice| choice.table(self, run, *program))
+        });
+        let figures = programs.iter().flat_map(|program| {
+            let kinds = section.figures.iter();
+            kinds.flat_map(|(kind, name)| kind.draw(run.program(program.unwrap_or(name))))
+        });
+        Part {
+            section,
+            tables: tables.collect(),
+            figures: figures.collect(),
+        }
+    }
+
+    /// Returns the names of the programs, each with the table of all its rows.
+    pub(super) fn all_rows<'a>(&'a self, run: &'a Run) -> Vec<(&'a str, Table<'a>)> {
+        let names = run.programs.iter().map(|program| program.name.as_str());
+        names
+            .filter_map(|name| Some((name, self.rows.table(self, run, Some(name))?)))
+            .collect()
+    }
+
     /// Returns true if the program has a section of its own.
-    pub(super) fn has_section(&self, program: &str) -> bool {
+    fn has_section(&self, program: &str) -> bool {
         let is_shown = |one: &Section| {
             let mut tables = one.tables.iter();
             tables.any(|table| table.program.as_deref() == Some(program))
@@ -115,66 +193,41 @@ impl Layout {
     }
 }
 
-impl Section {
-    /// Returns the tables; if `program` is given, with only its rows.
-    pub(super) fn tables<'a>(
-        &'a self,
-        layout: &'a Layout,
-        run: &Run,
-        program: Option<&str>,
-    ) -> Vec<Table<'a>> {
-        self.tables
-            .iter()
-            .map(|choice| choice.table(layout, run, program))
-            .collect()
-    }
-
-    /// Returns the figures; if `program` is given, of that program instead of those in the layout.
-    pub(super) fn figures(&self, run: &Run, program: Option<&str>) -> Vec<Figure> {
-        let draw = |(kind, name): &(Kind, String)| {
-            let draw = match kind {
-                Kind::Percentiles => figure::percentiles,
-                Kind::BySize => figure::by_size,
-                Kind::Scaling => figure::scaling,
-            };
-            run.program(program.unwrap_or(name))
-                .map(draw)
-                .unwrap_or_default()
+impl Kind {
+    fn draw(self, program: Option<&Program>) -> Vec<Figure> {
+        let draw = match self {
+            Kind::Percentiles => figure::percentiles,
+            Kind::BySize => figure::by_size,
+            Kind::Scaling => figure::scaling,
         };
-        self.figures.iter().flat_map(draw).collect()
+        program.map(draw).unwrap_or_default()
     }
 }
 
 impl Choice {
-    /// Returns the table; if `program` is given, with only its rows.
-    pub(super) fn table<'a>(
+    /// Returns the table; if `program` is given, with only its rows. `None` if there are no lines.
+    fn table<'a>(
         &'a self,
         layout: &'a Layout,
         run: &Run,
         program: Option<&str>,
-    ) -> Table<'a> {
+    ) -> Option<Table<'a>> {
         let columns = &layout.columns[&self.columns];
+        let references = layout.quick_reference.iter();
         let lines = match self.lines {
             Lines::Rows => self.rows(run, program.or(self.program.as_deref()), columns),
-            Lines::Reference => {
-                let references = layout.quick_reference.iter();
-                references
-                    .map(|reference| reference.line(run, columns))
-                    .collect()
-            }
+            Lines::Reference => references.map(|one| one.line(run, columns)).collect(),
             Lines::Loops => loops(run, columns),
         };
-        let title = self.title.replace("{program}", program.unwrap_or_default());
-        let headings = columns
-            .iter()
-            .map(|(heading, _)| heading.as_str())
-            .collect();
-        Table {
-            title,
+        (!lines.is_empty()).then(|| Table {
+            title: self.title.replace("{program}", program.unwrap_or_default()),
             note: &self.note,
-            headings,
+            headings: columns
+                .iter()
+                .map(|(heading, _)| heading.as_str())
+                .collect(),
             lines,
-        }
+        })
     }
 
     fn rows(&self, run: &Run, program: Option<&str>, columns: &Columns) -> Vec<Line> {
@@ -203,29 +256,20 @@ impl Choice {
 
 impl Reference {
     fn line(&self, run: &Run, columns: &Columns) -> Line {
-        let found = run.find(&self.latency);
-        let mut value = found.map_or_else(|| json!({}), |(program, row)| described(program, row));
-        let mut sources: Vec<String> = found
-            .map(|(one, row)| source(one, row))
-            .into_iter()
-            .collect();
-        if let Some((program, row)) = run.find(&self.stream).filter(|_| found.is_some()) {
-            value["stream"] = json!(row);
-            sources.push(source(program, row));
-        }
+        let latency = run.find(&self.latency);
+        let stream = run.find(&self.stream).filter(|_| latency.is_some());
+        let mut value = latency.map_or_else(|| json!({}), |(program, row)| described(program, row));
+        value["stream"] = json!(stream.map(|(_, row)| row));
         value["path"] = self.path.as_str().into();
         value["use"] = self.r#use.as_str().into();
-        let source = if sources.is_empty() {
-            "not measured".into()
-        } else {
-            sources.join("\n")
+        let found = || latency.into_iter().chain(stream);
+        let sources: Vec<_> = found().map(|(program, row)| source(program, row)).collect();
+        let source = match sources.is_empty() {
+            true => "not measured".to_owned(),
+            false => sources.join("\n"),
         };
-        line(
-            columns,
-            &value,
-            source,
-            found.is_some_and(|(_, row)| row.oversubscribed),
-        )
+        let oversubscribed = latency.is_some_and(|(_, row)| row.oversubscribed);
+        line(columns, &value, source, oversubscribed)
     }
 }
 
