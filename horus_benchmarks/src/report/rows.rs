@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -253,6 +254,12 @@ impl Report {
         text.push('\n');
         std::fs::write(path, text)?;
         histograms::write(&self.rows, &path.with_extension("hlog"))
+    }
+
+    /// Returns the value for the row `id` in `group` of the settings, if there is one of this type.
+    pub(crate) fn noted<T: DeserializeOwned>(&self, group: &str, id: &str) -> Option<T> {
+        let note = self.settings.get(group)?.get(id)?.clone();
+        serde_json::from_value(note).ok()
     }
 
     /// Returns how the row `id` was measured.

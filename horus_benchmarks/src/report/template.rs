@@ -38,6 +38,8 @@ fn show(value: &Value, format: &str) -> Option<String> {
         "percent" => format!("{:.4}", number * 100.0),
         "k" => format!("{:.0}k", number / 1e3),
         "M" => format!("{:.2}M", number / 1e6),
+        "M/s" => format!("{:.1} M/s", number / 1e6),
+        "us" => format!("{:.1} us", number / 1e3),
         "signed" => format!("{number:+.2}"),
         decimals => format!("{number:.*}", decimals.parse().ok()?),
     })

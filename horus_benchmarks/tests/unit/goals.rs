@@ -2,7 +2,7 @@
 
 use horus_benchmarks::measure::stats::{Ratio, Samples};
 use horus_benchmarks::report::figures::Figures;
-use horus_benchmarks::report::goals::{STALLS, Verdict, verdicts};
+use horus_benchmarks::report::goals::{BEST_PEER, STALLS, Verdict, verdicts};
 use horus_benchmarks::report::rows::Row;
 use horus_benchmarks::report::versus::{self, Measure};
 use serde_json::{Map, Value, json};
@@ -112,6 +112,49 @@ fn figures_of_schedulers_are_judged_by_their_limits() {
     };
     let words = [-1.5, -1.0, 1.5].map(|ticks| word("lateness/1kHz", drift(ticks)));
     assert_eq!(words, ["missed", "met", "missed"]);
+}
+
+#[test]
+fn figures_of_actors_are_judged_by_their_limits() {
+    let row = |id: &str, figures| Row {
+        id: id.to_owned(),
+        figures,
+        ..timed(110_000_000)
+    };
+    let peak_mib = Some(80.4);
+    let rows = [
+        row(
+            "blitz/st/ours",
+            Figures {
+                peak_mib,
+                ..Figures::default()
+            },
+        ),
+        row(
+            "create/st/ours",
+            Figures {
+                bytes_each: Some(150.0),
+                ..Figures::default()
+            },
+        ),
+        row("ask_outside/mt/ours", Figures::default()),
+    ];
+    let settings = json!({ "ratio_to": { "blitz/st/ours": { BEST_PEER: [0.65, 0.6, 0.71] } } });
+    let verdicts = verdicts(&rows, settings.as_object().unwrap());
+    let texts = |one: &Verdict| [&*one.goal, &*one.measured, &*one.verdict].join(" | ");
+    let found: Vec<String> = verdicts.iter().map(texts).collect();
+    for wanted in [
+        "<= 80 MiB | 80.4 MiB | missed",
+        "<= 150 B each | 150.0 B | met",
+        "mean < 500 ns | 110000000.0 ns | missed",
+        "< 110000000 ns | 110000000.00 ns | missed",
+        "<= 0.70 x memory of the best peer | 0.65 [0.60, 0.71] | met, limit within the interval",
+    ] {
+        assert!(
+            found.iter().any(|one| one == wanted),
+            "{wanted}: {found:#?}"
+        );
+    }
 }
 
 #[test]
