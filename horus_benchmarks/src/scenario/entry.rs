@@ -41,7 +41,7 @@ pub fn main(
         return ExitCode::from(2);
     }
     let Some(child) = ChildContext::enter() else {
-        return session::exit_code(name, run(Args::from_env(name, about)));
+        return session::exit_code(name, run(Args::from_env(about)));
     };
     let shared: [Role; 2] = [
         (FLOOR_ROLE, floor::serve_child),
