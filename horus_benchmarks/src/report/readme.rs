@@ -4,102 +4,41 @@
 //! A table shows one record, and next to it the range over all records of the same CPU, because two
 //! runs differ by more than the 95 % interval of each.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
+use serde_json::{Value, json};
+
 use crate::report::goals::Verdict;
 use crate::report::research::record::{Program, Run};
 use crate::report::rows::Row;
+use crate::report::template::fill;
 
-/// A generated table: the marker lines around it, and the function that makes it.
-type GeneratedTable = (
-    &'static str,
-    &'static str,
-    fn(&Records, &str) -> Result<String, ReadmeError>,
-);
+/// The tables of times and rates, by the name in the marker lines around them.
+const TABLES: &str = include_str!("readme.json");
 
-/// The tables that a document may contain. The function gets the records and the link to the record
-/// shown.
-const GENERATED_TABLES: [GeneratedTable; 3] = [
-    ("<!-- latency:begin -->", "<!-- latency:end -->", latency),
-    ("<!-- layers:begin -->", "<!-- layers:end -->", layers),
-    ("<!-- goals:begin -->", "<!-- goals:end -->", goals),
-];
+/// The name in the marker lines around the table of missed goals.
+const GOALS: &str = "goals";
 
 /// The benchmark program whose rows the tables show.
 const SHOWN: &str = "all_paths_latency";
 
-const ROWS: [(&str, &str); 8] = [
-    (
-        "two-line atomic ping-pong (the floor)",
-        "floor/cross_process/two_lines/8B",
-    ),
-    (
-        "1:1, gated ring, 16 B",
-        "one_way/cross_process/spsc_shm/16B",
-    ),
-    ("1:1, topic, 16 B", "one_way/cross_process/topic/16B"),
-    (
-        "1:1, topic, 304 B (`Imu`)",
-        "one_way/cross_process/topic/304B",
-    ),
-    (
-        "1:1, topic, 1480 B (`LaserScan`)",
-        "one_way/cross_process/topic/1480B",
-    ),
-    ("2:1, 16 B", "one_way/cross_process/mpsc_shm/16B"),
-    ("2:2, 16 B", "one_way/cross_process/fanout_shm_2p2s/16B"),
-    ("latest value, 16 B", "one_way/cross_process/pod_shm/16B"),
-];
+/// Tables that stand together in a document, by the name in the marker lines around them.
+type Tables = BTreeMap<String, Vec<Table>>;
 
-const STREAMS: [(&str, &str); 4] = [
-    ("gated ring, 16 B", "throughput/cross_process/spsc_shm/16B"),
-    (
-        "gated ring, 304 B",
-        "throughput/cross_process/spsc_shm/304B",
-    ),
-    (
-        "reliable topic, 16 B",
-        "throughput/cross_process/topic_reliable/16B",
-    ),
-    (
-        "reliable topic, 304 B",
-        "throughput/cross_process/topic_reliable/304B",
-    ),
-];
-
-/// The parts of a message's time: what each step adds, and the row that measures it.
-const LAYERS: [(&str, &str); 9] = [
-    (
-        "floor: two cache lines between two processes",
-        "floor/cross_process/two_lines/8B",
-    ),
-    (
-        "lane, gated ring, 16 B",
-        "one_way/cross_process/spsc_shm/16B",
-    ),
-    ("lane, open, 16 B", "one_way/cross_process/fanout_shm/16B"),
-    ("topic, 16 B", "one_way/cross_process/topic/16B"),
-    (
-        "lane, open, 1480 B",
-        "one_way/cross_process/fanout_shm/1480B",
-    ),
-    ("topic, 1480 B", "one_way/cross_process/topic/1480B"),
-    (
-        "one thread, lane: send + recv, 16 B",
-        "one_way/same_thread/fanout_shm/16B",
-    ),
-    (
-        "one thread, topic: send + recv, 16 B",
-        "one_way/same_thread/topic/16B",
-    ),
-    (
-        "one thread, topic: send + recv, 1480 B",
-        "one_way/same_thread/topic/1480B",
-    ),
-];
+/// A table of rows of the program [`SHOWN`].
+#[derive(Deserialize)]
+struct Table {
+    /// For each column, a heading and a template that is filled from a row. The second one needs a
+    /// value in every row.
+    columns: Vec<(String, String)>,
+    /// For each line, a name for people, and the id of the row.
+    rows: Vec<(String, String)>,
+}
 
 /// The reason why the README could not be updated.
 #[derive(Debug, thiserror::Error)]
@@ -107,9 +46,9 @@ const LAYERS: [(&str, &str); 9] = [
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum ReadmeError {
     #[error("the document has no line '{0}' where it belongs")]
-    Marker(&'static str),
+    Marker(String),
     #[error("the record has no row '{0}': record a full run of all_paths_latency")]
-    Row(&'static str),
+    Row(String),
     #[error(
         "{}: {error}: name a directory like benchmarks/record/<cpu>/<date>-<commit>",
         path.display()
@@ -156,10 +95,17 @@ impl Records {
         Ok(Records { shown, all })
     }
 
-    /// Returns the row `id` of the program [`SHOWN`] in the shown record.
-    fn row(&self, id: &'static str) -> Result<&Row, ReadmeError> {
-        let program = self.shown.program(SHOWN).ok_or(ReadmeError::Row(id))?;
-        program.row(id).ok_or(ReadmeError::Row(id))
+    /// Returns the JSON of the row `id` of the program [`SHOWN`] in the shown record, to which it
+    /// adds the ranges of its values over all records.
+    fn row(&self, id: &str) -> Option<Value> {
+        let row = self.shown.program(SHOWN)?.row(id)?;
+        let mut value = json!(row);
+        value["span"] = json!({
+            "p50": self.span(id, |row| Some(row.ns?.p50)),
+            "floor_ratio": self.span(id, |row| row.floor_ratio),
+            "msgs_per_s": self.span(id, |row| row.msgs_per_s),
+        });
+        Some(value)
     }
 
     /// Returns the smallest and the largest value of `figure` in the row `id`, over all programs of
@@ -255,88 +201,55 @@ fn cpu(run: &Run) -> Option<&str> {
 /// Returns the document with its tables made anew from `records`. `link` is the path under which
 /// the document can link to the shown record.
 pub fn with_tables(document: &str, records: &Records, link: &str) -> Result<String, ReadmeError> {
+    let tables: Tables = serde_json::from_str(TABLES).expect("a constant, valid description");
     let mut text = document.to_owned();
-    let mut tables = 0;
-    for (begin, end, table) in GENERATED_TABLES {
-        let Some((before, rest)) = text.split_once(begin) else {
+    let mut found = 0;
+    for name in tables.keys().map(String::as_str).chain([GOALS]) {
+        let [begin, end] = ["begin", "end"].map(|side| format!("<!-- {name}:{side} -->"));
+        let Some((before, rest)) = text.split_once(&begin) else {
             continue;
         };
-        let (_, after) = rest.split_once(end).ok_or(ReadmeError::Marker(end))?;
-        text = format!("{before}{begin}\n{}{end}{after}", table(records, link)?);
-        tables += 1;
+        let (_, after) = rest
+            .split_once(&end)
+            .ok_or(ReadmeError::Marker(end.clone()))?;
+        let table = match tables.get(name) {
+            Some(tables) => times(tables, records, link)?,
+            None => goals(records, link),
+        };
+        text = format!("{before}{begin}\n{table}{end}{after}");
+        found += 1;
     }
-    if tables == 0 {
-        Err(ReadmeError::Marker(GENERATED_TABLES[0].0))
-    } else {
+    match found {
+        0 => Err(ReadmeError::Marker("<!-- latency:begin -->".to_owned())),
+        _ => Ok(text),
+    }
+}
+
+fn times(tables: &[Table], records: &Records, link: &str) -> Result<String, ReadmeError> {
+    let tables: Result<Vec<_>, _> = tables.iter().map(|table| table.render(records)).collect();
+    Ok(records.times_introduction(link) + &tables?.join("\n"))
+}
+
+impl Table {
+    fn render(&self, records: &Records) -> Result<String, ReadmeError> {
+        let headings: Vec<&str> = self.columns.iter().map(|(heading, _)| &**heading).collect();
+        let rule = "---|".repeat(headings.len());
+        let mut text = format!("| {} |\n|{rule}\n", headings.join(" | "));
+        for (name, id) in &self.rows {
+            let missing = || ReadmeError::Row(id.clone());
+            let mut row = records.row(id).ok_or_else(missing)?;
+            row["name"] = name.as_str().into();
+            let cell = |(_, template): &(String, String)| fill(template, &row);
+            let cells: Vec<_> = self.columns.iter().map(cell).collect();
+            cells[1].as_ref().ok_or_else(missing)?;
+            let cells: Vec<_> = cells.into_iter().map(Option::unwrap_or_default).collect();
+            let _ = writeln!(text, "| {} |", cells.join(" | "));
+        }
         Ok(text)
     }
 }
 
-fn layers(records: &Records, link: &str) -> Result<String, ReadmeError> {
-    let mut text = records.times_introduction(link);
-    text.push_str("| what | p50 | span | p99 | × floor | span | the `send` call |\n");
-    text.push_str("|---|---|---|---|---|---|---|\n");
-    for (name, id) in LAYERS {
-        let row = records.row(id)?;
-        let ns = row.ns.as_ref().ok_or(ReadmeError::Row(id))?;
-        let send = row.send_ns.map_or_else(String::new, |send| time(send.p50));
-        let p50 = time(ns.p50);
-        let p99 = time(ns.p99);
-        let [times, ratio, ratios] = spans(records, id, row);
-        let _ = writeln!(
-            text,
-            "| {name} | {p50} | {times} | {p99} | {ratio} | {ratios} | {send} |"
-        );
-    }
-    Ok(text)
-}
-
-fn latency(records: &Records, link: &str) -> Result<String, ReadmeError> {
-    let mut text = records.times_introduction(link);
-    text.push_str(
-        "| one way between two processes | p50 | span | p99 | p99.9 | max | × floor | span |\n",
-    );
-    text.push_str("|---|---|---|---|---|---|---|---|\n");
-    for (name, id) in ROWS {
-        let row = records.row(id)?;
-        let ns = row.ns.as_ref().ok_or(ReadmeError::Row(id))?;
-        let [times, ratio, ratios] = spans(records, id, row);
-        let tail = [ns.p99, ns.p99_9, ns.max].map(time).join(" | ");
-        let p50 = time(ns.p50);
-        let _ = writeln!(
-            text,
-            "| {name} | {p50} | {times} | {tail} | {ratio} | {ratios} |"
-        );
-    }
-    text.push_str("\n| streaming between two processes | million messages/s | span | lost |\n");
-    text.push_str("|---|---|---|---|\n");
-    for (name, id) in STREAMS {
-        let row = records.row(id)?;
-        let rate = row.msgs_per_s.ok_or(ReadmeError::Row(id))? / 1e6;
-        let rates = records
-            .span(id, |row| row.msgs_per_s)
-            .map_or_else(String::new, |span| {
-                let [low, high] = span.map(|rate| rate / 1e6);
-                format!("{low:.0} – {high:.0}")
-            });
-        let _ = writeln!(text, "| {name} | {rate:.0} | {rates} | {} |", row.lost);
-    }
-    Ok(text)
-}
-
-/// Returns the range of the median, the ratio to the floor, and the range of that ratio.
-fn spans(records: &Records, id: &str, row: &Row) -> [String; 3] {
-    let p50 = records.span(id, |row| Some(row.ns?.p50));
-    let ratios = records.span(id, |row| row.floor_ratio);
-    [
-        p50.map_or_else(String::new, |span| span.map(time).join(" – ")),
-        row.floor_ratio
-            .map_or_else(String::new, |ratio| format!("{ratio:.2}")),
-        ratios.map_or_else(String::new, |[low, high]| format!("{low:.2} – {high:.2}")),
-    ]
-}
-
-fn goals(records: &Records, link: &str) -> Result<String, ReadmeError> {
+fn goals(records: &Records, link: &str) -> String {
     let mut text = format!("{}\n\n", records.heading(link));
     text.push_str("| program | row | goal | measured | verdict |\n|---|---|---|---|---|\n");
     for (program, verdict) in records.verdicts().iter().filter(|(_, one)| !one.is_met()) {
@@ -351,15 +264,5 @@ fn goals(records: &Records, link: &str) -> Result<String, ReadmeError> {
             "| `{program}` | `{id}` | {goal} | {measured} | {verdict} |"
         );
     }
-    Ok(text)
-}
-
-fn time(ns: f64) -> String {
-    if ns < 10.0 {
-        format!("{ns:.1} ns")
-    } else if ns < 1e3 {
-        format!("{ns:.0} ns")
-    } else {
-        format!("{:.1} µs", ns / 1e3)
-    }
+    text
 }

@@ -40,6 +40,10 @@ fn show(value: &Value, format: &str) -> Option<String> {
         "M" => format!("{:.2}M", number / 1e6),
         "M/s" => format!("{:.1} M/s", number / 1e6),
         "us" => format!("{:.1} us", number / 1e3),
+        "millions" => format!("{:.0}", number / 1e6),
+        "short" if number < 10.0 => format!("{number:.1} ns"),
+        "short" if number < 1e3 => format!("{number:.0} ns"),
+        "short" => format!("{:.1} µs", number / 1e3),
         "signed" => format!("{number:+.2}"),
         decimals => format!("{number:.*}", decimals.parse().ok()?),
     })
