@@ -1,5 +1,6 @@
 //! Statistics of a set of samples: percentiles of all of them, a filtered view, and intervals.
 
+use fastrand::Rng;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
@@ -248,8 +249,7 @@ struct Buckets {
     min: u64,
     max: u64,
     sum: u64,
-    /// High and low half of a 128-bit number, which JSON has no type for.
-    sum_of_squares: [u64; 2],
+    sum_of_squares: u128,
     parts: Vec<Part>,
 }
 
@@ -263,10 +263,7 @@ impl From<Samples> for Buckets {
             min: samples.min,
             max: samples.max,
             sum: samples.sum,
-            sum_of_squares: [
-                (samples.sum_of_squares >> 64) as u64,
-                samples.sum_of_squares as u64,
-            ],
+            sum_of_squares: samples.sum_of_squares,
             parts: samples.parts,
         }
     }
@@ -283,12 +280,11 @@ impl TryFrom<Buckets> for Samples {
         if samples.count() > 0 && wire.min > wire.max {
             return Err(format!("minimum {} above maximum {}", wire.min, wire.max));
         }
-        let [high, low] = wire.sum_of_squares;
         Ok(Samples {
             min: wire.min,
             max: wire.max,
             sum: wire.sum,
-            sum_of_squares: u128::from(high) << 64 | u128::from(low),
+            sum_of_squares: wire.sum_of_squares,
             parts: wire.parts,
             ..samples
         })
@@ -421,12 +417,12 @@ pub fn median(values: &mut [f64]) -> f64 {
 ///
 /// If `values` is empty.
 pub fn bootstrap_median_interval(values: &[f64], seed: u64) -> (f64, f64) {
-    let mut rng = Rng(seed);
+    let mut rng = Rng::with_seed(seed);
     let mut resample = vec![0.0; values.len()];
     let mut medians: Vec<f64> = (0..BOOTSTRAP_RESAMPLES)
         .map(|_| {
             for slot in &mut resample {
-                *slot = values[rng.below(values.len())];
+                *slot = values[rng.usize(..values.len())];
             }
             median(&mut resample)
         })
@@ -434,30 +430,6 @@ pub fn bootstrap_median_interval(values: &[f64], seed: u64) -> (f64, f64) {
     medians.sort_unstable_by(f64::total_cmp);
     let tail = BOOTSTRAP_RESAMPLES / 40;
     (medians[tail], medians[BOOTSTRAP_RESAMPLES - 1 - tail])
-}
-
-/// SplitMix64: a small random number generator with a seed, good enough to draw resamples.
-#[derive(Debug)]
-pub struct Rng(
-    /// The seed.
-    pub u64,
-);
-
-impl Rng {
-    /// Returns the next number.
-    pub fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Returns a random number in `0..bound`, uniform to within one part in 2^32 for the small
-    /// bounds used here.
-    pub fn below(&mut self, bound: usize) -> usize {
-        (((self.next_u64() >> 32) * bound as u64) >> 32) as usize
-    }
 }
 
 /// Rounds nanoseconds to picoseconds.
