@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, FromRawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{self, AtomicU64};
 
 use memmap2::MmapRaw;
+use rustix::fs::{MemfdFlags, memfd_create};
 
 /// Distance between two lines, in bytes. WHY 128 and not 64: CPUs fetch lines in pairs.
 const LINE_BYTES: usize = 128;
@@ -33,14 +34,8 @@ impl SharedLines {
     /// Makes and maps an anonymous file (memfd) filled with zeroes. The kernel removes it when the
     /// last process has closed it.
     pub fn create() -> io::Result<SharedLines> {
-        // SAFETY: the name is a constant, terminated string.
-        let fd = unsafe { libc::memfd_create(c"horus-bench".as_ptr(), libc::MFD_CLOEXEC) };
-        if fd == -1 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor is new and nobody else's.
-        let file = unsafe { File::from_raw_fd(fd) };
-        SharedLines::map_new(file)
+        let file = memfd_create("horus-bench", MemfdFlags::CLOEXEC)?;
+        SharedLines::map_new(file.into())
     }
 
     /// Gives the new, empty `file` its size, and maps it.

@@ -1,9 +1,9 @@
 //! Chooses two of the CPUs that this process may use, and pins threads to them.
 
 use std::io;
-use std::mem;
 
 use horus_shm::rt;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
 /// The reason why a thread could not be pinned.
@@ -70,34 +70,25 @@ impl CpuPair {
 
 /// Returns the CPUs that this thread may run on, in ascending order.
 pub fn allowed_cpus() -> Result<Vec<usize>, PinError> {
-    // SAFETY: `cpu_set_t` is an array of integers, for which all zeroes is a valid value.
-    let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
-    // SAFETY: the size is that of `set`, which the kernel fills.
-    let rc = unsafe { libc::sched_getaffinity(0, mem::size_of::<libc::cpu_set_t>(), &mut set) };
-    if rc != 0 {
-        return Err(PinError::System {
-            action: "read",
-            source: io::Error::last_os_error(),
-        });
-    }
-    Ok((0..libc::CPU_SETSIZE as usize)
-        .filter(|&cpu| {
-            // SAFETY: `cpu` is below CPU_SETSIZE, so the bit is inside `set`.
-            unsafe { libc::CPU_ISSET(cpu, &set) }
-        })
+    let set = sched_getaffinity(None).map_err(|error| PinError::System {
+        action: "read",
+        source: error.into(),
+    })?;
+    Ok((0..CpuSet::MAX_CPU)
+        .filter(|&cpu| set.is_set(cpu))
         .collect())
 }
 
 /// Pins the calling thread, and the threads and processes that it starts from now on, to `cpu`.
 pub fn pin_current_thread(cpu: usize) -> Result<(), PinError> {
-    let max = libc::CPU_SETSIZE as usize - 1;
+    let max = CpuSet::MAX_CPU - 1;
     if cpu > max {
         return Err(PinError::TooLarge { cpu, max });
     }
     let Err(source) = rt::pin_thread_to(cpu) else {
         return Ok(());
     };
-    if source.raw_os_error() == Some(libc::EINVAL) {
+    if source.kind() == io::ErrorKind::InvalidInput {
         return Err(PinError::NotAllowed {
             cpu,
             allowed: allowed_cpus()?,
@@ -111,17 +102,10 @@ pub fn pin_current_thread(cpu: usize) -> Result<(), PinError> {
 
 /// Lets the calling thread, and the threads that it starts from now on, run on all of `cpus`.
 pub fn allow_cpus(cpus: &[usize]) -> io::Result<()> {
-    // SAFETY: `cpu_set_t` is an array of integers, for which all zeroes is a valid value.
-    let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
-    for &cpu in cpus.iter().filter(|&&cpu| cpu < libc::CPU_SETSIZE as usize) {
-        // SAFETY: `cpu` is below CPU_SETSIZE, so the bit is inside `set`.
-        unsafe { libc::CPU_SET(cpu, &mut set) };
-    }
-    // SAFETY: the size is that of `set`, which the kernel reads.
-    match unsafe { libc::sched_setaffinity(0, mem::size_of::<libc::cpu_set_t>(), &set) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    let mut set = CpuSet::new();
+    let possible = cpus.iter().filter(|&&cpu| cpu < CpuSet::MAX_CPU);
+    possible.for_each(|&cpu| set.set(cpu));
+    Ok(sched_setaffinity(None, &set)?)
 }
 
 /// Parses a CPU list as the kernel writes it, such as `0-3,8,10-11`. Parts that are not numbers are
@@ -203,7 +187,7 @@ mod tests {
             pin_current_thread(1 << 20),
             Err(PinError::TooLarge { .. })
         ));
-        let last = libc::CPU_SETSIZE as usize - 1;
+        let last = CpuSet::MAX_CPU - 1;
         if !allowed_cpus().unwrap().contains(&last) {
             assert!(matches!(
                 pin_current_thread(last),

@@ -3,10 +3,16 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::process::{CommandExt, parent_id};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, set_parent_process_death_signal, waitid,
+};
 
 /// First argument of a child process. The arguments after it are `ROLE CPU SHARE_CPU FD`.
 const CHILD_ARGUMENT: &str = "--child";
@@ -93,7 +99,7 @@ impl ChildProcess {
     pub fn receive_line(&mut self, limit: Duration) -> Result<String, ChildError> {
         // WHY: a line is asked for only after a job, and a job gets one line, so nothing is left
         // in the buffer that `poll` would not see.
-        if !readable_within(self.answers.get_ref().as_raw_fd(), limit).map_err(ChildError::Pipe)? {
+        if !readable_within(self.answers.get_ref(), limit).map_err(ChildError::Pipe)? {
             return Err(self.died_or(ChildError::Silent(limit)));
         }
         let mut line = String::new();
@@ -112,7 +118,7 @@ impl ChildProcess {
     /// Returns a function that tells whether the child has ended. It can be called anywhere while
     /// the child is owned here.
     pub fn death_watch(&self) -> impl Fn() -> bool + Send + Sync + 'static {
-        let pid = self.process.id();
+        let pid = Pid::from_child(&self.process);
         move || has_ended(pid)
     }
 
@@ -178,44 +184,29 @@ impl ChildContext {
 
 /// Runs in the child between fork and exec: makes it die with its parent and keeps `memory` open.
 fn prepare_child(parent: u32, memory: Option<RawFd>) -> io::Result<()> {
-    // SAFETY: PR_SET_PDEATHSIG takes a signal number and touches no memory of ours.
-    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
+    set_parent_process_death_signal(Some(Signal::KILL))?;
     // The parent may have died before the line above, and then no signal comes.
     if parent_id() != parent {
-        return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        return Err(Errno::SRCH.into());
     }
     if let Some(fd) = memory {
-        // SAFETY: F_SETFD takes a flag word; clearing it lets exec keep the descriptor.
-        check(unsafe { libc::fcntl(fd, libc::F_SETFD, 0) })?;
+        // SAFETY: the descriptor was borrowed for the whole of `spawn`, so it is open.
+        let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+        // Without this flag, exec keeps the descriptor.
+        fcntl_setfd(fd, FdFlags::empty())?;
     }
     Ok(())
 }
 
-fn check(rc: libc::c_int) -> io::Result<()> {
-    if rc == -1 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
-}
-
 /// Waits until `fd` has something to read or its other end was closed; returns false after `limit`.
-fn readable_within(fd: RawFd, limit: Duration) -> io::Result<bool> {
+fn readable_within(fd: &impl AsFd, limit: Duration) -> io::Result<bool> {
     let deadline = Instant::now() + limit;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let left_ms = left.as_millis().min(i32::MAX as u128) as libc::c_int;
-        let mut poll = libc::pollfd {
-            fd,
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        // SAFETY: `poll` is one valid entry and outlives the call.
-        let rc = unsafe { libc::poll(&mut poll, 1, left_ms) };
-        match check(rc) {
-            Ok(()) => return Ok(rc > 0),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+        let left = Timespec::try_from(left).map_err(io::Error::other)?;
+        match poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&left)) {
+            Err(Errno::INTR) => {}
+            ready => return Ok(ready? > 0),
         }
     }
 }
@@ -223,17 +214,8 @@ fn readable_within(fd: RawFd, limit: Duration) -> io::Result<bool> {
 /// Returns true if the child `pid` has ended, without reaping it.
 ///
 /// WHY: `kill(pid, 0)` calls a zombie alive, and `Child::try_wait` needs the owner's `&mut`.
-fn has_ended(pid: u32) -> bool {
-    // SAFETY: `siginfo_t` is plain data, for which all zeroes is a valid value.
-    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-    // SAFETY: `info` is ours and outlives the call.
-    let rc = unsafe { libc::waitid(libc::P_PID, pid, &mut info, options) };
-    if rc != 0 {
-        // No such child any more: it was reaped.
-        return true;
-    }
-    // SAFETY: after a successful waitid the field is set, and zero means that nothing changed.
-    let changed = unsafe { info.si_pid() };
-    changed != 0
+fn has_ended(pid: Pid) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    // An error means that there is no such child any more: it was reaped.
+    !matches!(waitid(WaitId::Pid(pid), options), Ok(None))
 }
