@@ -142,6 +142,10 @@ fn cmake(command: &mut Command) {
             command.env_remove(&*name);
         }
     }
+    // WHY: it builds once, and nothing reads the debug information.
+    command
+        .env("CARGO_INCREMENTAL", "0")
+        .env("CARGO_PROFILE_DEV_DEBUG", "none");
     run(command, "cmake");
 }
 

@@ -6,7 +6,7 @@ mod echo;
 
 use std::process::{Command, Stdio};
 
-use compiler::{CPP_WARNINGS, Program, Spawned, cpp_refusal};
+use compiler::{CPP_WARNINGS, Precompiled, Program, Spawned, cpp_refusal};
 use horus_core::message::{
     Bytes, DiagnosticStatus, Header, Image, Message, NavPath, Primitive, STANDARD, Schema,
     TactileArray, Tail,
@@ -270,12 +270,17 @@ fn a_type_that_is_not_a_message_does_not_compile_and_the_error_says_why() {
             "use of deleted function",
         ),
     ];
+    let headers = Precompiled::new(
+        "#include <horus/horus.hpp>\n#include <horus/msg.hpp>\n#include <string>\n",
+    );
+    // The headers are not the reason for a refusal.
+    assert_eq!(
+        headers.refusal("struct A { int a; }; HORUS_MESSAGE(A, a);\n"),
+        None
+    );
     for (before, line, expected) in cases {
-        let source = format!(
-            "#include <horus/horus.hpp>\n#include <horus/msg.hpp>\n#include <string>\n\
-             {before}\n{line}\n"
-        );
-        let errors = cpp_refusal(&source, &["-std=c++20"]).unwrap_or_default();
+        let source = format!("{before}\n{line}\n");
+        let errors = headers.refusal(&source).unwrap_or_default();
         // Another compiler prints "call to deleted", or wraps its lines differently.
         let expected = expected.strip_prefix("use of ").unwrap_or(expected);
         let found = errors.contains(expected.trim_end_matches(" function"));

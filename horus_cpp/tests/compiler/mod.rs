@@ -69,6 +69,46 @@ pub fn cpp_refusal(source: &str, flags: &[&str]) -> Option<String> {
     refused(cxx(), "main.cpp", source, flags)
 }
 
+/// Headers of C++20, compiled once for many sources. WHY: they take most of the time of a source.
+pub struct Precompiled {
+    dir: TempDir,
+}
+
+impl Precompiled {
+    const FLAGS: [&str; 1] = ["-std=c++20"];
+
+    pub fn new(includes: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let header = dir.path().join("precompiled.hpp");
+        std::fs::write(&header, includes).unwrap();
+        // The compiler takes the file of this name in place of the header.
+        let compiled = dir.path().join("precompiled.hpp.gch");
+        let mut compiler = cxx();
+        compiler.args(Self::FLAGS).args(WARNINGS);
+        let output = compiler
+            .args(["-x", "c++-header"])
+            .arg(&header)
+            .arg("-o")
+            .arg(compiled)
+            .output();
+        let output = output.expect("this test needs a C++ compiler as `c++`");
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Self { dir }
+    }
+
+    /// Returns the compiler's messages if it rejects this source after the headers.
+    pub fn refusal(&self, source: &str) -> Option<String> {
+        let mut compiler = cxx();
+        compiler.arg("-I").arg(self.dir.path());
+        let source = format!("#include \"precompiled.hpp\"\n{source}");
+        refused(compiler, "main.cpp", &source, &Self::FLAGS)
+    }
+}
+
 fn refused(mut compiler: Command, name: &str, source: &str, flags: &[&str]) -> Option<String> {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join(name);
