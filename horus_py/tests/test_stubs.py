@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import horus
+import pytest
 
 PROGRAM = """
 import asyncio
@@ -154,43 +155,54 @@ horus\.(_declare\.)?[uif](8|16|32|64)(\..*)?
 """
 
 
-def mypy(module, *arguments, cwd):
-    command = [sys.executable, "-m", module, *arguments]
+def run(*command, cwd):
+    command = [sys.executable, "-m", *command]
     process = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     return process.returncode, process.stdout + process.stderr
+
+
+@pytest.fixture(scope="module")
+def mypy(tmp_path_factory):
+    """Returns a function that checks a program; only the first call reads numpy's stubs."""
+    cache = str(tmp_path_factory.mktemp("mypy"))
+
+    def check(program, cwd):
+        return run("mypy", "--strict", "--cache-dir", cache, program, cwd=cwd)
+
+    return check
 
 
 def test_the_stubs_agree_with_the_module(tmp_path):
     (tmp_path / "allowed").write_text(ALLOWED)
     arguments = ["horus", "--allowlist", "allowed", "--ignore-unused-allowlist"]
-    code, text = mypy("mypy.stubtest", *arguments, cwd=tmp_path)
+    code, text = run("mypy.stubtest", *arguments, cwd=tmp_path)
     assert code == 0, text
 
 
-def test_a_program_is_typed(tmp_path):
+def test_a_program_is_typed(tmp_path, mypy):
     (tmp_path / "program.py").write_text(PROGRAM)
-    code, text = mypy("mypy", "--strict", "program.py", cwd=tmp_path)
+    code, text = mypy("program.py", cwd=tmp_path)
     assert code == 0, text
 
 
-def test_mistakes_are_found(tmp_path):
+def test_mistakes_are_found(tmp_path, mypy):
     (tmp_path / "wrong.py").write_text(WRONG)
-    _, text = mypy("mypy", "--strict", "wrong.py", cwd=tmp_path)
+    _, text = mypy("wrong.py", cwd=tmp_path)
     lines = {line.split(":")[1] for line in text.splitlines() if ": error:" in line}
     assert lines == {"3", "4", "5", "6", "7"}, text
 
 
-def test_declared_messages_are_typed_and_run(tmp_path, python):
+def test_declared_messages_are_typed_and_run(tmp_path, mypy, python):
     (tmp_path / "declared.py").write_text(DECLARED)
-    code, text = mypy("mypy", "--strict", "declared.py", cwd=tmp_path)
+    code, text = mypy("declared.py", cwd=tmp_path)
     assert code == 0, text
     # The typed program also runs.
     python(DECLARED)
 
 
-def test_mistakes_with_declared_messages_are_found(tmp_path):
+def test_mistakes_with_declared_messages_are_found(tmp_path, mypy):
     (tmp_path / "wrong.py").write_text(WRONG_DECLARED)
-    _, text = mypy("mypy", "--strict", "wrong.py", cwd=tmp_path)
+    _, text = mypy("wrong.py", cwd=tmp_path)
     lines = {int(line.split(":")[1]) for line in text.splitlines() if ": error:" in line}
     assert lines == {8, 9, 10, 11, 12, 13}, text
 
