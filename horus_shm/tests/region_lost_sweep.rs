@@ -181,8 +181,10 @@ fn sweep(kind: Kind, call: Call, points: u64) -> Swept {
         instructions,
         ..Swept::default()
     };
-    for point in (0..instructions).step_by(stride as usize) {
-        let at = point + rng.u64(..stride);
+    let strides = (0..instructions).step_by(stride as usize);
+    let points = strides.map(|begin| begin + rng.u64(..stride));
+    // WHY the last one, too: few instructions may follow the last access to the file.
+    for at in points.chain([instructions - 1]) {
         let is_over = victim.step(at) < at;
         cut();
         if !is_over {
