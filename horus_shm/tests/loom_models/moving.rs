@@ -8,7 +8,7 @@ use horus_shm::internals::memory::LaneMemory;
 use horus_shm::internals::sync::{Word, edge};
 use loom::thread;
 
-use crate::loom_memory::ends::{Consumer, NOBODY, Producer, messages};
+use crate::loom_memory::ends::{Consumer, Producer, messages};
 use crate::loom_memory::mutation::{explore, flawed};
 use crate::loom_memory::{CopyOptions, LoomLane, LoomWord};
 
@@ -78,27 +78,5 @@ pub(crate) fn a_publisher_that_moved_keeps_a_lap_for_its_reader() {
         let mut consumer = reading.join().unwrap();
         let end = producer.writer.position();
         assert_eq!(consumer.finish(end), messages(1, 0..end));
-    });
-}
-
-/// A reader that finds the session of a lane's next owner finds where that began.
-pub(crate) fn a_reader_that_sees_a_session_sees_its_start() {
-    explore(2, || {
-        let lane = LoomLane::new(2, 0, CopyOptions::Racing, 1);
-        let mut first = Producer::first(&lane, 1);
-        first.send_all(1);
-        first.leave();
-        let theirs = lane.clone();
-        let reading = thread::spawn(move || {
-            let block = theirs.block();
-            // ORDERING(epoch): as in `RawConsumer::find_start`.
-            if block.session.load(edge::EPOCH_SEE) == 2 {
-                assert_eq!(block.epoch_start.get(), 1);
-            }
-        });
-        let _second = Producer::claim(&lane, 2, NOBODY).unwrap();
-        // ORDERING(epoch): as in `ClaimedLane::new`.
-        lane.block().session.store(2, edge::EPOCH_PUBLISH);
-        reading.join().unwrap();
     });
 }

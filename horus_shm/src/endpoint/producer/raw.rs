@@ -172,17 +172,7 @@ impl RawProducer {
         };
         this.remove_former();
         this.remove_excess_extents();
-        // WHY with a fence: readers that sleep may rely on one in each send of their publishers,
-        // and this one may make none.
-        // SAFETY: as in `readers`.
-        let block = unsafe { &*this.wait };
-        if has_sleepers(&Event::of_messages(
-            block,
-            Sleeper::Counted,
-            WakeOrder::Fences,
-        )) {
-            this.wake_sleeping_readers();
-        }
+        this.wake_after_publication();
         // WHY: if the lane consists of private zero pages, it was never claimed; drop handles that.
         let seen_epoch = this.segment.expect_usable()?;
         this.note_epoch(seen_epoch);
@@ -320,6 +310,17 @@ impl RawProducer {
     #[inline(always)]
     fn wake_readers(&mut self) {
         if has_sleepers(&self.readers_event()) {
+            self.wake_sleeping_readers();
+        }
+    }
+
+    /// Wakes the readers that sleep, after a lane was published. WHY with a fence: they may rely on
+    /// one in each send of their publishers, and this one may make none.
+    fn wake_after_publication(&mut self) {
+        // SAFETY: as in `readers`.
+        let block = unsafe { &*self.wait };
+        let event = Event::of_messages(block, Sleeper::Counted, WakeOrder::Fences);
+        if has_sleepers(&event) {
             self.wake_sleeping_readers();
         }
     }

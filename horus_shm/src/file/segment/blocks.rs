@@ -129,7 +129,8 @@ impl Blocks for TopicMemory {
 
     fn add_lane_file(&self, lane: u32, offer: Offer) -> Result<File, OpenError> {
         let (_, position) = lane::count_messages(self.lane_block(lane, Access::Read)?);
-        self.add_extent(lane, position, offer)?;
+        let extent = self.make_extent(lane, position, offer)?;
+        self.publish_extent(extent.id)?;
         self.lane_file(lane)
     }
 }

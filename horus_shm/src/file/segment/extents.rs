@@ -52,13 +52,14 @@ impl TopicMemory {
         Ok(extent)
     }
 
-    /// Makes the next extent of lane `lane`, and shows it to readers. The caller owns the lane, and
-    /// has written nothing from `position` on.
+    /// Makes the next extent of lane `lane`, which readers do not find before
+    /// [`Self::publish_extent`]. The caller owns the lane, and has written nothing from `position`
+    /// on.
     ///
     /// # Errors
     ///
     /// As [`Extent::create`].
-    pub(crate) fn add_extent(
+    pub(crate) fn make_extent(
         &self,
         lane: u32,
         position: u64,
@@ -89,14 +90,20 @@ impl TopicMemory {
         if block.oldest.get() == 0 {
             block.oldest.set(id.generation);
         }
-        // Relaxed, both: the count below publishes them, and so does the next head.
+        // Relaxed: the next head publishes it.
         if block.head.get() < position {
             // WHY only now: a lane whose extent cannot be made stays as it was.
             block.head.set(position);
         }
-        block.generation.set(id.generation);
-        self.publish_change()?;
         Ok(extent)
+    }
+
+    /// Shows an extent to readers as the newest one of its lane, which the caller owns.
+    pub(crate) fn publish_extent(&self, id: ExtentId) -> Result<(), OpenError> {
+        let block = self.lane_block(id.lane, Access::Write)?;
+        // Relaxed: the count publishes it.
+        block.generation.set(id.generation);
+        self.publish_change()
     }
 
     /// Makes readers look at the generations of all lanes.

@@ -129,13 +129,15 @@ impl RawConsumer {
     /// gated reader joins the lane there. If `resumed`, it goes on at the cursor of the dead
     /// reader.
     fn lane_start(&self, lane: u32, resumed: bool) -> Result<LaneStart, OpenError> {
+        let Some(newest) = self.newest_extent(lane)? else {
+            // WHY: if a publisher moves here, it has not shown its history yet.
+            return self.start_at_beginning(lane);
+        };
         let block = self.segment.lane_block(lane, Access::Read)?;
         let (mut head, session) =
             takeover::live_session(block, |owner| self.segment.is_dead(owner));
         // WHY no error: a lane that cannot be mapped is tried again.
-        let newest = self
-            .newest_extent(lane)?
-            .and_then(|id| self.map_extent(id).ok());
+        let newest = self.map_extent(newest).ok();
         let mut ended = None;
         if session.is_none_or(|start| start > head)
             && let Some((_, memory)) = &newest

@@ -224,39 +224,28 @@ impl RawConsumer {
     /// Finds the place from which on this reader is owed the messages of a lane that it has not
     /// read yet; or ignores the lane.
     pub(super) fn find_start(&mut self, lane: u32) -> Result<(), OpenError> {
-        let block = self.segment.lane_block(lane, Access::Read)?;
-        // ORDERING(epoch): pairs with the store in `ClaimedLane::new`.
-        let session = Word::load(&block.session, edge::EPOCH_SEE);
-        // Relaxed: the session ordered it.
-        let began = block.epoch_start.get();
-        if let Some(reached) = self.session_progress(session) {
-            let includes = self.past.as_ref().is_some_and(|past| past.includes_all);
-            if reached.is_ignored && !includes {
-                self.ignore(lane);
-                return Ok(());
-            }
-            // WHY not back: it may have begun to receive from the lane again.
-            if self.starts[lane as usize].position < reached.number {
-                self.move_start(lane, reached.number, reached.number);
-            }
-            return Ok(());
-        }
-        if self.starts[lane as usize].position > 0 {
+        // Relaxed: the load of the changes ordered it.
+        let session = self.segment.lane_block(lane, Access::Read)?.session.get();
+        let reached = self.session_progress(session);
+        let includes = self.past.as_ref().is_some_and(|past| past.includes_all);
+        if reached.is_some_and(|reached| reached.is_ignored && !includes) {
+            self.ignore(lane);
             return Ok(());
         }
         let generation = 1;
-        let first = ExtentId { lane, generation };
-        let Some(base) = self.segment.with_header(first, |base, _| base) else {
-            return Ok(());
-        };
-        // WHY: the publisher that began the lane may have moved here, and be dead, and another one
-        // have the lane. What the first one sent before was in another file. Messages from the
-        // start of the other's session on are new, and have numbers that follow.
-        let reached = self.session_progress(base.session);
-        let repeated = reached.map_or(0, |reached| reached.number.saturating_sub(base.number));
-        let known = repeated.min(began.saturating_sub(base.position));
-        if base.position + known > 0 {
-            self.move_start(lane, base.position + known, base.number + known);
+        let base = self
+            .segment
+            .with_header(ExtentId { lane, generation }, |base, _| base);
+        // WHY also the publisher that began the lane: it may have moved here, and be dead, and
+        // another one have the lane. It had sent its history once more before the lane was shown.
+        let reached = reached.or_else(|| self.session_progress(base?.session));
+        let known = reached.map(|reached| (reached.number, reached.number));
+        let first = known.or(base.map(|base| (base.position, base.number)));
+        // WHY not back: it may have begun to receive from the lane again.
+        if let Some((position, number)) = first
+            && self.starts[lane as usize].position < position
+        {
+            self.move_start(lane, position, number);
         }
         Ok(())
     }

@@ -19,6 +19,8 @@ pub(super) struct LaneClaim {
     /// The mark of the publisher's latched history; `None` if its history is not latched.
     latched: Option<Latched>,
     pub(super) found: FoundHistory,
+    /// True if the publisher moves here from another file.
+    pub(super) moves: bool,
 }
 
 /// The kind of history that a claimed lane has from its last publisher.
@@ -97,6 +99,7 @@ impl LaneClaim {
             }),
             // WHY again: another publisher may have held the lane since.
             found: FoundHistory::of(latched_in(blocks[lane as usize]), key),
+            moves,
         })
     }
 

@@ -19,7 +19,7 @@ use crate::os::region::Access;
 use crate::protocol::identity::TypeIdentity;
 use crate::protocol::lane;
 use crate::protocol::memory::RawLane;
-use crate::protocol::sync::{Word, edge};
+use crate::protocol::sync::Word as _;
 use crate::protocol::takeover::take_over;
 
 /// Maximum number of earlier extents that a publisher finds in its lane, from predecessors with
@@ -79,9 +79,8 @@ impl ClaimedLane {
             None => lane::count_messages(block).1.max(session.number),
         };
         // WHY not before: until then, the messages that readers find are of the predecessor.
-        // ORDERING(epoch): pairs with the load in `RawConsumer::find_start`: a reader that sees the
-        // session sees where it began.
-        Word::store(&block.session, session.id, edge::EPOCH_PUBLISH);
+        // Relaxed: a reader that finds the session of the predecessor starts behind that.
+        block.session.set(session.id);
         let is_taken_over = found.is_some();
         if let Some(extent) = found {
             if segment.request().permits_extent(&extent.offer, offer) {
@@ -106,7 +105,7 @@ impl ClaimedLane {
                 end: position,
             });
         }
-        let extent = segment.add_extent(lane, position, offer.clone())?;
+        let extent = segment.make_extent(lane, position, offer.clone())?;
         let raw = writer_lane(segment, &extent)?;
         let position = if is_taken_over {
             position
@@ -114,6 +113,11 @@ impl ClaimedLane {
             take_over(&raw, segment.me())
         };
         claim.announce(block, position);
+        // WHY not yet: readers take it for granted that a publisher that moved has sent its history
+        // once more.
+        if !(claim.moves && generation == 0) {
+            segment.publish_extent(extent.id)?;
+        }
         Ok(Self {
             extent,
             raw,
@@ -193,9 +197,10 @@ impl RawProducer {
         let position = self.writer.position();
         let grown = self
             .segment
-            .add_extent(self.lane, position, offer)
+            .make_extent(self.lane, position, offer)
             .and_then(|extent| {
                 let raw = writer_lane(&self.segment, &extent)?;
+                self.segment.publish_extent(extent.id)?;
                 Ok((extent, raw))
             });
         let (extent, raw) = grown.map_err(|error| SendError::NoSpace {

@@ -169,6 +169,8 @@ impl RawProducer {
                 source: io::Error::from_raw_os_error(error.errno_or(libc::EIO)),
             }
         })?;
+        moved.segment.publish_extent(moved.extent.id)?;
+        moved.wake_after_publication();
         Ok(moved)
     }
 
