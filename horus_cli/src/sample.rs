@@ -145,7 +145,8 @@ impl Sampler {
         self.namespace.as_ref()
     }
 
-    /// Reads the present state. The sample is empty if the namespace does not exist.
+    /// Reads the present state of all topics, nodes and programs of the namespace. The sample is
+    /// empty if the namespace does not exist.
     pub(crate) fn sample(&mut self, context: &Context) -> Result<Sample, Failure> {
         let config = context.config()?;
         let mut sample = Sample {

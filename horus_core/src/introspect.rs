@@ -69,8 +69,8 @@ pub fn processes(namespace: &Namespace) -> Result<Vec<Participant>, OpenError> {
     Participant::all(namespace)
 }
 
-/// The unit in which the system counts the memory of a file, in bytes.
-const BLOCK_BYTES: u64 = 512;
+/// The unit of `st_blocks`, in which the system counts the memory of a file, in bytes.
+const STAT_BLOCK_BYTES: u64 = 512;
 
 /// The size and age of a topic's file, together with its lane files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,7 +196,7 @@ impl Inspector {
         let files = || lanes.iter().chain([&metadata]);
         Ok(TopicFile {
             bytes: files().map(Metadata::len).sum(),
-            allocated_bytes: files().map(|file| file.blocks() * BLOCK_BYTES).sum(),
+            allocated_bytes: files().map(|file| file.blocks() * STAT_BLOCK_BYTES).sum(),
             created: metadata.created().ok(),
         })
     }

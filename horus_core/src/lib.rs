@@ -84,14 +84,14 @@ pub mod prelude {
 /// Compiles the code examples of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
-struct Readme;
+struct ReadmeDoctests;
 
 /// Compiles the code examples about logging.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/logging.md")]
-struct Logging;
+struct LoggingDoctests;
 
 /// Compiles the code examples about messages of the user's own.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/own-messages.md")]
-struct OwnMessages;
+struct OwnMessagesDoctests;

@@ -21,7 +21,7 @@ const TOPICS_MAX: usize = 8;
 /// The width of a picture in pixels, unless the request sets one.
 const WIDTH: usize = 480;
 
-/// The topics whose images pages ask for.
+/// The topics with images that pages have requested, and their newest images.
 #[derive(Debug, Default)]
 pub(super) struct Images(Mutex<BTreeMap<String, Arc<Mutex<Source>>>>);
 

@@ -24,7 +24,7 @@ const CONNECTIONS_MAX: usize = 64;
 /// Time until the next attempt after a connection could not be accepted.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The server.
+/// An HTTP server that listens on 127.0.0.1, and answers each connection on a thread of its own.
 #[derive(Debug)]
 pub(super) struct Server {
     listener: TcpListener,

@@ -19,7 +19,7 @@ const ELEMENTS_BACK: usize = 2;
 /// The depth of nesting from which on a map or a list has a single line.
 const DEPTH_MAX: usize = 16;
 
-/// A part of a message.
+/// A line that shows one value of a message, with its path.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct Line {
     path: String,

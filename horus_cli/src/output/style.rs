@@ -4,10 +4,10 @@ use std::env;
 
 use crate::cli::ColorChoice;
 
-/// The meaning of a colour.
+/// The meaning of a text, which decides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// Nothing special.
+    /// The text has no special meaning, and no colour.
     Plain,
     /// Lost, dead or refused: red.
     Bad,

@@ -16,13 +16,13 @@ use crate::actor::hosted_actor::HostedActor;
 use crate::actor::inbox::Inbox;
 use crate::actor::local;
 use crate::actor::mailbox::Mailbox;
-use crate::actor::registry::message_name;
+use crate::actor::registry::message_type_name;
 use crate::actor::safe_slot::SafeSlot;
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::FailurePolicy;
 
 /// The default failure policy of an actor that was spawned by [`Actors::spawn_with`].
-const RESTART: FailurePolicy = FailurePolicy::Restart {
+const DEFAULT_RESTART_POLICY: FailurePolicy = FailurePolicy::Restart {
     max: 5,
     backoff: Duration::from_millis(100),
 };
@@ -32,7 +32,7 @@ const RESTART: FailurePolicy = FailurePolicy::Restart {
 pub struct Actors(Arc<ActorGroup>);
 
 impl Actors {
-    pub(crate) const fn of(group: Arc<ActorGroup>) -> Self {
+    pub(crate) const fn from_group(group: Arc<ActorGroup>) -> Self {
         Self(group)
     }
 
@@ -112,7 +112,7 @@ impl Actors {
     ///
     /// [`FindError`] if no actor has the name, or if it handles messages of another type.
     pub fn find<M: Send + 'static>(&self, name: &str) -> Result<Address<M>, FindError> {
-        self.0.registry.find(name, message_name::<M>())
+        self.0.registry.find(name, message_type_name::<M>())
     }
 
     /// Returns the names of actors that begin with `prefix`, sorted.
@@ -199,7 +199,7 @@ impl<'a> SpawnOptions<'a> {
             policy: self.on_failure,
             ..Extras::default()
         });
-        self.start(actor, extras)
+        self.spawn_hosted(actor, extras)
     }
 
     /// Spawns the actor that `make` returns with these settings, as [`Actors::spawn_with`] does.
@@ -214,13 +214,13 @@ impl<'a> SpawnOptions<'a> {
         let actor = make();
         let extras = Extras {
             make: Some(Box::new(make)),
-            policy: Some(self.on_failure.unwrap_or(RESTART)),
+            policy: Some(self.on_failure.unwrap_or(DEFAULT_RESTART_POLICY)),
             ..Extras::default()
         };
-        self.start(actor, Some(extras))
+        self.spawn_hosted(actor, Some(extras))
     }
 
-    fn start<A: Actor>(
+    fn spawn_hosted<A: Actor>(
         &self,
         actor: A,
         mut extras: Option<Extras<A>>,
@@ -262,6 +262,6 @@ impl<'a> SpawnOptions<'a> {
             let label = self.label.map(str::to_owned);
             group.safety.add(address.control(), state, label);
         }
-        Ok(Address::of(address))
+        Ok(Address::from_heap(address))
     }
 }

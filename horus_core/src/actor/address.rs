@@ -14,11 +14,11 @@ use horus_shm::internals::wait::POLL_INTERVAL;
 
 use crate::actor::behaviour::Actor;
 use crate::actor::error::{
-    AskError, SendTimeoutError, SwapError, TellAllError, TrySendError, refused,
+    AskError, SendTimeoutError, SwapError, TellAllError, TrySendError, to_send_error,
 };
-use crate::actor::group::{ActorGroup, Control};
+use crate::actor::group::{ActorGroup, ControlMessage};
 use crate::actor::local;
-use crate::actor::registry::{Registered, message_name};
+use crate::actor::registry::{RegisteredAddress, message_type_name};
 use crate::actor::swap::SwapRequest;
 use crate::actor::watch::ActorId;
 use crate::scheduler::run::pending_swap::Swap;
@@ -28,7 +28,7 @@ use crate::scheduler::run::pending_swap::Swap;
 pub struct Address<M>(heap::Address<M, ActorGroup>);
 
 impl<M: Send + 'static> Address<M> {
-    pub(super) const fn of(address: heap::Address<M, ActorGroup>) -> Self {
+    pub(super) const fn from_heap(address: heap::Address<M, ActorGroup>) -> Self {
         Self(address)
     }
 
@@ -40,7 +40,7 @@ impl<M: Send + 'static> Address<M> {
     /// has ended. The message comes back.
     #[inline(always)]
     pub fn tell(&self, message: M) -> Result<(), TrySendError<M>> {
-        self.0.send(message).map(drop).map_err(refused)
+        self.0.send(message).map(drop).map_err(to_send_error)
     }
 
     /// Sends `message`, as [`Self::tell`] does. Returns true if the mailbox keeps only the latest
@@ -48,7 +48,7 @@ impl<M: Send + 'static> Address<M> {
     #[doc(hidden)]
     #[inline]
     pub fn tell_replacing(&self, message: M) -> Result<bool, TrySendError<M>> {
-        let sent = self.0.send(message).map_err(refused)?;
+        let sent = self.0.send(message).map_err(to_send_error)?;
         Ok(sent == Sent::Replaced)
     }
 
@@ -131,7 +131,7 @@ impl<M: Send + 'static> Address<M> {
     pub fn swap<A: Actor<Message = M>>(&self, actor: A) -> Result<Swap, SwapError> {
         let request = SwapRequest::new(actor);
         let swap = request.handle();
-        match self.0.control().send_counted(Control::Swap(request)) {
+        match self.0.control().send_counted(ControlMessage::Swap(request)) {
             Ok(()) => Ok(swap),
             Err(Refusal::Full(_)) => Err(SwapError::Full),
             Err(Refusal::Disconnected(_)) => Err(SwapError::Disconnected),
@@ -168,16 +168,16 @@ impl<M: Send + 'static> Address<M> {
     }
 }
 
-impl<M: Send + 'static> Registered for Address<M> {
-    fn message(&self) -> &'static str {
-        message_name::<M>()
+impl<M: Send + 'static> RegisteredAddress for Address<M> {
+    fn message_type(&self) -> &'static str {
+        message_type_name::<M>()
     }
 
     fn has_ended(&self) -> bool {
         self.is_disconnected()
     }
 
-    fn number(&self) -> usize {
+    fn actor_number(&self) -> usize {
         self.0.id()
     }
 }

@@ -5,13 +5,13 @@ use std::any::Any;
 
 use horus_shm::internals::heap::ControlHandle;
 
-use crate::actor::group::{ActorGroup, Control};
+use crate::actor::group::{ActorGroup, ControlMessage};
 
 /// A child of an actor.
 pub(super) struct Child {
     number: u64,
     handle: ControlHandle<ActorGroup>,
-    /// An address of the child, which keeps it alive.
+    /// An address of the child, which keeps the child alive.
     _keeps: Box<dyn Any + Send>,
 }
 
@@ -56,16 +56,16 @@ impl Children {
     }
 
     /// Makes all children end, the last one first.
-    pub(super) fn end(&self) {
+    pub(super) fn end_all(&self) {
         for child in self.list.iter().rev() {
             // WHY ignored: it has ended already.
-            drop(child.handle.send(Control::End));
+            drop(child.handle.send(ControlMessage::End));
         }
     }
 
-    /// Makes all children end, and forgets them.
-    pub(super) fn abandon(&mut self) {
-        self.end();
+    /// Makes all children end, and removes them from this list.
+    pub(super) fn end_and_forget_all(&mut self) {
+        self.end_all();
         self.list.clear();
     }
 }

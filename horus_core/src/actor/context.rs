@@ -9,16 +9,16 @@ use horus_shm::internals::heap::{ControlHandle, Turn};
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
 use crate::actor::children::Child;
-use crate::actor::group::{ActorGroup, Control};
+use crate::actor::group::{ActorGroup, ControlMessage};
 use crate::actor::timer::{Alarm, Timer, TimerMessage};
 use crate::actor::watch::{ActorId, ChildEnd, Down, Watch, Watcher};
 use crate::actor::worker_context::WorkerContext;
-use crate::scheduler::api::policy::nanos;
+use crate::scheduler::api::policy::saturating_nanos;
 
 /// The services of a group for the actor whose handler runs, such as its address and its timers.
 pub struct Context<'a, A: Actor> {
-    services: &'a mut dyn Services<A::Message>,
-    belongings: &'a mut dyn Belongings<A::Message>,
+    services: &'a mut dyn ActivationServices<A::Message>,
+    belongings: &'a mut dyn StashAndChildren<A::Message>,
     /// The number of restarts of the actor.
     restarts: u32,
     pub(super) stop: bool,
@@ -26,7 +26,7 @@ pub struct Context<'a, A: Actor> {
 
 /// The part of an activation ([`Turn`]) that the context uses. WHY a trait: the activation has a
 /// lifetime of its own, which users need not see.
-pub(super) trait Services<M> {
+pub(super) trait ActivationServices<M> {
     fn address(&mut self) -> Address<M>;
 
     fn worker(&mut self) -> &mut WorkerContext;
@@ -39,11 +39,11 @@ pub(super) trait Services<M> {
 
     /// Makes the message that is being handled still count in the depth of the mailbox after this
     /// handler. Returns false if the message was not counted.
-    fn keep(&mut self) -> bool;
+    fn keep_message_counted(&mut self) -> bool;
 }
 
-/// The parts of an actor that its context changes.
-pub(super) trait Belongings<M> {
+/// The stash and the children of an actor, which its context changes.
+pub(super) trait StashAndChildren<M> {
     fn stash(&mut self, message: M, is_counted: bool);
 
     fn unstash_all(&mut self);
@@ -52,10 +52,10 @@ pub(super) trait Belongings<M> {
     fn add_child(&mut self, child: Child) -> u64;
 }
 
-impl<M: Send + 'static> Services<M> for Turn<'_, M, ActorGroup> {
+impl<M: Send + 'static> ActivationServices<M> for Turn<'_, M, ActorGroup> {
     fn address(&mut self) -> Address<M> {
         self.worker().has_given_address = true;
-        Address::of(Turn::address(self))
+        Address::from_heap(Turn::address(self))
     }
 
     fn worker(&mut self) -> &mut WorkerContext {
@@ -74,15 +74,15 @@ impl<M: Send + 'static> Services<M> for Turn<'_, M, ActorGroup> {
         Turn::group_handle(self)
     }
 
-    fn keep(&mut self) -> bool {
+    fn keep_message_counted(&mut self) -> bool {
         Turn::keep(self)
     }
 }
 
 impl<'a, A: Actor> Context<'a, A> {
     pub(super) fn new(
-        services: &'a mut dyn Services<A::Message>,
-        belongings: &'a mut dyn Belongings<A::Message>,
+        services: &'a mut dyn ActivationServices<A::Message>,
+        belongings: &'a mut dyn StashAndChildren<A::Message>,
         restarts: u32,
     ) -> Self {
         Self {
@@ -110,7 +110,7 @@ impl<'a, A: Actor> Context<'a, A> {
         } else {
             Watcher::First(id)
         };
-        self.watch_as(other, watcher, |down| Control::Down(Box::new(down)));
+        self.watch_as(other, watcher, |down| ControlMessage::Down(Box::new(down)));
     }
 
     /// Watches another actor; when that ends, sends this one the control that `report` makes.
@@ -118,7 +118,7 @@ impl<'a, A: Actor> Context<'a, A> {
         &mut self,
         other: &Address<M>,
         watcher: Watcher,
-        report: impl Fn(Down) -> Control + Send + 'static,
+        report: impl Fn(Down) -> ControlMessage + Send + 'static,
     ) {
         // WHY: the report of the end may come at once, and is for the workers to handle.
         self.services.worker().has_given_address = true;
@@ -129,7 +129,7 @@ impl<'a, A: Actor> Context<'a, A> {
         };
         let watch = Watch::new(other.id(), watcher, Box::new(report));
         // WHY ignored: the watch comes back, and is dropped, which reports the end.
-        let _ = other.control().send(Control::Watch(watch));
+        let _ = other.control().send(ControlMessage::Watch(watch));
     }
 
     /// Returns a handle of the group that the actor belongs to.
@@ -142,7 +142,7 @@ impl<'a, A: Actor> Context<'a, A> {
         let added = Child::new(child.control(), child.clone());
         let number = self.belongings.add_child(added);
         self.watch_as(child, Watcher::Parent, move |down| {
-            Control::ChildDown(Box::new(ChildEnd { number, down }))
+            ControlMessage::ChildDown(Box::new(ChildEnd { number, down }))
         });
     }
 
@@ -150,7 +150,7 @@ impl<'a, A: Actor> Context<'a, A> {
     /// is being handled, it still counts in a bounded mailbox. A message that is aside when the
     /// actor ends counts as undelivered.
     pub fn stash(&mut self, message: A::Message) {
-        let is_counted = self.services.keep();
+        let is_counted = self.services.keep_message_counted();
         self.belongings.stash(message, is_counted);
     }
 
@@ -164,7 +164,7 @@ impl<'a, A: Actor> Context<'a, A> {
     /// keeps the actor alive until then. A restart cancels the timer.
     pub fn tell_after(&mut self, delay: Duration, message: A::Message) -> Timer {
         let mut message = Some(message);
-        self.start_timer(nanos(delay), 0, move || message.take())
+        self.start_timer(saturating_nanos(delay), 0, move || message.take())
     }
 
     /// Sends a message that `make` makes to this actor every `period`, also if the mailbox is full.
@@ -175,7 +175,7 @@ impl<'a, A: Actor> Context<'a, A> {
         period: Duration,
         mut make: impl FnMut() -> A::Message + Send + 'static,
     ) -> Timer {
-        let period_ns = nanos(period).max(1);
+        let period_ns = saturating_nanos(period).max(1);
         self.start_timer(period_ns, period_ns, move || Some(make()))
     }
 
@@ -193,7 +193,7 @@ impl<'a, A: Actor> Context<'a, A> {
             let message = make();
             message.is_some_and(|message| {
                 let due = TimerMessage::new(timer, restarts, message);
-                handle.send(Control::Timer(due)).is_ok()
+                handle.send(ControlMessage::Timer(due)).is_ok()
             })
         };
         let alarm = Alarm::new((delay_ns, period_ns), Box::new(send));

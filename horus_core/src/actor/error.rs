@@ -37,7 +37,7 @@ pub enum SendTimeoutError<M> {
 #[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TellAllError<M> {
-    /// There is not enough room in the mailbox for all of them.
+    /// The mailbox does not have enough room for all of the messages.
     #[error("none of the {} messages was sent: they do not fit in the mailbox", .0.len())]
     Full(Vec<M>),
     /// The actor has ended.
@@ -213,8 +213,8 @@ impl<M> fmt::Debug for TellAllError<M> {
     }
 }
 
-/// Converts the refusal of a single message.
-pub(super) fn refused<M>(refusal: Refusal<M>) -> TrySendError<M> {
+/// Converts the refusal of a single message to the error that users see.
+pub(super) fn to_send_error<M>(refusal: Refusal<M>) -> TrySendError<M> {
     match refusal {
         Refusal::Full(message) => TrySendError::Full(message),
         Refusal::Disconnected(message) => TrySendError::Disconnected(message),

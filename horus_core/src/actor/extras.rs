@@ -3,7 +3,7 @@
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
 use crate::actor::children::{Child, Children};
-use crate::actor::context::Belongings;
+use crate::actor::context::StashAndChildren;
 use crate::actor::safe_slot::SafeSlot;
 use crate::actor::stash::Stash;
 use crate::actor::swap::Trial;
@@ -13,7 +13,7 @@ use crate::scheduler::api::policy::{FailureHistory, FailurePolicy};
 /// The rarely used parts of an actor, such as its children and its failure policy.
 pub(super) struct Extras<A: Actor> {
     pub(super) make: Option<Box<dyn FnMut() -> A + Send>>,
-    /// The reaction to a failure. Without one, the actor ends.
+    /// The reaction to a failure; `None` if the actor ends when it fails.
     pub(super) policy: Option<FailurePolicy>,
     pub(super) failures: FailureHistory,
     /// The actors that watch this one.
@@ -47,14 +47,16 @@ impl<A: Actor> Default for Extras<A> {
     }
 }
 
-impl<A: Actor> Belongings<A::Message> for Option<Box<Extras<A>>> {
+impl<A: Actor> StashAndChildren<A::Message> for Option<Box<Extras<A>>> {
     fn stash(&mut self, message: A::Message, is_counted: bool) {
-        self.get_or_insert_default().stash.put(message, is_counted);
+        self.get_or_insert_default()
+            .stash
+            .stash_message(message, is_counted);
     }
 
     fn unstash_all(&mut self) {
         if let Some(extras) = self {
-            extras.stash.take_back();
+            extras.stash.unstash_all();
         }
     }
 

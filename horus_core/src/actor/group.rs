@@ -22,17 +22,17 @@ use crate::actor::safety::Safety;
 use crate::actor::swap::SwapRequest;
 use crate::actor::timer::{Alarm, TimerMessage};
 use crate::actor::timers::Timers;
-use crate::actor::waiting::{Pushed, Waiting};
+use crate::actor::waiting::{PushOutcome, WaitingTasks};
 use crate::actor::watch::{ChildEnd, Down, Watch};
 use crate::actor::worker_context::WorkerContext;
-use crate::actor::worker_words::{LongTurn, WorkerWords, long_turns};
+use crate::actor::worker_words::{LongActivation, WorkerWords, long_activations};
 use crate::message::NodeEvent;
 use crate::scheduler::api::metrics::{Health, LiveMetrics};
-use crate::scheduler::api::policy::nanos;
+use crate::scheduler::api::policy::saturating_nanos;
 use crate::scheduler::remote::recorder::Recorder;
 use crate::scheduler::run::catch_panic::{catch_panic, drop_caught};
 
-/// The right to run an actor.
+/// An actor that waits to be run. Only the thread that holds this value may run the actor.
 pub(crate) type Task = Runnable<ActorGroup>;
 
 /// Maximum number of threads of a group of actors.
@@ -40,7 +40,7 @@ pub(crate) const THREADS_MAX: usize = WORKERS_MAX;
 
 /// A request or a notice that an actor gets in its mailbox, besides the messages of its users.
 #[derive(Debug)]
-pub(crate) enum Control {
+pub(crate) enum ControlMessage {
     /// The actor has to be initialised, and added to the members of its group.
     Init(ControlHandle<ActorGroup>),
     /// Wakes the actor. One that has failed is restarted before its next event, whatever that is.
@@ -64,7 +64,7 @@ pub(crate) enum Control {
 /// An actor or a timer of a group that waits until a given time.
 #[derive(Debug)]
 pub(crate) enum TimerEntry {
-    /// An actor that pauses.
+    /// An actor that pauses after a failure.
     Pause(Task),
     /// A timer, and the time at which it is due.
     Alarm(Alarm, u64),
@@ -75,12 +75,12 @@ pub(crate) struct ActorGroup {
     name: String,
     queues: Arc<RunQueues<Task>>,
     room_eventcounts: RoomEventcounts,
-    /// The owner's ends of those queues that no thread uses now.
+    /// The workers, with their run queues, that no thread uses now.
     workers: Mutex<Vec<Worker<Task>>>,
     roll: Mutex<Membership>,
     pub(crate) timers: Timers<TimerEntry>,
     /// The actors that have mail, while no thread of the group runs them.
-    pub(crate) waiting: Waiting<Task>,
+    pub(crate) waiting: WaitingTasks<Task>,
     /// Number of threads; 0 if the thread of the scheduler runs the actors.
     threads: usize,
     pub(crate) registry: Registry,
@@ -116,12 +116,12 @@ struct Membership {
 }
 
 impl heap::Group for ActorGroup {
-    type Control = Control;
+    type Control = ControlMessage;
     type Worker = WorkerContext;
 
     #[inline]
     fn schedule(&self, task: Task) {
-        if let Some(task) = local::schedule(self, task) {
+        if let Some(task) = local::schedule_locally(self, task) {
             self.inject(task);
         }
     }
@@ -132,7 +132,7 @@ impl heap::Group for ActorGroup {
 
     #[inline]
     fn looks_again(&self, worker: &mut WorkerContext) -> bool {
-        worker.looks_again(local::has_work)
+        worker.should_look_again(local::has_local_work)
     }
 }
 
@@ -152,7 +152,7 @@ impl ActorGroup {
             workers: Mutex::new(workers),
             roll: Mutex::default(),
             timers: Timers::default(),
-            waiting: Waiting::default(),
+            waiting: WaitingTasks::default(),
             threads,
             registry: Registry::default(),
             safety: Safety::default(),
@@ -201,7 +201,7 @@ impl ActorGroup {
     }
 
     /// Records settings of a thread that the system refused.
-    pub(crate) fn record_refused(&self, refused: &[String]) {
+    pub(crate) fn record_refused_settings(&self, refused: &[String]) {
         if let Some(recorder) = self.recorder.get() {
             for what in refused {
                 let now_ns = Clock::kernel().now_ns();
@@ -221,7 +221,7 @@ impl ActorGroup {
         }
     }
 
-    /// Notes the time of a simulated run, if this is one.
+    /// Sets the present time of a simulated run. Does nothing in any other run.
     pub(crate) fn set_simulated_time(&self, now_ns: u64) {
         // Relaxed: as above.
         if self.simulated_ns.get() != u64::MAX {
@@ -229,7 +229,7 @@ impl ActorGroup {
         }
     }
 
-    pub(crate) const fn queues(&self) -> &Arc<RunQueues<Task>> {
+    pub(crate) const fn run_queues(&self) -> &Arc<RunQueues<Task>> {
         &self.queues
     }
 
@@ -238,7 +238,7 @@ impl ActorGroup {
         self.threads
     }
 
-    /// Lets the threads of the group take the actors that have mail.
+    /// Moves the actors that have mail to the run queues of the group's threads.
     pub(crate) fn hand_actors_to_threads(&self) {
         for task in self.waiting.close() {
             self.inject(task);
@@ -246,7 +246,7 @@ impl ActorGroup {
     }
 
     /// Returns true if the thread of the scheduler has to run actors.
-    pub(crate) fn has_turns(&self, now_ns: u64) -> bool {
+    pub(crate) fn has_due_activations(&self, now_ns: u64) -> bool {
         now_ns >= self.timers.next_ns() || !self.waiting.is_empty()
     }
 
@@ -268,16 +268,17 @@ impl ActorGroup {
     /// scheduler.
     pub(crate) fn inject(&self, task: Task) {
         match self.waiting.push(task) {
-            Pushed::Waits => {}
-            Pushed::ForThreads(task) => self.send_to_thread(task),
+            PushOutcome::Waits => {}
+            PushOutcome::ForThreads(task) => self.send_to_thread(task),
             // It ends: no thread will run it.
-            Pushed::Over(task) => drop(task),
+            PushOutcome::Over(task) => drop(task),
         }
     }
 
     fn send_to_thread(&self, task: Task) {
         let index = usize::from(task.last_worker());
-        self.queues.inject(index, task, |late| self.end_late(late));
+        self.queues
+            .inject(index, task, |late| self.end_late_task(late));
     }
 
     /// Starts a timer, whose first message is due at `at_ns`.
@@ -299,17 +300,17 @@ impl ActorGroup {
 
     /// Sends the messages of the timers that are due. Returns an actor whose pause is over, if any.
     #[cold]
-    pub(crate) fn take_due(&self, now_ns: u64) -> Option<Task> {
+    pub(crate) fn run_due_timers(&self, now_ns: u64) -> Option<Task> {
         while let Some(due) = self.timers.take_due(now_ns) {
             match due {
                 TimerEntry::Pause(task) => return Some(task),
-                TimerEntry::Alarm(alarm, due_ns) => self.ring(alarm, due_ns, now_ns),
+                TimerEntry::Alarm(alarm, due_ns) => self.ring_alarm(alarm, due_ns, now_ns),
             }
         }
         None
     }
 
-    fn ring(&self, mut alarm: Alarm, due_ns: u64, now_ns: u64) {
+    fn ring_alarm(&self, mut alarm: Alarm, due_ns: u64, now_ns: u64) {
         match catch_panic(|| alarm.ring(due_ns, now_ns)) {
             Ok(Some(next_ns)) => self.keep_alarm(next_ns, alarm),
             Ok(None) => self.drop_alarm(alarm),
@@ -320,36 +321,37 @@ impl ActorGroup {
         }
     }
 
-    /// Drops an alarm, which has a message and a function of the user.
+    /// Drops a timer. Records a panic in the drop of the message or the function that the user gave
+    /// it.
     fn drop_alarm(&self, alarm: Alarm) {
         if let Some(panic) = drop_caught(alarm) {
             self.record_failure(true, &panic);
         }
     }
 
-    /// Takes the owner's ends of all queues, to run the actors.
+    /// Takes all workers, with their run queues. The caller runs the actors with them.
     pub(crate) fn take_workers(&self) -> Vec<Worker<Task>> {
         std::mem::take(&mut *lock(&self.workers))
     }
 
     /// Returns the [`WorkerWords`] of worker `index`.
     #[inline]
-    pub(crate) fn words(&self, index: usize) -> &WorkerWords {
+    pub(crate) fn worker_words(&self, index: usize) -> &WorkerWords {
         &self.words[index]
     }
 
     /// Returns the time after which a handler that has not returned is reported.
     pub(crate) fn watchdog_ns(&self) -> u64 {
-        nanos(self.settings.watchdog)
+        saturating_nanos(self.settings.watchdog)
     }
 
     /// Returns the activations under way that have begun before `before_ns`.
-    pub(crate) fn long_turns(&self, before_ns: u64) -> Vec<LongTurn> {
-        long_turns(&self.words, before_ns)
+    pub(crate) fn long_activations(&self, before_ns: u64) -> Vec<LongActivation> {
+        long_activations(&self.words, before_ns)
     }
 
     /// Returns the name of an actor, as reports show it.
-    pub(crate) fn describe(&self, actor: usize) -> String {
+    pub(crate) fn describe_actor(&self, actor: usize) -> String {
         let label = self.safety.label_of(actor);
         let name = label.or_else(|| self.registry.name_of(actor));
         name.map_or_else(
@@ -378,7 +380,7 @@ impl ActorGroup {
         }
     }
 
-    /// Notes that threads run the actors, or do not any more.
+    /// Records whether threads of the group run the actors now.
     pub(crate) fn set_running(&self, is_running: bool) {
         // Relaxed: the threads are started and joined by the caller.
         self.running.set(u64::from(is_running));
@@ -392,7 +394,7 @@ impl ActorGroup {
         // Relaxed: each worker notices it before one of its next activations.
         self.paused.set(u64::from(is_paused));
         if is_emergency {
-            self.engage();
+            self.engage_safe_states();
         } else {
             self.safety.set_failing(false);
             self.safety
@@ -410,7 +412,7 @@ impl ActorGroup {
     }
 
     /// Lets an actor pause until `until_ns`, after a failure.
-    pub(crate) fn suspend(&self, task: Task, until_ns: u64) {
+    pub(crate) fn suspend_actor(&self, task: Task, until_ns: u64) {
         self.timers.add(until_ns, TimerEntry::Pause(task));
         // WHY after: an emergency stop, or the end of the group, that begins later finds the actor
         // among the timers.
@@ -421,7 +423,7 @@ impl ActorGroup {
         }
     }
 
-    fn engage(&self) {
+    fn engage_safe_states(&self) {
         self.safety.engage();
         self.end_pauses();
     }
@@ -506,7 +508,7 @@ impl ActorGroup {
         // Relaxed, all: counters.
         ActorCounts {
             alive: self.spawned.get().saturating_sub(self.ended.get()),
-            handled: self.words.iter().map(WorkerWords::handled).sum(),
+            handled: self.words.iter().map(WorkerWords::handled_messages).sum(),
             failures: self.failures.get(),
             panics: self.panics.get(),
             undelivered: self.undelivered.get(),

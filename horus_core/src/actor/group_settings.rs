@@ -26,7 +26,7 @@ pub(crate) struct GroupSettings {
 }
 
 /// The default of [`GroupSettings::watchdog`].
-const WATCHDOG: Duration = Duration::from_secs(1);
+const DEFAULT_WATCHDOG: Duration = Duration::from_secs(1);
 
 impl Default for GroupSettings {
     fn default() -> Self {
@@ -36,7 +36,7 @@ impl Default for GroupSettings {
             priority: None,
             idle: Idle::default(),
             wrap_handlers: None,
-            watchdog: WATCHDOG,
+            watchdog: DEFAULT_WATCHDOG,
         }
     }
 }

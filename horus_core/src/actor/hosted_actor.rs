@@ -8,7 +8,7 @@ use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
 use crate::actor::context::Context;
 use crate::actor::extras::Extras;
-use crate::actor::group::{ActorGroup, Control};
+use crate::actor::group::{ActorGroup, ControlMessage};
 use crate::actor::watch::{ChildEnd, DownReason};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::node::{NodeError, NodeResult};
@@ -23,21 +23,21 @@ pub(super) struct HostedActor<A: Actor> {
     /// The number among the members of the group, or [`NO_MEMBER`].
     number: u64,
     restarts: u32,
-    state: State,
+    state: HostedState,
 }
 
 /// The number of an actor that is no member of its group.
 const NO_MEMBER: u64 = u64::MAX;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// It has to be initialised.
+enum HostedState {
+    /// The actor has to be initialised.
     New,
-    /// It handles messages.
+    /// The actor handles messages.
     Active,
-    /// It has to be made anew before it handles the next event.
+    /// The actor has failed, and has to be made anew before it handles the next event.
     Failed,
-    /// It ends once its children have ended.
+    /// The actor ends once its children have ended.
     Ending,
 }
 
@@ -48,7 +48,7 @@ impl<A: Actor> HostedActor<A> {
             extras,
             number: NO_MEMBER,
             restarts: 0,
-            state: State::New,
+            state: HostedState::New,
         }
     }
 
@@ -61,12 +61,12 @@ impl<A: Actor> HostedActor<A> {
         let mut context = Context::new(turn, &mut self.extras, self.restarts);
         let result = self.actor.handle(message, &mut context);
         let stop = context.stop;
-        self.conclude(result, stop, turn)
+        self.finish_message(result, stop, turn)
     }
 
     /// Counts a message that was handled, and applies the failure policy if its handler failed.
     #[inline(always)]
-    fn conclude(
+    fn finish_message(
         &mut self,
         result: NodeResult,
         stop: bool,
@@ -88,47 +88,49 @@ impl<A: Actor> HostedActor<A> {
     #[cold]
     fn handle_control(
         &mut self,
-        control: Control,
+        control: ControlMessage,
         turn: &mut Turn<'_, A::Message, ActorGroup>,
     ) -> Flow {
         let ends = matches!(
             control,
-            Control::End | Control::Watch(_) | Control::ChildDown(_)
+            ControlMessage::End | ControlMessage::Watch(_) | ControlMessage::ChildDown(_)
         );
-        if matches!(control, Control::Visit) {
-            return after_visit(turn.group());
+        if matches!(control, ControlMessage::Visit) {
+            return flow_after_visit(turn.group());
         }
-        if self.state == State::Ending && !ends {
+        if self.state == HostedState::Ending && !ends {
             return Flow::Continue;
         }
-        if A::HAS_BATCHES && matches!(control, Control::Swap(_) | Control::Down(_)) {
-            let flow = catch_panic(|| self.flush(turn));
+        if A::HAS_BATCHES && matches!(control, ControlMessage::Swap(_) | ControlMessage::Down(_)) {
+            let flow = catch_panic(|| self.handle_batch(turn));
             let flow =
                 flow.unwrap_or_else(|panic| self.apply_policy(&NodeError::from(panic), true, turn));
             if flow != Flow::Continue {
                 // WHY: after a pause or a restart, it still has its turn.
                 let extras = self.extras.get_or_insert_default();
-                extras.stash.put_first((Event::Control(control), false));
+                extras
+                    .stash
+                    .put_event_first((Event::Control(control), false));
                 return flow;
             }
         }
         match control {
-            Control::Init(handle) => self.init_first(handle, turn),
-            Control::Restart | Control::Visit => Flow::Continue,
-            Control::End => Flow::Stop,
-            Control::Swap(request) => self.swap(request, turn),
-            Control::Watch(watch) => {
+            ControlMessage::Init(handle) => self.init_first(handle, turn),
+            ControlMessage::Restart | ControlMessage::Visit => Flow::Continue,
+            ControlMessage::End => Flow::Stop,
+            ControlMessage::Swap(request) => self.swap_actor(request, turn),
+            ControlMessage::Watch(watch) => {
                 watch.add_to(&mut self.extras.get_or_insert_default().watches);
                 Flow::Continue
             }
-            Control::ChildDown(end) => self.lose_child(&end, turn),
-            Control::Down(down) => {
+            ControlMessage::ChildDown(end) => self.remove_ended_child(&end, turn),
+            ControlMessage::Down(down) => {
                 let mut context = Context::new(turn, &mut self.extras, self.restarts);
                 let result = self.actor.on_down(&down, &mut context);
                 let stop = context.stop;
-                self.conclude(result, stop, turn)
+                self.finish_message(result, stop, turn)
             }
-            Control::Timer(due) => match due.into_message(self.restarts) {
+            ControlMessage::Timer(due) => match due.into_message(self.restarts) {
                 Some(message) => self.handle_message(message, turn),
                 None => Flow::Continue,
             },
@@ -136,8 +138,8 @@ impl<A: Actor> HostedActor<A> {
     }
 
     /// Lets the actor handle the batch of messages that it has collected.
-    fn flush(&mut self, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Flow {
-        if self.state != State::Active {
+    fn handle_batch(&mut self, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Flow {
+        if self.state != HostedState::Active {
             return Flow::Continue;
         }
         let mut context = Context::new(turn, &mut self.extras, self.restarts);
@@ -146,7 +148,7 @@ impl<A: Actor> HostedActor<A> {
         match result {
             Ok(()) if stop => Flow::Stop,
             Ok(()) => {
-                self.accept_tried_swap(turn.group());
+                self.accept_swap_after_trial(turn.group());
                 Flow::Continue
             }
             Err(error) => self.apply_policy(&error, false, turn),
@@ -166,12 +168,12 @@ impl<A: Actor> HostedActor<A> {
         self.number = number;
         match self.init(turn) {
             (Ok(()), true) => {
-                self.state = State::Active;
+                self.state = HostedState::Active;
                 Flow::Stop
             }
             // WHY: other threads may have sent messages, which the workers have to handle.
             (Ok(()), false) => {
-                self.state = State::Active;
+                self.state = HostedState::Active;
                 if turn.worker().has_given_address {
                     Flow::Yield
                 } else {
@@ -197,7 +199,7 @@ impl<A: Actor> HostedActor<A> {
         let made = catch_panic(make).map_err(NodeError::from);
         let result = made.and_then(|actor| {
             let former = std::mem::replace(&mut self.actor, actor);
-            drop_quietly(former, turn.group());
+            drop_actor(former, turn.group());
             match self.init(turn) {
                 (Ok(()), true) => Ok(true),
                 (result, _) => result.map(|()| false),
@@ -206,7 +208,7 @@ impl<A: Actor> HostedActor<A> {
         match result {
             Ok(true) => Err(Flow::Stop),
             Ok(false) => {
-                self.state = State::Active;
+                self.state = HostedState::Active;
                 Ok(())
             }
             Err(error) => Err(self.apply_policy(&error, false, turn)),
@@ -248,7 +250,7 @@ impl<A: Actor> HostedActor<A> {
                 turn.worker().resume_ns = until_ns;
                 Flow::Suspend
             }
-            Remedy::Restart { at_ns } => self.restart_at(at_ns, turn),
+            Remedy::Restart { at_ns } => self.pause_before_restart(at_ns, turn),
             Remedy::Stop => {
                 if policy == FailurePolicy::Fatal {
                     turn.worker().fatal_error = Some(text.clone());
@@ -270,12 +272,16 @@ impl<A: Actor> HostedActor<A> {
 
     /// Removes a child that has ended. This actor fails if the child has failed for good, and ends
     /// if it waited for its last child.
-    fn lose_child(&mut self, end: &ChildEnd, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Flow {
+    fn remove_ended_child(
+        &mut self,
+        end: &ChildEnd,
+        turn: &mut Turn<'_, A::Message, ActorGroup>,
+    ) -> Flow {
         let Some(extras) = &mut self.extras else {
             return Flow::Continue;
         };
         let was_child = extras.children.remove(end.number);
-        if self.state == State::Ending {
+        if self.state == HostedState::Ending {
             return if extras.children.is_empty() {
                 Flow::Stop
             } else {
@@ -291,72 +297,76 @@ impl<A: Actor> HostedActor<A> {
         }
     }
 
-    /// Handles an event. Before that, makes a failed actor anew. Drops a message to an ending one.
+    /// Handles an event. Before that, makes a failed actor anew. Drops the messages to an actor
+    /// that is ending.
     #[inline(always)]
     fn handle_event(
         &mut self,
-        event: Event<A::Message, Control>,
+        event: Event<A::Message, ControlMessage>,
         turn: &mut Turn<'_, A::Message, ActorGroup>,
     ) -> Flow {
         // WHY not before its end: the new actor would only be shut down again.
-        if self.state == State::Failed
-            && !matches!(event, Event::Control(Control::End))
+        if self.state == HostedState::Failed
+            && !matches!(event, Event::Control(ControlMessage::End))
             && let Err(flow) = self.restart(turn)
         {
-            self.put_back(event, turn);
+            self.put_back_event(event, turn);
             return flow;
         }
         match event {
-            Event::Message(message) if self.state != State::Ending => {
+            Event::Message(message) if self.state != HostedState::Ending => {
                 self.handle_message(message, turn)
             }
             Event::Message(message) => {
                 turn.group().count_undelivered(1);
-                drop_quietly(message, turn.group());
+                drop_actor(message, turn.group());
                 Flow::Continue
             }
             Event::Control(control) => self.handle_control(control, turn),
         }
     }
 
-    /// Makes an event that could not be handled the next one to handle.
+    /// Puts an event that could not be handled back, as the next one to handle.
     #[cold]
-    fn put_back(
+    fn put_back_event(
         &mut self,
-        event: Event<A::Message, Control>,
+        event: Event<A::Message, ControlMessage>,
         turn: &mut Turn<'_, A::Message, ActorGroup>,
     ) {
         // WHY not a restart: another one is on its way for each failure.
-        if matches!(event, Event::Control(Control::Restart | Control::Visit)) {
+        if matches!(
+            event,
+            Event::Control(ControlMessage::Restart | ControlMessage::Visit)
+        ) {
             return;
         }
         let is_counted = turn.keep();
         let extras = self.extras.get_or_insert_default();
-        extras.stash.put_first((event, is_counted));
+        extras.stash.put_event_first((event, is_counted));
     }
 
     /// Returns true if messages that were put aside come before other mail.
     #[inline]
-    fn has_ready(&self) -> bool {
+    fn has_ready_event(&self) -> bool {
         self.extras
             .as_ref()
-            .is_some_and(|extras| extras.stash.is_ready())
+            .is_some_and(|extras| extras.stash.has_ready_event())
     }
 
-    /// Lets an event wait behind messages that were taken back.
+    /// Queues an event behind the messages that were unstashed, which are handled first.
     #[cold]
-    fn wait_for_ready(
+    fn queue_behind_ready_events(
         &mut self,
-        event: Event<A::Message, Control>,
+        event: Event<A::Message, ControlMessage>,
         turn: &mut Turn<'_, A::Message, ActorGroup>,
     ) -> Flow {
         // WHY: behind those messages, it would come too late.
-        if matches!(event, Event::Control(Control::Visit)) {
-            return after_visit(turn.group());
+        if matches!(event, Event::Control(ControlMessage::Visit)) {
+            return flow_after_visit(turn.group());
         }
         let is_counted = turn.keep();
         if let Some(extras) = &mut self.extras {
-            extras.stash.wait((event, is_counted));
+            extras.stash.queue_event((event, is_counted));
         }
         Flow::Continue
     }
@@ -377,17 +387,17 @@ impl<A: Actor> HostedActor<A> {
                 if extras.children.is_empty() {
                     return flow;
                 }
-                self.state = State::Ending;
-                extras.children.end();
+                self.state = HostedState::Ending;
+                extras.children.end_all();
                 flow = Flow::Continue;
             }
-            if !extras.stash.is_ready() {
+            if !extras.stash.has_ready_event() {
                 return flow;
             }
             if flow != Flow::Continue {
                 // WHY: without mail, nothing would make the actor go on. If it has ended, it need
                 // not.
-                drop(turn.control().send(Control::Visit));
+                drop(turn.control().send(ControlMessage::Visit));
                 return flow;
             }
             let Some((event, is_counted)) = extras.stash.next() else {
@@ -401,24 +411,28 @@ impl<A: Actor> HostedActor<A> {
     }
 
     /// Shuts the actor down, and lets it pause until it is made anew.
-    fn restart_at(&mut self, at_ns: u64, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Flow {
+    fn pause_before_restart(
+        &mut self,
+        at_ns: u64,
+        turn: &mut Turn<'_, A::Message, ActorGroup>,
+    ) -> Flow {
         if let Some(extras) = &mut self.extras {
-            extras.children.abandon();
-            extras.stash.take_back();
+            extras.children.end_and_forget_all();
+            extras.stash.unstash_all();
         }
-        if std::mem::replace(&mut self.state, State::Failed) == State::Active {
-            shut_down(&mut self.actor, turn.group());
+        if std::mem::replace(&mut self.state, HostedState::Failed) == HostedState::Active {
+            shut_down_actor(&mut self.actor, turn.group());
         }
         turn.worker().resume_ns = at_ns;
         // WHY: without mail, nothing else would make the actor run after the pause.
-        let is_sent = turn.control().send(Control::Restart).is_ok();
+        let is_sent = turn.control().send(ControlMessage::Restart).is_ok();
         if is_sent { Flow::Suspend } else { Flow::Stop }
     }
 }
 
 /// Returns what follows after a [`Control::Visit`]: during an emergency stop that began in this
 /// activation, the actor stays awake, so that a worker visits it.
-fn after_visit(group: &ActorGroup) -> Flow {
+fn flow_after_visit(group: &ActorGroup) -> Flow {
     // The sender of the control has stored that the group is paused before.
     if group.is_paused() {
         Flow::Yield
@@ -428,13 +442,13 @@ fn after_visit(group: &ActorGroup) -> Flow {
 }
 
 /// Drops an actor; records a panic of its drop.
-fn drop_quietly<A>(actor: A, group: &ActorGroup) {
+fn drop_actor<A>(actor: A, group: &ActorGroup) {
     if let Some(panic) = drop_caught(actor) {
         group.record_failure(true, &panic);
     }
 }
 
-fn shut_down<A: Actor>(actor: &mut A, group: &ActorGroup) {
+fn shut_down_actor<A: Actor>(actor: &mut A, group: &ActorGroup) {
     match catch_panic(|| actor.shutdown()) {
         Ok(Ok(())) => {}
         Ok(Err(error)) => group.record_failure(false, &error_text(&*error)),
@@ -448,11 +462,11 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
     #[inline(always)]
     fn handle(
         &mut self,
-        event: Event<A::Message, Control>,
+        event: Event<A::Message, ControlMessage>,
         turn: &mut Turn<'_, A::Message, ActorGroup>,
     ) -> Flow {
-        let flow = if self.has_ready() {
-            self.wait_for_ready(event, turn)
+        let flow = if self.has_ready_event() {
+            self.queue_behind_ready_events(event, turn)
         } else {
             self.handle_event(event, turn)
         };
@@ -468,7 +482,7 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
         if !A::HAS_BATCHES {
             return Flow::Continue;
         }
-        let flow = self.flush(turn);
+        let flow = self.handle_batch(turn);
         if self.extras.is_some() {
             self.finish_event(flow, turn)
         } else {
@@ -492,7 +506,7 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
         if self.finish_event(Flow::Stop, turn) == Flow::Stop {
             return false;
         }
-        let own = Address::of(turn.address());
+        let own = Address::from_heap(turn.address());
         self.extras.get_or_insert_default().own = Some(own);
         true
     }
@@ -503,35 +517,35 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
         let Some(safe) = safe else {
             return;
         };
-        let is_active = matches!(self.state, State::Active | State::Ending);
-        match safe.visit(&mut self.actor, is_active) {
+        let is_active = matches!(self.state, HostedState::Active | HostedState::Ending);
+        match safe.enter_if_wanted(&mut self.actor, is_active) {
             Ok(is_safe) => turn.worker().awaits_safe_state = !is_safe,
             Err(panic) => turn.group().record_failure(true, &panic),
         }
     }
 
     fn ended(&mut self, end: &End, group: &ActorGroup, _: Option<&mut WorkerContext>) {
-        if matches!(self.state, State::Active | State::Ending) {
+        if matches!(self.state, HostedState::Active | HostedState::Ending) {
             let safe = self.extras.as_mut().and_then(|extras| extras.safe.as_mut());
             if let Some(safe) = safe
                 && let Err(panic) = safe.enter_before_end(&mut self.actor, &group.safety)
             {
                 group.record_failure(true, &panic);
             }
-            shut_down(&mut self.actor, group);
+            shut_down_actor(&mut self.actor, group);
         }
         if let Some(trial) = self.take_trial() {
             let mut old = trial.abandon();
-            shut_down(&mut old, group);
-            drop_quietly(old, group);
+            shut_down_actor(&mut old, group);
+            drop_actor(old, group);
         }
         let mut end = *end;
         if let Some(extras) = &mut self.extras {
             for kept in extras.stash.take_all() {
                 end.undelivered += u64::from(matches!(kept.0, Event::Message(_)));
-                drop_quietly(kept, group);
+                drop_actor(kept, group);
             }
-            extras.children.abandon();
+            extras.children.end_and_forget_all();
             extras.own = None;
         }
         if self.number != NO_MEMBER {
@@ -541,7 +555,7 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
             let error = extras.error.take();
             let reason = error.map_or(DownReason::Ended, DownReason::Failed);
             for watch in extras.watches.drain(..) {
-                watch.end(reason.clone());
+                watch.report_end(reason.clone());
             }
         }
     }

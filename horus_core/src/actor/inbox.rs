@@ -18,7 +18,7 @@ use horus_shm::internals::heap::{
 
 use crate::actor::address::Address;
 use crate::actor::error::{RecvTimeoutError, TryRecvError};
-use crate::actor::group::{ActorGroup, Control, Task};
+use crate::actor::group::{ActorGroup, ControlMessage, Task};
 use crate::actor::local;
 use crate::actor::mailbox::Mailbox;
 use crate::actor::watch::{ActorId, DownReason, Watch};
@@ -34,7 +34,7 @@ pub struct Inbox<M> {
     /// The right to run the inbox, while it is awake and its task is not in the queue.
     pub(super) task: Option<Task>,
     /// The messages that were taken out of the mailbox, and not received yet: mostly none.
-    taken: Option<Box<Taken<M>>>,
+    taken: Option<Box<TakenMessages<M>>>,
     is_ended: bool,
     /// True if this inbox is in a set of inboxes, and `queue` is that of the set.
     pub(super) is_in_set: bool,
@@ -42,8 +42,9 @@ pub struct Inbox<M> {
     pub(super) is_end_known: bool,
 }
 
-/// The messages that a run of an inbox has taken out, and the queue that it tells to the cell.
-struct Taken<M> {
+/// Carries messages from the mailbox to the owner of the inbox, and the owner's queue to the cell
+/// of the inbox.
+struct TakenMessages<M> {
     messages: VecDeque<M>,
     /// The queue into which senders that wake the inbox put its task; the owner takes it out.
     queue: Arc<PullQueue<Task>>,
@@ -63,11 +64,11 @@ struct HostedInbox<M> {
 }
 
 impl<M: Send + 'static> HostedInbox<M> {
-    fn handle_control(&mut self, control: Control, turn: &Turn<'_, M, ActorGroup>) -> Flow {
+    fn handle_control(&mut self, control: ControlMessage, turn: &Turn<'_, M, ActorGroup>) -> Flow {
         match control {
-            Control::Init(handle) => self.number = turn.group().add_member(handle),
-            Control::Watch(watch) => self.watches.push(watch),
-            Control::End => return Flow::Stop,
+            ControlMessage::Init(handle) => self.number = turn.group().add_member(handle),
+            ControlMessage::Watch(watch) => self.watches.push(watch),
+            ControlMessage::End => return Flow::Stop,
             // WHY nothing: an inbox is not restarted or replaced, and starts no timer or watch. A
             // restart only wakes its owner.
             _ => {}
@@ -89,9 +90,13 @@ impl<M: Send + 'static> Behaviour<ActorGroup> for HostedInbox<M> {
         Some(Arc::clone(&self.queue))
     }
 
-    fn handle(&mut self, event: Event<M, Control>, turn: &mut Turn<'_, M, ActorGroup>) -> Flow {
+    fn handle(
+        &mut self,
+        event: Event<M, ControlMessage>,
+        turn: &mut Turn<'_, M, ActorGroup>,
+    ) -> Flow {
         let place = turn.worker().taken.as_mut();
-        let Some(taken) = place.and_then(|any| any.downcast_mut::<Taken<M>>()) else {
+        let Some(taken) = place.and_then(|any| any.downcast_mut::<TakenMessages<M>>()) else {
             return Flow::Stop;
         };
         if !taken.is_known {
@@ -116,7 +121,7 @@ impl<M: Send + 'static> Behaviour<ActorGroup> for HostedInbox<M> {
             group.remove_member(number, end);
         }
         for watch in self.watches.drain(..) {
-            watch.end(DownReason::Ended);
+            watch.report_end(DownReason::Ended);
         }
     }
 }
@@ -143,10 +148,10 @@ impl<M: Send + 'static> Inbox<M> {
             is_end_known: false,
         };
         // WHY ignored: nobody else knows the inbox, so it has not ended.
-        let _ = inbox.handle.send(Control::Init(handle));
-        inbox.look();
-        inbox.fill(2);
-        (!inbox.is_ended).then(|| (Address::of(address), inbox))
+        let _ = inbox.handle.send(ControlMessage::Init(handle));
+        inbox.take_queued_task();
+        inbox.take_messages(2);
+        (!inbox.is_ended).then(|| (Address::from_heap(address), inbox))
     }
 
     /// Returns the identity of this inbox, which is that of its addresses.
@@ -162,8 +167,8 @@ impl<M: Send + 'static> Inbox<M> {
     /// [`TryRecvError::Empty`] if there is none, [`TryRecvError::Disconnected`] if there will be
     /// none any more.
     pub fn try_recv(&mut self) -> Result<M, TryRecvError> {
-        self.prepare();
-        match self.pop_taken() {
+        self.prepare_message();
+        match self.pop_taken_message() {
             Some(message) => Ok(message),
             None if self.is_disconnected() => Err(TryRecvError::Disconnected),
             None => Err(TryRecvError::Empty),
@@ -200,11 +205,11 @@ impl<M: Send + 'static> Inbox<M> {
     pub fn drain(&mut self, max: usize, mut each: impl FnMut(M)) -> usize {
         let mut count = 0;
         while count < max {
-            if !self.has_taken() {
-                self.look();
-                self.fill(u32::try_from(max - count).unwrap_or(u32::MAX));
+            if !self.has_taken_messages() {
+                self.take_queued_task();
+                self.take_messages(u32::try_from(max - count).unwrap_or(u32::MAX));
             }
-            let Some(message) = self.pop_taken() else {
+            let Some(message) = self.pop_taken_message() else {
                 break;
             };
             count += 1;
@@ -221,7 +226,7 @@ impl<M: Send + 'static> Inbox<M> {
             match self.try_recv() {
                 Err(TryRecvError::Empty) => {}
                 received => {
-                    self.withdraw();
+                    self.withdraw_waker();
                     return Poll::Ready(received);
                 }
             }
@@ -234,27 +239,27 @@ impl<M: Send + 'static> Inbox<M> {
 
     /// Withdraws the waker that [`Self::poll_recv`] has registered.
     pub fn stop_polling(&mut self) {
-        self.withdraw();
+        self.withdraw_waker();
     }
 
     /// Returns true if all messages were received, and there will be none any more.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
         let is_over = self.is_ended || self.handle.is_disconnected();
-        is_over && !self.has_taken()
+        is_over && !self.has_taken_messages()
     }
 
     /// Takes a message out of the mailbox, if none was taken before. Returns true if one can be
     /// received.
-    pub(super) fn prepare(&mut self) -> bool {
-        if !self.has_taken() {
-            self.look();
-            self.fill(1);
+    pub(super) fn prepare_message(&mut self) -> bool {
+        if !self.has_taken_messages() {
+            self.take_queued_task();
+            self.take_messages(1);
         }
-        self.has_taken()
+        self.has_taken_messages()
     }
 
-    fn pop_taken(&mut self) -> Option<M> {
+    fn pop_taken_message(&mut self) -> Option<M> {
         let taken = self.taken.as_mut();
         taken
             .filter(|_| !self.handle.belongs_to_parent())?
@@ -263,7 +268,7 @@ impl<M: Send + 'static> Inbox<M> {
     }
 
     /// Takes the task of this inbox out of its queue, if it is there.
-    fn look(&mut self) {
+    fn take_queued_task(&mut self) {
         // WHY: the task of another inbox could come out of the queue of a set.
         if !self.is_in_set && self.task.is_none() && !self.handle.belongs_to_parent() {
             let Self { queue, task, .. } = self;
@@ -271,23 +276,23 @@ impl<M: Send + 'static> Inbox<M> {
         }
     }
 
-    /// Runs the inbox until a message is taken, or it sleeps or has ended. Takes at most `max`.
-    fn fill(&mut self, max: u32) {
+    /// Takes up to `max` messages out of the mailbox. Takes none if the inbox sleeps or has ended.
+    fn take_messages(&mut self, max: u32) {
         if self.handle.belongs_to_parent() {
             return;
         }
         while let Some(task) = self.task.take() {
-            self.run(task, max);
-            if self.has_taken() {
+            self.run_task(task, max);
+            if self.has_taken_messages() {
                 return;
             }
         }
     }
 
-    fn run(&mut self, task: Task, max: u32) {
+    fn run_task(&mut self, task: Task, max: u32) {
         let mut context = WorkerContext::without_linger(&self.group.clock());
         let taken = self.taken.take().unwrap_or_else(|| {
-            Box::new(Taken {
+            Box::new(TakenMessages {
                 messages: VecDeque::new(),
                 queue: Arc::clone(&self.queue),
                 is_known: false,
@@ -308,8 +313,8 @@ impl<M: Send + 'static> Inbox<M> {
     ///
     /// WHY woken: the cell learns of the queue with its next event. The wake is such an event, so
     /// the inbox does not sleep before.
-    pub(super) fn move_to(&mut self, queue: Arc<PullQueue<Task>>, is_of_set: bool) {
-        self.withdraw();
+    pub(super) fn move_to_queue(&mut self, queue: Arc<PullQueue<Task>>, is_of_set: bool) {
+        self.withdraw_waker();
         if let Some(taken) = &mut self.taken {
             taken.queue = Arc::clone(&queue);
             taken.is_known = false;
@@ -320,13 +325,14 @@ impl<M: Send + 'static> Inbox<M> {
 }
 
 impl<M> Inbox<M> {
-    fn has_taken(&self) -> bool {
+    fn has_taken_messages(&self) -> bool {
         let taken = self.taken.as_ref();
         taken.is_some_and(|taken| !taken.messages.is_empty()) && !self.handle.belongs_to_parent()
     }
 
-    /// Withdraws a waker. WHY not in a forked child: a thread of its parent may have held the lock.
-    fn withdraw(&self) {
+    /// Removes the waker that a poll has registered. Does nothing in a forked child. WHY: a thread
+    /// of its parent may have held the lock.
+    fn withdraw_waker(&self) {
         if !self.handle.belongs_to_parent() {
             self.queue.withdraw();
         }
@@ -335,7 +341,7 @@ impl<M> Inbox<M> {
     /// Wakes the inbox, so that its task comes into the queue, unless it is awake. Returns false if
     /// there will be no task, because it has ended.
     pub(super) fn wake(&self) -> bool {
-        let is_over = self.is_ended || self.handle.send(Control::Restart).is_err();
+        let is_over = self.is_ended || self.handle.send(ControlMessage::Restart).is_err();
         !is_over
     }
 
@@ -357,7 +363,7 @@ impl<M> Drop for Inbox<M> {
         if self.handle.belongs_to_parent() {
             return;
         }
-        self.withdraw();
+        self.withdraw_waker();
         let left = self.taken.as_ref().map_or(0, |taken| taken.messages.len());
         if left > 0 {
             self.group.count_undelivered(left as u64);

@@ -76,7 +76,7 @@ impl<M: Send + 'static> InboxSet<M> {
             if inbox.task.is_none() {
                 inbox.await_task();
             }
-            inbox.move_to(Arc::clone(&self.queue), true);
+            inbox.move_to_queue(Arc::clone(&self.queue), true);
         }
         inbox.is_in_set = true;
         self.returned.push(id);
@@ -97,7 +97,7 @@ impl<M: Send + 'static> InboxSet<M> {
         }
         let mut inbox = self.inboxes.remove(&id.0)?;
         self.returned.retain(|returned| *returned != id);
-        inbox.move_to(Arc::default(), false);
+        inbox.move_to_queue(Arc::default(), false);
         Some(inbox)
     }
 
@@ -155,7 +155,7 @@ impl<M: Send + 'static> InboxSet<M> {
         let Some(inbox) = self.inboxes.get_mut(&id.0) else {
             return false;
         };
-        inbox.prepare()
+        inbox.prepare_message()
             || (inbox.is_disconnected() && !std::mem::replace(&mut inbox.is_end_known, true))
     }
 }

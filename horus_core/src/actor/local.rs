@@ -5,16 +5,17 @@ use std::rc::Rc;
 
 use horus_shm::internals::heap::{Address, ControlHandle, Worker};
 
-use crate::actor::group::{ActorGroup, Control, Task};
+use crate::actor::group::{ActorGroup, ControlMessage, Task};
 
-/// Number of activations after which a worker looks at what other threads sent.
-const LOOK_ACTIVATIONS: u32 = 64;
+/// Number of activations after which a worker checks the queue into which other threads put tasks.
+const ACTIVATIONS_PER_INJECTED_CHECK: u32 = 64;
 
-/// Time after which a worker looks at what other threads sent.
-const LOOK_NS: u64 = 200_000;
+/// Time after which a worker checks the queue into which other threads put tasks.
+const INJECTED_CHECK_PERIOD_NS: u64 = 200_000;
 
-/// Number of times in a row that the actor that was sent to last runs next.
-const STREAK_MAX: u32 = 32;
+/// Largest number of times in a row that a worker prefers the actor that got mail last to older
+/// ones.
+const NEWEST_FIRST_STREAK_MAX: u32 = 32;
 
 /// Runs the actors of a group without threads. Returns false if there was nothing to do, and `None`
 /// if another thread runs them from now on.
@@ -23,10 +24,10 @@ type RunGroup = Rc<dyn Fn() -> Option<bool>>;
 thread_local! {
     /// The groups without threads whose actors this thread runs, by their addresses.
     static THREADLESS_GROUPS: RefCell<Vec<(usize, RunGroup)>> = const { RefCell::new(Vec::new()) };
-    static LOCAL: RefCell<Option<LocalWorker>> = const { RefCell::new(None) };
+    static LOCAL_WORKER: RefCell<Option<LocalWorker>> = const { RefCell::new(None) };
     /// The actor that this thread is spawning, or 0, and its task.
-    static SPAWNING: Cell<usize> = const { Cell::new(0) };
-    static SPAWNED: Cell<Option<Task>> = const { Cell::new(None) };
+    static SPAWNING_ACTOR: Cell<usize> = const { Cell::new(0) };
+    static SPAWNED_TASK: Cell<Option<Task>> = const { Cell::new(None) };
     /// True while a thread that is no worker runs an actor.
     static IN_HANDLER: Cell<bool> = const { Cell::new(false) };
 }
@@ -34,7 +35,7 @@ thread_local! {
 /// A mark that the calling thread runs an actor, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct HandlerMark {
-    /// True if the thread had such a mark before.
+    /// True if the thread had a mark already when this one was made.
     before: bool,
 }
 
@@ -65,8 +66,8 @@ fn group_address(group: &ActorGroup) -> usize {
     std::ptr::from_ref(group).addr()
 }
 
-/// Makes `worker` the calling thread's, until [`leave`].
-pub(crate) fn enter(group: &ActorGroup, worker: Worker<Task>) {
+/// Makes `worker` the calling thread's, until [`take_local_worker`].
+pub(crate) fn set_local_worker(group: &ActorGroup, worker: Worker<Task>) {
     let local = LocalWorker {
         group: group_address(group),
         worker,
@@ -74,19 +75,19 @@ pub(crate) fn enter(group: &ActorGroup, worker: Worker<Task>) {
         activations: 0,
         looked_ns: 0,
     };
-    LOCAL.set(Some(local));
+    LOCAL_WORKER.set(Some(local));
 }
 
-/// Returns the worker of the calling thread, which is a worker no more.
-pub(crate) fn leave() -> Option<Worker<Task>> {
-    LOCAL.take().map(|local| local.worker)
+/// Removes the worker of the calling thread, and returns it.
+pub(crate) fn take_local_worker() -> Option<Worker<Task>> {
+    LOCAL_WORKER.take().map(|local| local.worker)
 }
 
 /// Returns true if the calling thread runs actors: it must not wait for another one.
 pub fn is_worker() -> bool {
     let is_marked = IN_HANDLER.try_with(Cell::get).unwrap_or(false);
     is_marked
-        || LOCAL
+        || LOCAL_WORKER
             .try_with(|local| local.try_borrow().is_ok_and(|local| local.is_some()))
             .unwrap_or(false)
 }
@@ -105,12 +106,12 @@ pub(crate) fn add_threadless_group(group: &ActorGroup, make: impl FnOnce() -> Ru
     }
 }
 
-/// Ends what [`add_threadless_group`] has begun.
+/// Reverts [`add_threadless_group`]: the calling thread no longer runs the actors of `group`.
 pub(crate) fn remove_threadless_group(group: &ActorGroup) {
-    remove(group_address(group));
+    remove_group(group_address(group));
 }
 
-fn remove(group: usize) {
+fn remove_group(group: usize) {
     // WHY ignored: a thread that ends runs no actors any more.
     let removed = THREADLESS_GROUPS.try_with(|turns| {
         let mut turns = turns.borrow_mut();
@@ -136,7 +137,7 @@ pub(crate) fn run_threadless_groups() -> Option<bool> {
                 has_run = Some(ran | has_run.unwrap_or(false));
                 index += 1;
             }
-            None => remove(group),
+            None => remove_group(group),
         }
     }
 }
@@ -146,29 +147,29 @@ pub(crate) fn thread_number() -> usize {
     THREADLESS_GROUPS.with(|turns| std::ptr::from_ref(turns).addr())
 }
 
-/// Calls `act` with the worker of the calling thread. The caller has called [`enter`], and `act`
-/// runs no actor.
+/// Calls `act` with the worker of the calling thread. The caller has called [`set_local_worker`],
+/// and `act` runs no actor.
 #[inline]
 pub(crate) fn with_local_worker<R>(act: impl FnOnce(&mut LocalWorker) -> R) -> Option<R> {
-    LOCAL.with_borrow_mut(|local| local.as_mut().map(act))
+    LOCAL_WORKER.with_borrow_mut(|local| local.as_mut().map(act))
 }
 
 /// Returns true if the worker of the calling thread has an actor to run, or if there is none.
-pub(crate) fn has_work() -> bool {
+pub(crate) fn has_local_work() -> bool {
     with_local_worker(|local| local.worker.has_own_entry()).unwrap_or(true)
 }
 
 /// Gives `task` to the worker of the calling thread, if that is one of `group`; returns it
 /// otherwise.
 #[inline]
-pub(crate) fn schedule(group: &ActorGroup, task: Task) -> Option<Task> {
-    if SPAWNING.get() == task.id() {
-        SPAWNED.set(Some(task));
+pub(crate) fn schedule_locally(group: &ActorGroup, task: Task) -> Option<Task> {
+    if SPAWNING_ACTOR.get() == task.id() {
+        SPAWNED_TASK.set(Some(task));
         return None;
     }
     let mut task = Some(task);
     // WHY ignored: a thread that ends has no worker, and the task stays here.
-    let _ = LOCAL.try_with(|local| {
+    let _ = LOCAL_WORKER.try_with(|local| {
         if let Ok(mut local) = local.try_borrow_mut()
             && let Some(local) = &mut *local
             && local.group == group_address(group)
@@ -185,11 +186,11 @@ pub(crate) fn begin_init<M: Send + 'static>(
     address: &Address<M, ActorGroup>,
     handle: ControlHandle<ActorGroup>,
 ) -> Option<Task> {
-    let before = SPAWNING.replace(address.id());
+    let before = SPAWNING_ACTOR.replace(address.id());
     // WHY ignored: nobody else knows the actor, so it has not ended.
-    let _ = address.send_control(Control::Init(handle));
-    SPAWNING.set(before);
-    SPAWNED.take()
+    let _ = address.send_control(ControlMessage::Init(handle));
+    SPAWNING_ACTOR.set(before);
+    SPAWNED_TASK.take()
 }
 
 impl LocalWorker {
@@ -197,15 +198,15 @@ impl LocalWorker {
     /// a timer, which another worker has to keep meanwhile.
     #[inline(always)]
     pub(crate) fn next(&mut self, now_ns: u64, has_timers: bool) -> Option<Task> {
-        let task = self.find(now_ns)?;
-        self.begin(has_timers);
+        let task = self.find_task(now_ns)?;
+        self.begin_activation(has_timers);
         Some(task)
     }
 
     /// Counts the activation that begins. If there are timers, makes a sleeping worker watch, so
     /// that another thread keeps them if the handler does not return.
     #[inline]
-    pub(crate) fn begin(&mut self, has_timers: bool) {
+    pub(crate) fn begin_activation(&mut self, has_timers: bool) {
         self.worker.begin_activation();
         // WHY: if the handler does not return, another thread has to keep the timers.
         if has_timers {
@@ -214,25 +215,26 @@ impl LocalWorker {
     }
 
     #[inline(always)]
-    fn find(&mut self, now_ns: u64) -> Option<Task> {
+    fn find_task(&mut self, now_ns: u64) -> Option<Task> {
         self.activations += 1;
-        let is_due = self.activations >= LOOK_ACTIVATIONS
-            || now_ns.saturating_sub(self.looked_ns) >= LOOK_NS;
-        if is_due && let Some(found) = self.find_elsewhere(now_ns) {
+        let is_due = self.activations >= ACTIVATIONS_PER_INJECTED_CHECK
+            || now_ns.saturating_sub(self.looked_ns) >= INJECTED_CHECK_PERIOD_NS;
+        if is_due && let Some(found) = self.find_task_elsewhere(now_ns) {
             return Some(found);
         }
-        if self.streak < STREAK_MAX
+        if self.streak < NEWEST_FIRST_STREAK_MAX
             && let Some(task) = self.worker.pop_next()
         {
             self.streak += 1;
             return Some(task);
         }
-        self.find_waiting()
+        self.find_waiting_task()
     }
 
-    /// Takes what other threads sent, or what a thread that is blocked has left.
+    /// Takes a task that another thread sent to this worker, or one that a blocked thread has in
+    /// its queue.
     #[cold]
-    fn find_elsewhere(&mut self, now_ns: u64) -> Option<Task> {
+    fn find_task_elsewhere(&mut self, now_ns: u64) -> Option<Task> {
         self.activations = 0;
         self.looked_ns = now_ns;
         let sent = self.worker.pop_injected();
@@ -240,7 +242,7 @@ impl LocalWorker {
     }
 
     #[inline(never)]
-    fn find_waiting(&mut self) -> Option<Task> {
+    fn find_waiting_task(&mut self) -> Option<Task> {
         self.streak = 0;
         let waiting = self.worker.pop().or_else(|| self.worker.pop_next());
         waiting.or_else(|| self.worker.pop_injected())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Number of actors in a chunk.
-const CHUNK: u64 = 512;
+const CHUNK_MEMBERS: u64 = 512;
 
 /// The actors of a group that have not ended, numbered in the order of their spawning.
 ///
@@ -35,23 +35,26 @@ impl<H> Members<H> {
     pub(crate) fn add(&mut self, handle: H) -> u64 {
         let number = self.next;
         self.next += 1;
-        let chunk = self.chunks.entry(number / CHUNK).or_insert_with(|| Chunk {
-            handles: (0..CHUNK).map(|_| None).collect(),
-            alive: 0,
-        });
-        chunk.handles[(number % CHUNK) as usize] = Some(handle);
+        let chunk = self
+            .chunks
+            .entry(number / CHUNK_MEMBERS)
+            .or_insert_with(|| Chunk {
+                handles: (0..CHUNK_MEMBERS).map(|_| None).collect(),
+                alive: 0,
+            });
+        chunk.handles[(number % CHUNK_MEMBERS) as usize] = Some(handle);
         chunk.alive += 1;
         number
     }
 
     /// Removes an actor; returns its handle if it was there.
     pub(crate) fn remove(&mut self, number: u64) -> Option<H> {
-        let chunk = self.chunks.get_mut(&(number / CHUNK))?;
-        let handle = chunk.handles[(number % CHUNK) as usize].take()?;
+        let chunk = self.chunks.get_mut(&(number / CHUNK_MEMBERS))?;
+        let handle = chunk.handles[(number % CHUNK_MEMBERS) as usize].take()?;
         chunk.alive -= 1;
         // WHY only then: the chunk that is being filled has room for the next actors.
-        if chunk.alive == 0 && self.next / CHUNK > number / CHUNK {
-            self.chunks.remove(&(number / CHUNK));
+        if chunk.alive == 0 && self.next / CHUNK_MEMBERS > number / CHUNK_MEMBERS {
+            self.chunks.remove(&(number / CHUNK_MEMBERS));
         }
         Some(handle)
     }
@@ -70,17 +73,17 @@ mod tests {
     #[test]
     fn members_are_taken_in_reverse_order_of_their_spawning() {
         let mut members = Members::default();
-        let count = 3 * CHUNK + 7;
+        let count = 3 * CHUNK_MEMBERS + 7;
         for number in 0..count {
             assert_eq!(members.add(number), number);
         }
-        for number in (0..count).filter(|number| number % 3 == 0 || *number < CHUNK) {
+        for number in (0..count).filter(|number| number % 3 == 0 || *number < CHUNK_MEMBERS) {
             assert_eq!(members.remove(number), Some(number));
             assert_eq!(members.remove(number), None);
         }
         assert_eq!(members.chunks.len(), 3, "the first chunk is free");
         assert_eq!(members.add(count), count);
-        let left = (CHUNK..=count)
+        let left = (CHUNK_MEMBERS..=count)
             .rev()
             .filter(|number| number % 3 != 0 || *number == count);
         assert!(members.take_last_first().eq(left));

@@ -8,23 +8,23 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::actor::error::{FindError, RegisterError};
 
 /// An address, without the type of its messages.
-pub(crate) trait Registered: Any + Send + Sync {
+pub(crate) trait RegisteredAddress: Any + Send + Sync {
     /// Returns the name of the type of the messages.
-    fn message(&self) -> &'static str;
+    fn message_type(&self) -> &'static str;
 
     /// Returns true if the actor has ended.
     fn has_ended(&self) -> bool;
 
     /// Returns the number of the actor's `ActorId`.
-    fn number(&self) -> usize;
+    fn actor_number(&self) -> usize;
 }
 
 /// The actors of a group that have a name.
 #[derive(Default)]
-pub(crate) struct Registry(Mutex<BTreeMap<String, Box<dyn Registered>>>);
+pub(crate) struct Registry(Mutex<BTreeMap<String, Box<dyn RegisteredAddress>>>);
 
 impl Registry {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Box<dyn Registered>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Box<dyn RegisteredAddress>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -33,11 +33,12 @@ impl Registry {
     pub(crate) fn add(
         &self,
         name: &str,
-        address: Box<dyn Registered>,
+        address: Box<dyn RegisteredAddress>,
     ) -> Result<(), RegisterError> {
         let mut names = self.lock();
-        let is_taken =
-            |other: &dyn Registered| !other.has_ended() && other.number() != address.number();
+        let is_taken = |other: &dyn RegisteredAddress| {
+            !other.has_ended() && other.actor_number() != address.actor_number()
+        };
         if names.get(name).is_some_and(|other| is_taken(&**other)) {
             return Err(RegisterError {
                 name: name.to_owned(),
@@ -51,7 +52,7 @@ impl Registry {
     }
 
     /// Returns the address of the actor with this name.
-    pub(crate) fn find<T: Registered + Clone>(
+    pub(crate) fn find<T: RegisteredAddress + Clone>(
         &self,
         name: &str,
         wanted: &'static str,
@@ -67,7 +68,7 @@ impl Registry {
             .cloned()
             .ok_or_else(|| FindError::Type {
                 name: name.to_owned(),
-                registered: address.message(),
+                registered: address.message_type(),
                 wanted,
             })
     }
@@ -89,7 +90,9 @@ impl Registry {
     /// Returns a name of the actor whose `ActorId` has this number.
     pub(crate) fn name_of(&self, number: usize) -> Option<String> {
         let names = self.lock();
-        let mut of_it = names.iter().filter(|(_, actor)| actor.number() == number);
+        let mut of_it = names
+            .iter()
+            .filter(|(_, actor)| actor.actor_number() == number);
         of_it.next().map(|(name, _)| name.clone())
     }
 
@@ -107,6 +110,6 @@ impl fmt::Debug for Registry {
 }
 
 /// Returns the name of the type of messages, for errors.
-pub(crate) fn message_name<M>() -> &'static str {
+pub(crate) fn message_type_name<M>() -> &'static str {
     type_name::<M>()
 }

@@ -6,7 +6,7 @@ use crate::actor::behaviour::Actor;
 use crate::actor::safety::{SafeState, Safety};
 use crate::scheduler::run::catch_panic::catch_panic;
 
-/// The actor's part of its safe state; its group has the same `state`.
+/// The safe state of an actor, as the thread that runs the actor sees it. The group shares `state`.
 #[derive(Debug, Default)]
 pub(super) struct SafeSlot {
     pub(super) state: Arc<SafeState>,
@@ -18,7 +18,7 @@ impl SafeSlot {
     /// Lets the actor enter its safe state, if an emergency stop wants it. Returns false if it is
     /// not safe yet and has to be visited again, and an error with the text of a panic. `is_active`
     /// is false if the actor is shut down, and so is safe.
-    pub(super) fn visit<A: Actor>(
+    pub(super) fn enter_if_wanted<A: Actor>(
         &mut self,
         actor: &mut A,
         is_active: bool,
@@ -27,7 +27,7 @@ impl SafeSlot {
             return Ok(true);
         }
         if is_active {
-            let wanted = self.state.wanted();
+            let wanted = self.state.wanted_stop();
             if std::mem::replace(&mut self.entered, wanted) != wanted {
                 catch_panic(|| actor.enter_safe_state())?;
             }
@@ -47,7 +47,7 @@ impl SafeSlot {
         actor: &mut A,
         safety: &Safety,
     ) -> Result<(), String> {
-        let wanted = safety.failing();
+        let wanted = safety.failing_stop();
         if wanted == 0 || std::mem::replace(&mut self.entered, wanted) == wanted {
             return Ok(());
         }

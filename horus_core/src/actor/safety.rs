@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use horus_shm::internals::heap::{ControlHandle, Envelope};
 use horus_shm::internals::sync::Word;
 
-use crate::actor::group::{ActorGroup, Control, Task};
+use crate::actor::group::{ActorGroup, ControlMessage, Task};
 
 /// The safe state of one actor, as its group sees it.
 #[derive(Debug, Default)]
 pub(crate) struct SafeState {
     /// The number of the last emergency stop that the actor was told of.
     wanted: AtomicU64,
-    /// The number of the last emergency stop in which it was in its safe state.
+    /// The number of the last emergency stop in which the actor has confirmed its safe state.
     confirmed: AtomicU64,
 }
 
@@ -26,7 +26,7 @@ impl SafeState {
     }
 
     /// Returns the number of the last emergency stop that the actor was told of.
-    pub(super) fn wanted(&self) -> u64 {
+    pub(super) fn wanted_stop(&self) -> u64 {
         self.wanted.get()
     }
 
@@ -37,18 +37,18 @@ impl SafeState {
 
 /// An actor with a safe state.
 #[derive(Debug)]
-struct Member {
+struct SafetyMember {
     handle: ControlHandle<ActorGroup>,
     state: Arc<SafeState>,
     /// The name under which the actor is reported; `None` to use its registered name.
     label: Option<String>,
     /// The control that wakes the actor; `None` once it was sent. WHY allocated before: an
     /// emergency stop must not depend on free memory.
-    visit: Option<Envelope<Control>>,
+    visit: Option<Envelope<ControlMessage>>,
 }
 
-impl Member {
-    fn begin(&mut self, number: u64) {
+impl SafetyMember {
+    fn begin_stop(&mut self, number: u64) {
         // Relaxed: as in `SafeState`.
         self.state.wanted.set(number);
         if let Some(visit) = self.visit.take() {
@@ -67,15 +67,15 @@ pub(crate) struct Safety {
     /// If the actors have to enter their safe state before they are shut down, the number of the
     /// emergency stop that this is a part of, or of the next one; 0 otherwise.
     failing: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<SafetyState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SafetyState {
     is_engaged: bool,
     /// The number of emergency stops so far.
     number: u64,
-    members: Vec<Member>,
+    members: Vec<SafetyMember>,
     /// The actors whose mail waits for the end of the emergency stop.
     held: Vec<Task>,
     /// The actors that are not in their safe state yet, and have to be visited again.
@@ -87,12 +87,13 @@ struct State {
 pub(crate) struct SafetyReport {
     /// Number of actors that have a safe state.
     pub(crate) all: usize,
-    /// The actors that have not confirmed it: the id and the label of each.
+    /// The actors that have not confirmed that they are in their safe state: the id and the label
+    /// of each.
     pub(crate) missing: Vec<(usize, Option<String>)>,
 }
 
 impl Safety {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SafetyState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -102,7 +103,7 @@ impl Safety {
         self.engaged.get() != 0
     }
 
-    /// Adds an actor.
+    /// Adds an actor that has a safe state.
     pub(crate) fn add(
         &self,
         handle: ControlHandle<ActorGroup>,
@@ -115,15 +116,15 @@ impl Safety {
             all.members
                 .retain(|member| !member.handle.is_disconnected());
         }
-        let visit = Some(Envelope::new(Control::Visit));
-        let mut member = Member {
+        let visit = Some(Envelope::new(ControlMessage::Visit));
+        let mut member = SafetyMember {
             handle,
             state,
             label,
             visit,
         };
         if all.is_engaged {
-            member.begin(all.number);
+            member.begin_stop(all.number);
         }
         all.members.push(member);
     }
@@ -139,7 +140,7 @@ impl Safety {
         let number = all.number;
         all.members
             .iter_mut()
-            .for_each(|member| member.begin(number));
+            .for_each(|member| member.begin_stop(number));
     }
 
     /// Ends an emergency stop. Returns the actors that were kept, which the caller schedules.
@@ -150,7 +151,7 @@ impl Safety {
             for member in &mut all.members {
                 member
                     .visit
-                    .get_or_insert_with(|| Envelope::new(Control::Visit));
+                    .get_or_insert_with(|| Envelope::new(ControlMessage::Visit));
             }
         }
         let mut tasks = std::mem::take(&mut all.held);
@@ -160,7 +161,7 @@ impl Safety {
 
     /// Keeps an actor until the end of the emergency stop, or until the next visit if it is not
     /// safe yet. Returns the actor if there is no emergency stop.
-    pub(crate) fn hold(&self, task: Task, is_safe: bool) -> Option<Task> {
+    pub(crate) fn hold_task(&self, task: Task, is_safe: bool) -> Option<Task> {
         let mut all = self.lock();
         if !all.is_engaged {
             return Some(task);
@@ -175,7 +176,7 @@ impl Safety {
     }
 
     /// Takes the actors that have to be visited again.
-    pub(crate) fn take_revisited(&self) -> Vec<Task> {
+    pub(crate) fn take_tasks_to_revisit(&self) -> Vec<Task> {
         std::mem::take(&mut self.lock().revisited)
     }
 
@@ -218,7 +219,7 @@ impl Safety {
 
     /// Returns a number if the actors have to enter their safe state before they are shut down, and
     /// 0 otherwise. It is that of the emergency stop, if there is one.
-    pub(super) fn failing(&self) -> u64 {
+    pub(super) fn failing_stop(&self) -> u64 {
         // Relaxed: as above.
         self.failing.get()
     }

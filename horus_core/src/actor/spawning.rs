@@ -16,7 +16,7 @@ impl<A: Actor> Context<'_, A> {
     ///
     /// As [`Actors::spawn`].
     pub fn spawn<B: Actor>(&mut self, child: B) -> Result<Address<B::Message>, SpawnError> {
-        let address = Actors::of(self.group_handle()).spawn(child)?;
+        let address = Actors::from_group(self.group_handle()).spawn(child)?;
         self.adopt(&address);
         Ok(address)
     }
@@ -30,7 +30,7 @@ impl<A: Actor> Context<'_, A> {
         &mut self,
         make: impl FnMut() -> B + Send + 'static,
     ) -> Result<Address<B::Message>, SpawnError> {
-        let address = Actors::of(self.group_handle()).spawn_with(make)?;
+        let address = Actors::from_group(self.group_handle()).spawn_with(make)?;
         self.adopt(&address);
         Ok(address)
     }

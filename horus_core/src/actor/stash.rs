@@ -4,18 +4,18 @@ use std::collections::VecDeque;
 
 use horus_shm::internals::heap::Event;
 
-use crate::actor::group::Control;
+use crate::actor::group::ControlMessage;
 
 /// An event to handle, and true if it is still counted in the depth of the mailbox.
-pub(super) type Kept<M> = (Event<M, Control>, bool);
+pub(super) type StashedEvent<M> = (Event<M, ControlMessage>, bool);
 
 /// The messages that an actor has put aside.
 #[derive(Debug)]
 pub(super) struct Stash<M> {
     /// The messages that wait until the actor takes them back.
-    aside: Vec<Kept<M>>,
+    aside: Vec<StashedEvent<M>>,
     /// The events that are handled next, before other mail.
-    ready: VecDeque<Kept<M>>,
+    ready: VecDeque<StashedEvent<M>>,
 }
 
 impl<M> Default for Stash<M> {
@@ -29,38 +29,38 @@ impl<M> Default for Stash<M> {
 
 impl<M> Stash<M> {
     /// Stores `message` until the actor unstashes its messages.
-    pub(super) fn put(&mut self, message: M, is_counted: bool) {
+    pub(super) fn stash_message(&mut self, message: M, is_counted: bool) {
         self.aside.push((Event::Message(message), is_counted));
     }
 
     /// Makes all messages that were put aside the next ones, in their order.
-    pub(super) fn take_back(&mut self) {
+    pub(super) fn unstash_all(&mut self) {
         self.ready.extend(self.aside.drain(..));
     }
 
     /// Adds an event behind those that are handled next.
-    pub(super) fn wait(&mut self, kept: Kept<M>) {
+    pub(super) fn queue_event(&mut self, kept: StashedEvent<M>) {
         self.ready.push_back(kept);
     }
 
     /// Makes an event the next one to handle.
-    pub(super) fn put_first(&mut self, kept: Kept<M>) {
+    pub(super) fn put_event_first(&mut self, kept: StashedEvent<M>) {
         self.ready.push_front(kept);
     }
 
     /// Takes the event that is handled next.
-    pub(super) fn next(&mut self) -> Option<Kept<M>> {
+    pub(super) fn next(&mut self) -> Option<StashedEvent<M>> {
         self.ready.pop_front()
     }
 
     /// Returns true if there is an event to handle before other mail.
     #[inline]
-    pub(super) fn is_ready(&self) -> bool {
+    pub(super) fn has_ready_event(&self) -> bool {
         !self.ready.is_empty()
     }
 
     /// Takes all stashed messages when the actor ends.
-    pub(super) fn take_all(&mut self) -> impl Iterator<Item = Kept<M>> + use<M> {
+    pub(super) fn take_all(&mut self) -> impl Iterator<Item = StashedEvent<M>> + use<M> {
         let ready = std::mem::take(&mut self.ready);
         ready.into_iter().chain(std::mem::take(&mut self.aside))
     }

@@ -29,7 +29,7 @@ impl SwapRequest {
     }
 
     /// Returns the new actor. `None` if it is of another type, so that the old one stays.
-    pub(crate) fn take<A: 'static>(&mut self) -> Option<A> {
+    pub(crate) fn take_actor<A: 'static>(&mut self) -> Option<A> {
         let actor = self.actor.take()?.downcast::<A>();
         if actor.is_err() {
             self.refuse(&format!("the actor is of type {}", type_name::<A>()));

@@ -9,11 +9,11 @@ use horus_shm::internals::sync::Word;
 
 /// A handle of a timer. If the handle is dropped, the timer goes on until its actor ends.
 #[derive(Clone)]
-pub struct Timer(Arc<State>);
+pub struct Timer(Arc<TimerState>);
 
 /// The state that a timer shares with its handles and its messages.
 #[derive(Debug, Default)]
-struct State {
+struct TimerState {
     /// 1 once the timer is cancelled.
     cancelled: AtomicU64,
     /// 1 while a message of the timer waits in the actor's mailbox.
@@ -45,12 +45,12 @@ impl fmt::Debug for Timer {
 
 /// A function that sends the next message of a timer to its actor. It returns false if there is no
 /// next message, or if the actor has ended.
-type Send = Box<dyn FnMut(Timer) -> bool + std::marker::Send>;
+type SendTimerMessage = Box<dyn FnMut(Timer) -> bool + std::marker::Send>;
 
 /// A timer, as its group keeps it until the next message is due.
 pub(crate) struct Alarm {
     timer: Timer,
-    send: Send,
+    send: SendTimerMessage,
     /// The time from one message to the next; 0 if there is only one.
     period_ns: u64,
     /// The time from the start of the timer to its first message.
@@ -66,7 +66,7 @@ pub(crate) struct TimerMessage {
 }
 
 impl Alarm {
-    pub(crate) fn new((delay_ns, period_ns): (u64, u64), send: Send) -> Self {
+    pub(crate) fn new((delay_ns, period_ns): (u64, u64), send: SendTimerMessage) -> Self {
         Self {
             delay_ns,
             timer: Timer(Arc::default()),

@@ -15,36 +15,36 @@ pub(crate) struct Timers<T> {
     /// The time until which one worker sleeps, to serve the timers for all workers; `u64::MAX` if
     /// none does.
     kept_ns: AtomicU64,
-    heap: Mutex<BinaryHeap<Reverse<Timer<T>>>>,
+    heap: Mutex<BinaryHeap<Reverse<TimedEntry<T>>>>,
     /// Number of entries that were ever added.
     added: AtomicU64,
 }
 
 /// An entry of [`Timers`], which is due at a given time.
 #[derive(Debug)]
-struct Timer<T> {
+struct TimedEntry<T> {
     at_ns: u64,
-    /// Number of entries that were added before. Of two that are due at the same time, the one that
-    /// was added first comes first.
+    /// Number of entries that were added before this one. Of two entries that are due at the same
+    /// time, the one that was added first comes first.
     number: u64,
     what: T,
 }
 
-impl<T> PartialEq for Timer<T> {
+impl<T> PartialEq for TimedEntry<T> {
     fn eq(&self, other: &Self) -> bool {
         (self.at_ns, self.number) == (other.at_ns, other.number)
     }
 }
 
-impl<T> Eq for Timer<T> {}
+impl<T> Eq for TimedEntry<T> {}
 
-impl<T> PartialOrd for Timer<T> {
+impl<T> PartialOrd for TimedEntry<T> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T> Ord for Timer<T> {
+impl<T> Ord for TimedEntry<T> {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.at_ns, self.number).cmp(&(other.at_ns, other.number))
     }
@@ -62,7 +62,7 @@ impl<T> Default for Timers<T> {
 }
 
 impl<T> Timers<T> {
-    fn lock(&self) -> MutexGuard<'_, BinaryHeap<Reverse<Timer<T>>>> {
+    fn lock(&self) -> MutexGuard<'_, BinaryHeap<Reverse<TimedEntry<T>>>> {
         self.heap.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -74,11 +74,11 @@ impl<T> Timers<T> {
     }
 
     /// Makes the calling worker the one that sleeps until the earliest time, and returns that time.
-    /// After the sleep, the caller calls [`Self::release`]. Returns `None` if there is no entry, or
-    /// if another worker sleeps until that time or an earlier one.
+    /// After the sleep, the caller calls [`Self::release_sleep`]. Returns `None` if there is no
+    /// entry, or if another worker sleeps until that time or an earlier one.
     ///
     /// WHY only one: otherwise all workers would wake for one timer.
-    pub(crate) fn claim(&self) -> Option<u64> {
+    pub(crate) fn claim_sleep(&self) -> Option<u64> {
         let next = self.next_ns();
         loop {
             // Relaxed, both: a worker that is wrong about it wakes too often.
@@ -93,7 +93,7 @@ impl<T> Timers<T> {
     }
 
     /// Ends the claim to sleep until `claimed_ns`.
-    pub(crate) fn release(&self, claimed_ns: u64) {
+    pub(crate) fn release_sleep(&self, claimed_ns: u64) {
         // WHY: another worker may have claimed an earlier time.
         self.kept_ns.compare_exchange_relaxed(claimed_ns, u64::MAX);
     }
@@ -104,12 +104,12 @@ impl<T> Timers<T> {
         // Relaxed: changed under the lock.
         let number = self.added.get();
         self.added.set(number + 1);
-        heap.push(Reverse(Timer {
+        heap.push(Reverse(TimedEntry {
             at_ns,
             number,
             what,
         }));
-        self.note_next(&heap);
+        self.update_next_ns(&heap);
     }
 
     /// Takes an entry that is due at `now_ns`, if there is one.
@@ -119,7 +119,7 @@ impl<T> Timers<T> {
             .peek()
             .is_some_and(|Reverse(timer)| timer.at_ns <= now_ns);
         let due = if is_due { heap.pop() } else { None };
-        self.note_next(&heap);
+        self.update_next_ns(&heap);
         due.map(|Reverse(timer)| timer.what)
     }
 
@@ -127,13 +127,13 @@ impl<T> Timers<T> {
     pub(crate) fn take_all(&self) -> Vec<T> {
         let mut heap = self.lock();
         let mut all = std::mem::take(&mut *heap).into_vec();
-        self.note_next(&heap);
+        self.update_next_ns(&heap);
         drop(heap);
         all.sort_unstable_by(|one, other| one.0.cmp(&other.0));
         all.into_iter().map(|Reverse(timer)| timer.what).collect()
     }
 
-    fn note_next(&self, heap: &BinaryHeap<Reverse<Timer<T>>>) {
+    fn update_next_ns(&self, heap: &BinaryHeap<Reverse<TimedEntry<T>>>) {
         let next = heap.peek().map_or(u64::MAX, |Reverse(timer)| timer.at_ns);
         // Relaxed: as in `next_ns`; stored under the lock.
         self.next_ns.set(next);
@@ -166,14 +166,17 @@ mod tests {
     #[test]
     fn one_worker_keeps_the_timers() {
         let timers = Timers::default();
-        assert_eq!(timers.claim(), None);
+        assert_eq!(timers.claim_sleep(), None);
         timers.add(30, ());
-        assert_eq!((timers.claim(), timers.claim()), (Some(30), None));
+        assert_eq!(
+            (timers.claim_sleep(), timers.claim_sleep()),
+            (Some(30), None)
+        );
         timers.add(20, ());
-        assert_eq!(timers.claim(), Some(20), "an earlier timer");
-        timers.release(30);
-        assert_eq!(timers.claim(), None);
-        timers.release(20);
-        assert_eq!(timers.claim(), Some(20));
+        assert_eq!(timers.claim_sleep(), Some(20), "an earlier timer");
+        timers.release_sleep(30);
+        assert_eq!(timers.claim_sleep(), None);
+        timers.release_sleep(20);
+        assert_eq!(timers.claim_sleep(), Some(20));
     }
 }

@@ -9,29 +9,29 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use horus_shm::internals::sync::Word;
 use horus_shm::internals::wait::LocalEventcount;
 
-/// The tasks of a group that has no thread.
-pub(crate) struct Waiting<T> {
+/// The tasks of a group while no thread of the group runs them.
+pub(crate) struct WaitingTasks<T> {
     /// 0 once threads take the tasks.
     is_open: AtomicU64,
     /// Number of `tasks`, changed under their lock: most looks find none.
     count: AtomicU64,
-    tasks: Mutex<Tasks<T>>,
+    tasks: Mutex<TaskQueue<T>>,
     /// The eventcount at which the one thread that runs the tasks sleeps.
     bell: OnceLock<Arc<LocalEventcount>>,
 }
 
-/// The tasks, or who takes them.
+/// The waiting tasks, or the reason why no task waits here.
 #[derive(Debug)]
-enum Tasks<T> {
+enum TaskQueue<T> {
     Waiting(VecDeque<T>),
-    /// Threads of the group take them.
+    /// Threads of the group take the tasks.
     ForThreads,
-    /// The group has ended: nobody takes them.
+    /// The group has ended: nobody takes tasks.
     Over,
 }
 
-impl<T> Tasks<T> {
-    fn waiting(&mut self) -> Option<&mut VecDeque<T>> {
+impl<T> TaskQueue<T> {
+    fn waiting_tasks(&mut self) -> Option<&mut VecDeque<T>> {
         match self {
             Self::Waiting(tasks) => Some(tasks),
             Self::ForThreads | Self::Over => None,
@@ -47,9 +47,9 @@ impl<T> Tasks<T> {
     }
 }
 
-/// The result of [`Waiting::push`].
+/// The result of [`WaitingTasks::push`].
 #[derive(Debug)]
-pub(crate) enum Pushed<T> {
+pub(crate) enum PushOutcome<T> {
     /// The task waits.
     Waits,
     /// Threads take the tasks: the caller has to send this one to them.
@@ -58,47 +58,47 @@ pub(crate) enum Pushed<T> {
     Over(T),
 }
 
-impl<T> Default for Waiting<T> {
+impl<T> Default for WaitingTasks<T> {
     fn default() -> Self {
         Self {
             is_open: AtomicU64::new(1),
             count: AtomicU64::new(0),
-            tasks: Mutex::new(Tasks::Waiting(VecDeque::new())),
+            tasks: Mutex::new(TaskQueue::Waiting(VecDeque::new())),
             bell: OnceLock::new(),
         }
     }
 }
 
-impl<T> Waiting<T> {
-    fn lock(&self) -> MutexGuard<'_, Tasks<T>> {
+impl<T> WaitingTasks<T> {
+    fn lock(&self) -> MutexGuard<'_, TaskQueue<T>> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a task; returns it if threads take the tasks, or if the group has ended. Costs a load
     /// if threads take them.
     #[inline]
-    pub(crate) fn push(&self, task: T) -> Pushed<T> {
+    pub(crate) fn push(&self, task: T) -> PushOutcome<T> {
         // Relaxed: the lock decides.
         if self.is_open.get() == 0 {
-            return Pushed::ForThreads(task);
+            return PushOutcome::ForThreads(task);
         }
         self.push_late(task)
     }
 
     /// Adds a task as [`Self::push`] does, also if threads took the tasks a moment ago.
-    pub(crate) fn push_late(&self, task: T) -> Pushed<T> {
+    pub(crate) fn push_late(&self, task: T) -> PushOutcome<T> {
         match &mut *self.lock() {
-            Tasks::Waiting(tasks) => {
+            TaskQueue::Waiting(tasks) => {
                 tasks.push_back(task);
                 self.count.set(tasks.len() as u64);
             }
-            Tasks::ForThreads => return Pushed::ForThreads(task),
-            Tasks::Over => return Pushed::Over(task),
+            TaskQueue::ForThreads => return PushOutcome::ForThreads(task),
+            TaskQueue::Over => return PushOutcome::Over(task),
         }
         if let Some(bell) = self.bell.get() {
             bell.notify();
         }
-        Pushed::Waits
+        PushOutcome::Waits
     }
 
     /// Takes the oldest task.
@@ -107,7 +107,7 @@ impl<T> Waiting<T> {
             return None;
         }
         let mut tasks = self.lock();
-        let tasks = tasks.waiting()?;
+        let tasks = tasks.waiting_tasks()?;
         let task = tasks.pop_front();
         self.count.set(tasks.len() as u64);
         task
@@ -125,14 +125,14 @@ impl<T> Waiting<T> {
         let mut tasks = self.lock();
         self.count.set(0);
         self.is_open.set(0);
-        tasks.replace(Tasks::ForThreads)
+        tasks.replace(TaskQueue::ForThreads)
     }
 
     /// Lets new tasks wait here again: the threads that took them have ended, or hang.
     pub(crate) fn reopen(&self) {
         let mut tasks = self.lock();
-        if matches!(*tasks, Tasks::ForThreads) {
-            *tasks = Tasks::Waiting(VecDeque::new());
+        if matches!(*tasks, TaskQueue::ForThreads) {
+            *tasks = TaskQueue::Waiting(VecDeque::new());
         }
         self.is_open.set(1);
     }
@@ -141,14 +141,17 @@ impl<T> Waiting<T> {
     pub(crate) fn take_all(&self) -> VecDeque<T> {
         let mut tasks = self.lock();
         self.count.set(0);
-        tasks.waiting().map(std::mem::take).unwrap_or_default()
+        tasks
+            .waiting_tasks()
+            .map(std::mem::take)
+            .unwrap_or_default()
     }
 
     /// Takes all waiting tasks. From now on, nobody takes tasks.
     pub(crate) fn end(&self) -> VecDeque<T> {
         let mut tasks = self.lock();
         self.count.set(0);
-        tasks.replace(Tasks::Over)
+        tasks.replace(TaskQueue::Over)
     }
 
     /// Makes each new task notify `bell`.
@@ -158,7 +161,7 @@ impl<T> Waiting<T> {
     }
 }
 
-impl<T> fmt::Debug for Waiting<T> {
+impl<T> fmt::Debug for WaitingTasks<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Waiting")
             .field("is_open", &self.is_open)

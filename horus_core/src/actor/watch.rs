@@ -26,9 +26,9 @@ pub struct Down {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DownReason {
-    /// It stopped, had no address any more, or had ended before it was watched.
+    /// The actor stopped, had no address any more, or had ended before it was watched.
     Ended,
-    /// It failed for good, with the text of this error.
+    /// The actor failed for good, with the text of this error.
     Failed(String),
 }
 
@@ -122,7 +122,7 @@ impl Watch {
     }
 
     /// Reports that the watched actor has ended for this reason.
-    pub(crate) fn end(mut self, reason: DownReason) {
+    pub(crate) fn report_end(mut self, reason: DownReason) {
         self.reason = reason;
     }
 }

@@ -10,7 +10,7 @@ use horus_shm::internals::wait::Backoff;
 use crate::scheduler::api::node::NodeError;
 
 /// Time after which an activation ends, so that other actors have their turns.
-const ACTIVATION_NS: u64 = 100_000;
+const ACTIVATION_NS_MAX: u64 = 100_000;
 
 /// Mean duration of a handler above which the clock is read after each message.
 const SLOW_HANDLER_NS: u64 = 5_000;
@@ -27,7 +27,7 @@ const LINGER_NS: u64 = 2_000;
 /// Largest number of occasions to linger that are skipped after a wait in vain.
 const LINGER_SKIPS_MAX: u32 = 1023;
 
-/// The state of the wait for another message of the same actor.
+/// The short wait for another message before an actor without mail is put to sleep.
 #[derive(Debug, Default)]
 struct Linger {
     /// The end of the present wait; 0 if there is none.
@@ -100,9 +100,9 @@ impl WorkerContext {
     }
 
     /// Begins an activation at `now_ns`: a worker runs one actor, until its mail is handled or
-    /// [`ACTIVATION_NS`] are over.
+    /// [`ACTIVATION_NS_MAX`] are over.
     #[inline]
-    pub(crate) const fn begin(&mut self, now_ns: u64) {
+    pub(crate) const fn begin_activation(&mut self, now_ns: u64) {
         self.begin_ns = now_ns;
         self.handled_before = self.handled;
         self.linger.end_ns = 0;
@@ -111,14 +111,14 @@ impl WorkerContext {
         }
     }
 
-    /// Lets the clock be read after the next message.
+    /// Makes the worker read the clock after the next message.
     #[inline]
     pub(crate) const fn read_clock_soon(&mut self) {
         self.clock_at = self.handled + 1;
         self.messages_per_clock_read = 1;
     }
 
-    /// Counts a message that was handled; says if the activation goes on.
+    /// Counts a handled message, and returns whether the activation goes on.
     ///
     /// WHY the clock is not read each time: it would be a sixth of the time of a message.
     #[inline]
@@ -142,7 +142,7 @@ impl WorkerContext {
                 (self.messages_per_clock_read * 2).min(MESSAGES_PER_CLOCK_READ_MAX)
             };
         self.clock_at = self.handled + u64::from(self.messages_per_clock_read);
-        if now_ns.saturating_sub(self.begin_ns) >= ACTIVATION_NS {
+        if now_ns.saturating_sub(self.begin_ns) >= ACTIVATION_NS_MAX {
             Flow::Yield
         } else {
             Flow::Continue
@@ -152,7 +152,7 @@ impl WorkerContext {
     /// Returns true if an actor without mail shall be looked at again before it is put to sleep.
     /// `has_work` tells if the worker has another actor to run.
     #[inline]
-    pub(crate) fn looks_again(&mut self, has_work: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn should_look_again(&mut self, has_work: impl FnOnce() -> bool) -> bool {
         self.linger.occasions.is_due() && self.linger(has_work)
     }
 
@@ -180,7 +180,7 @@ impl WorkerContext {
     /// Ends an activation. Returns the time of the last reading, up to
     /// [`MESSAGES_PER_CLOCK_READ_MAX`] messages ago, and the number of messages that were handled.
     #[inline]
-    pub(crate) fn end(&mut self) -> (u64, u64) {
+    pub(crate) fn end_activation(&mut self) -> (u64, u64) {
         let handled = self.handled - self.handled_before;
         // WHY: anything else than a message may take long.
         if handled == 0 {
@@ -197,7 +197,7 @@ mod tests {
     /// Returns the number of messages in one activation if each handler takes this long.
     fn messages(handler_ns: u64) -> u32 {
         let mut context = WorkerContext::new(&Clock::simulated(0));
-        context.begin(0);
+        context.begin_activation(0);
         for message in 1.. {
             context.clock.set(u64::from(message) * handler_ns);
             if context.count_message() == Flow::Yield {
@@ -215,7 +215,7 @@ mod tests {
         }
         // Fast handlers: up to 16 messages later.
         for handler_ns in [100, 1_000, 4_000] {
-            let earliest = (ACTIVATION_NS / handler_ns) as u32;
+            let earliest = (ACTIVATION_NS_MAX / handler_ns) as u32;
             let range = earliest..earliest + MESSAGES_PER_CLOCK_READ_MAX;
             assert!(range.contains(&messages(handler_ns)), "{handler_ns} ns");
         }
@@ -227,21 +227,21 @@ mod tests {
         let mut now_ns = 1;
         // Returns true if an activation lingers; a message comes meanwhile, or none.
         let mut activation = |context: &mut WorkerContext, comes: bool| {
-            context.begin(now_ns);
+            context.begin_activation(now_ns);
             context.count_message();
-            let lingers = context.looks_again(|| false);
+            let lingers = context.should_look_again(|| false);
             if lingers && comes {
                 context.count_message();
                 assert!(
-                    context.looks_again(|| false),
+                    context.should_look_again(|| false),
                     "the next one is waited for, too"
                 );
             }
             if lingers {
-                assert!(context.looks_again(|| false), "the time is not over");
+                assert!(context.should_look_again(|| false), "the time is not over");
                 now_ns += LINGER_NS;
                 context.clock.set(now_ns);
-                assert!(!context.looks_again(|| false), "the time is over");
+                assert!(!context.should_look_again(|| false), "the time is over");
             }
             lingers
         };
@@ -256,9 +256,9 @@ mod tests {
         assert!(!activation(&mut context, true), "the last one was in vain");
         assert!(activation(&mut context, false));
         context.linger = Linger::default();
-        context.begin(now_ns);
+        context.begin_activation(now_ns);
         assert!(
-            !context.looks_again(|| true),
+            !context.should_look_again(|| true),
             "there is another actor to run"
         );
     }
@@ -266,17 +266,17 @@ mod tests {
     #[test]
     fn the_clock_is_read_once_for_some_fast_messages() {
         let mut context = WorkerContext::new(&Clock::simulated(0));
-        context.begin(0);
+        context.begin_activation(0);
         context.clock.set(70);
-        assert_eq!(context.end(), (70, 0));
+        assert_eq!(context.end_activation(), (70, 0));
         // Each message is an activation of its own.
         let mut readings = 0;
         for message in 1..=100 {
             let before = context.last_ns;
-            context.begin(before);
+            context.begin_activation(before);
             context.clock.set(70 + message * 100);
             assert_eq!(context.count_message(), Flow::Continue);
-            assert_eq!(context.end().1, 1);
+            assert_eq!(context.end_activation().1, 1);
             readings += u64::from(context.last_ns != before);
         }
         assert_eq!(
@@ -292,7 +292,7 @@ mod tests {
             context.last_ns,
             1_000_000 * u64::from(2 * MESSAGES_PER_CLOCK_READ_MAX)
         );
-        context.begin(u64::MAX);
+        context.begin_activation(u64::MAX);
         context.read_clock_soon();
         assert_eq!(context.clock_at, context.handled + 1);
     }

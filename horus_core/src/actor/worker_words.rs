@@ -18,7 +18,7 @@ pub(crate) struct WorkerWords {
 
 /// An activation that lasts too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LongTurn {
+pub(crate) struct LongActivation {
     /// The index of the worker.
     pub(crate) index: usize,
     /// The time at which the activation began.
@@ -30,20 +30,20 @@ pub(crate) struct LongTurn {
 impl WorkerWords {
     /// Counts messages that the worker has handled. Only the worker calls this.
     #[inline]
-    pub(crate) fn count_handled(&self, messages: u64) {
+    pub(crate) fn count_handled_messages(&self, messages: u64) {
         // Relaxed: a counter that one thread writes.
         self.handled.set(self.handled.get().wrapping_add(messages));
     }
 
     /// Returns the number of messages that the worker has handled.
-    pub(super) fn handled(&self) -> u64 {
+    pub(super) fn handled_messages(&self) -> u64 {
         // Relaxed: a counter.
         self.handled.get()
     }
 
     /// Notes that the worker begins to run an actor. Only the worker calls this.
     #[inline]
-    pub(crate) fn begin_turn(&self, actor: usize, now_ns: u64) {
+    pub(crate) fn begin_activation(&self, actor: usize, now_ns: u64) {
         // Relaxed, both: for a report.
         self.actor.set(actor as u64);
         self.began_ns.set(now_ns);
@@ -51,20 +51,20 @@ impl WorkerWords {
 
     /// Notes that the worker has ended its activation of an actor. Only the worker calls this.
     #[inline]
-    pub(crate) fn end_turn(&self) {
+    pub(crate) fn end_activation(&self) {
         // Relaxed: as above.
         self.began_ns.set(0);
     }
 }
 
 /// Returns the activations under way that have begun before `before_ns`.
-pub(super) fn long_turns(workers: &[WorkerWords], before_ns: u64) -> Vec<LongTurn> {
-    let turn = |(index, words): (usize, &WorkerWords)| LongTurn {
+pub(super) fn long_activations(workers: &[WorkerWords], before_ns: u64) -> Vec<LongActivation> {
+    let turn = |(index, words): (usize, &WorkerWords)| LongActivation {
         index,
         began_ns: words.began_ns.get(),
         actor: words.actor.get() as usize,
     };
     let turns = workers.iter().enumerate().map(turn);
-    let is_long = |turn: &LongTurn| (1..before_ns).contains(&turn.began_ns);
+    let is_long = |turn: &LongActivation| (1..before_ns).contains(&turn.began_ns);
     turns.filter(is_long).collect()
 }

@@ -23,10 +23,10 @@ pub trait ChannelKind<T>: sealed::Sealed {
     /// Puts a message in, or returns it if there is no free slot.
     fn push(writer: &mut Self::Writer, message: T) -> Result<(), T>;
     /// Finds the next message, if there is one, and returns a closure that takes it out.
-    fn find(reader: &mut Self::Reader) -> Option<impl FnOnce() -> T>;
+    fn find_next(reader: &mut Self::Reader) -> Option<impl FnOnce() -> T>;
     /// Takes the next message out, if there is one.
     fn pop(reader: &mut Self::Reader) -> Option<T> {
-        Self::find(reader).map(|take| take())
+        Self::find_next(reader).map(|take| take())
     }
     /// Puts a copy of a message in; returns false if there is no free slot.
     fn push_ref(writer: &mut Self::Writer, message: &T) -> bool
@@ -43,15 +43,15 @@ pub trait ChannelKind<T>: sealed::Sealed {
     fn drain_in_place(reader: &mut Self::Reader, each: impl FnMut(&T)) -> usize;
     /// Returns the number of messages that this sender has sent and the slowest receiver has not
     /// received.
-    fn unreceived(writer: &Self::Writer) -> usize;
+    fn unreceived_count(writer: &Self::Writer) -> usize;
     /// Returns the number of messages that this receiver has not received.
-    fn waiting(reader: &Self::Reader) -> usize;
+    fn waiting_count(reader: &Self::Reader) -> usize;
     /// Returns the capacity, from the sending endpoint.
-    fn room(writer: &Self::Writer) -> usize;
+    fn writer_capacity(writer: &Self::Writer) -> usize;
     /// Returns the capacity, from the receiving endpoint.
-    fn capacity(reader: &Self::Reader) -> usize;
+    fn reader_capacity(reader: &Self::Reader) -> usize;
     /// Drops the messages that only the leaving receiver could have received.
-    fn clear(reader: &mut Self::Reader);
+    fn drop_unreceived(reader: &mut Self::Reader);
 }
 
 pub(super) mod sealed {
@@ -76,7 +76,7 @@ macro_rules! kind {
             }
 
             #[inline(always)]
-            fn find(reader: &mut Self::Reader) -> Option<impl FnOnce() -> T> {
+            fn find_next(reader: &mut Self::Reader) -> Option<impl FnOnce() -> T> {
                 reader.find()
             }
 
@@ -106,23 +106,23 @@ macro_rules! kind {
                 reader.drain_in_place(each)
             }
 
-            fn unreceived(writer: &Self::Writer) -> usize {
+            fn unreceived_count(writer: &Self::Writer) -> usize {
                 writer.waiting()
             }
 
-            fn waiting(reader: &Self::Reader) -> usize {
+            fn waiting_count(reader: &Self::Reader) -> usize {
                 reader.waiting()
             }
 
-            fn room(writer: &Self::Writer) -> usize {
+            fn writer_capacity(writer: &Self::Writer) -> usize {
                 writer.capacity()
             }
 
-            fn capacity(reader: &Self::Reader) -> usize {
+            fn reader_capacity(reader: &Self::Reader) -> usize {
                 reader.capacity()
             }
 
-            fn clear(reader: &mut Self::Reader) {
+            fn drop_unreceived(reader: &mut Self::Reader) {
                 let clear: fn(&mut Self::Reader) = $clear;
                 clear(reader);
             }
@@ -151,7 +151,7 @@ pub struct Receiver<T, K: ChannelKind<T>> {
 }
 
 /// Builds both endpoints of a channel.
-pub(super) fn pair<T, K: ChannelKind<T>>(
+pub(super) fn build_endpoints<T, K: ChannelKind<T>>(
     writer: K::Writer,
     reader: K::Reader,
 ) -> (Sender<T, K>, Receiver<T, K>) {
@@ -192,17 +192,17 @@ fn try_recv<T, K: ChannelKind<T>>(
     reader: &mut K::Reader,
     shared: &ChannelShared,
 ) -> Result<T, TryRecvError> {
-    let Some(take) = K::find(reader) else {
+    let Some(take) = K::find_next(reader) else {
         return recheck_before_disconnect::<T, K>(reader, shared);
     };
-    let _room = RoomNotifier(shared);
+    let _room = FreeSlotNotifier(shared);
     Ok(take())
 }
 
 /// Guard that wakes senders on drop: after a message has left its slot, or if its clone panicked.
-struct RoomNotifier<'a>(&'a ChannelShared);
+struct FreeSlotNotifier<'a>(&'a ChannelShared);
 
-impl Drop for RoomNotifier<'_> {
+impl Drop for FreeSlotNotifier<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         self.0.room.notify();
@@ -349,7 +349,7 @@ impl<T, K: ChannelKind<T>> Sender<T, K> {
     /// assert!(tx.is_empty() && rx.is_empty());
     /// ```
     pub fn len(&self) -> usize {
-        K::unreceived(&self.writer)
+        K::unreceived_count(&self.writer)
     }
 
     /// Returns true if [`Self::len`] is 0.
@@ -360,7 +360,7 @@ impl<T, K: ChannelKind<T>> Sender<T, K> {
     /// Returns the maximum number of messages of this sender in the channel; on an `mpsc` channel,
     /// of all senders together.
     pub fn capacity(&self) -> usize {
-        K::room(&self.writer)
+        K::writer_capacity(&self.writer)
     }
 
     /// Sets the time for which a blocking call spins for a free slot before it sleeps. The default
@@ -490,7 +490,7 @@ impl<T, K: ChannelKind<T>> Receiver<T, K> {
     /// ```
     #[inline]
     pub fn drain(&mut self, each: impl FnMut(T)) -> usize {
-        let _room = RoomNotifier(&self.seat);
+        let _room = FreeSlotNotifier(&self.seat);
         K::drain(&mut self.reader, each)
     }
 
@@ -510,7 +510,7 @@ impl<T, K: ChannelKind<T>> Receiver<T, K> {
     /// ```
     #[inline]
     pub fn drain_in_place(&mut self, each: impl FnMut(&T)) -> usize {
-        let _room = RoomNotifier(&self.seat);
+        let _room = FreeSlotNotifier(&self.seat);
         K::drain_in_place(&mut self.reader, each)
     }
 
@@ -545,7 +545,7 @@ impl<T, K: ChannelKind<T>> Receiver<T, K> {
     /// Returns the number of messages that this receiver has not received. Other threads may change
     /// it meanwhile.
     pub fn len(&self) -> usize {
-        K::waiting(&self.reader)
+        K::waiting_count(&self.reader)
     }
 
     /// Returns true if [`Self::len`] is 0.
@@ -556,7 +556,7 @@ impl<T, K: ChannelKind<T>> Receiver<T, K> {
     /// Returns the maximum number of messages of one sender in the channel; on an `mpsc` channel,
     /// of all senders together.
     pub fn capacity(&self) -> usize {
-        K::capacity(&self.reader)
+        K::reader_capacity(&self.reader)
     }
 
     /// Sets the time for which a blocking call spins for a message before it sleeps. The default is
@@ -575,7 +575,7 @@ impl<T, K: ChannelKind<T>> Drop for Sender<T, K> {
 impl<T, K: ChannelKind<T>> Drop for Receiver<T, K> {
     fn drop(&mut self) {
         self.seat.ends.remove_receiver();
-        K::clear(&mut self.reader);
+        K::drop_unreceived(&mut self.reader);
     }
 }
 

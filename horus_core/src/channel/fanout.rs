@@ -61,7 +61,7 @@ pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let lanes = Lanes::new(SENDERS_MAX, RECEIVERS_MAX, capacity);
     let writer = lanes.writer().expect("the lanes are new");
     let reader = lanes.fan_reader().expect("there is no reader yet");
-    ends::pair(writer, reader)
+    ends::build_endpoints(writer, reader)
 }
 
 const TOO_MANY_SENDERS: JoinError = JoinError::TooManySenders { limit: SENDERS_MAX };

@@ -53,7 +53,7 @@ pub type Receiver<T> = ends::Receiver<T, Mpsc>;
 #[must_use]
 pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let (writer, reader) = heap::tickets(capacity);
-    ends::pair(writer, reader)
+    ends::build_endpoints(writer, reader)
 }
 
 impl<T> Clone for Sender<T> {

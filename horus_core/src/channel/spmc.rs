@@ -66,10 +66,10 @@ pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let lanes = Lanes::new(1, RECEIVERS_MAX, capacity);
     let writer = lanes.writer().expect("the lane is new");
     let reader = lanes.reader().expect("there is no reader yet");
-    ends::pair(writer, reader)
+    ends::build_endpoints(writer, reader)
 }
 
-const TOO_MANY: JoinError = JoinError::TooManyReceivers {
+const TOO_MANY_RECEIVERS: JoinError = JoinError::TooManyReceivers {
     limit: RECEIVERS_MAX,
 };
 
@@ -91,7 +91,7 @@ impl<T: Clone> Sender<T> {
     /// # Ok::<(), horus_core::channel::JoinError>(())
     /// ```
     pub fn subscribe(&self) -> Result<Receiver<T>, JoinError> {
-        let reader = self.writer.lanes().reader().ok_or(TOO_MANY)?;
+        let reader = self.writer.lanes().reader().ok_or(TOO_MANY_RECEIVERS)?;
         Ok(ends::Receiver {
             reader,
             spin: self.spin,
@@ -118,7 +118,7 @@ impl<T: Clone> Receiver<T> {
     /// # Ok::<(), horus_core::channel::JoinError>(())
     /// ```
     pub fn try_clone(&self) -> Result<Self, JoinError> {
-        let reader = self.reader.lanes().reader().ok_or(TOO_MANY)?;
+        let reader = self.reader.lanes().reader().ok_or(TOO_MANY_RECEIVERS)?;
         Ok(Self {
             reader,
             spin: self.spin,

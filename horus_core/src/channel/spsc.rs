@@ -60,7 +60,7 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let lanes = Lanes::new(1, 1, capacity);
     let writer = lanes.writer().expect("the lane is new");
     let reader = lanes.reader().expect("there is no reader yet");
-    ends::pair(writer, reader)
+    ends::build_endpoints(writer, reader)
 }
 
 ends::kind! {

@@ -76,7 +76,7 @@ impl LogFilter {
             if part.is_empty() {
                 continue;
             }
-            if let Err(reason) = filter.add(part) {
+            if let Err(reason) = filter.add_part(part) {
                 let part = part.to_owned();
                 errors.push(FilterError { part, reason });
             }
@@ -84,7 +84,7 @@ impl LogFilter {
         (filter, errors)
     }
 
-    fn add(&mut self, part: &str) -> Result<(), String> {
+    fn add_part(&mut self, part: &str) -> Result<(), String> {
         let Some((name, level)) = part.split_once('=') else {
             self.all = parse_level(part)?;
             return Ok(());
@@ -118,7 +118,10 @@ impl LogFilter {
             return self.all;
         }
         let longest = |name: &str| {
-            let matching = self.named.iter().filter(|(known, _)| includes(known, name));
+            let matching = self
+                .named
+                .iter()
+                .filter(|(known, _)| is_same_or_parent(known, name));
             matching.max_by_key(|(known, _)| known.len())
         };
         let found = longest(node).or_else(|| longest(target));
@@ -128,14 +131,14 @@ impl LogFilter {
 
 impl fmt::Display for LogFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", lower(self.all))?;
+        write!(f, "{}", lowercase_name(self.all))?;
         let mut named = self.named.iter();
-        named.try_for_each(|(name, level)| write!(f, ",{name}={}", lower(*level)))
+        named.try_for_each(|(name, level)| write!(f, ",{name}={}", lowercase_name(*level)))
     }
 }
 
 /// Returns true if `name` is `known`, or a logger below it.
-fn includes(known: &str, name: &str) -> bool {
+fn is_same_or_parent(known: &str, name: &str) -> bool {
     name.strip_prefix(known)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with("::") || rest.starts_with('.'))
 }
@@ -146,7 +149,7 @@ fn parse_level(text: &str) -> Result<LevelFilter, String> {
     })
 }
 
-const fn lower(level: LevelFilter) -> &'static str {
+const fn lowercase_name(level: LevelFilter) -> &'static str {
     match level {
         LevelFilter::Off => "off",
         LevelFilter::Error => "error",

@@ -22,7 +22,7 @@ impl TextBuffer {
     }
 
     /// Returns a buffer with these bytes, which may be no UTF-8.
-    pub(super) fn of(text: &[u8]) -> Self {
+    pub(super) fn from_bytes(text: &[u8]) -> Self {
         let mut buffer = Self::new();
         buffer.push(text);
         buffer
@@ -54,7 +54,7 @@ impl TextBuffer {
         } else {
             0
         };
-        let end = char_end(text, free);
+        let end = whole_characters_end(text, free);
         self.bytes[self.len..][..end].copy_from_slice(&text[..end]);
         self.len += end;
         self.cut += (text.len() - end) as u64;
@@ -70,7 +70,7 @@ impl fmt::Write for TextBuffer {
 
 /// Returns the length of the longest prefix of `text` that has at most `max` bytes and does not end
 /// within a character, if `text` is UTF-8.
-fn char_end(text: &[u8], max: usize) -> usize {
+fn whole_characters_end(text: &[u8], max: usize) -> usize {
     if text.len() <= max {
         return text.len();
     }
@@ -131,18 +131,21 @@ mod tests {
             let wanted = before + room / 3 * 3;
             assert_eq!(buffer.text(), &text.as_bytes()[..wanted], "{before}");
             assert_eq!(buffer.cut_bytes() as usize, text.len() + 4 - wanted);
-            assert_eq!(TextBuffer::of(text.as_bytes()).text(), buffer.text());
+            assert_eq!(
+                TextBuffer::from_bytes(text.as_bytes()).text(),
+                buffer.text()
+            );
         }
     }
 
     #[test]
     fn bytes_that_are_no_text_are_kept() {
-        let buffer = TextBuffer::of(&[0x80; 2 * MAX]);
+        let buffer = TextBuffer::from_bytes(&[0x80; 2 * MAX]);
         assert_eq!(
             (buffer.text().len(), buffer.cut_bytes() as usize),
             (MAX, MAX)
         );
-        assert_eq!(TextBuffer::of(b"\xff\0x").text(), b"\xff\0x");
+        assert_eq!(TextBuffer::from_bytes(b"\xff\0x").text(), b"\xff\0x");
     }
 
     #[test]

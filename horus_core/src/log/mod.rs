@@ -117,19 +117,19 @@ impl LogEntry<'_> {
 /// Returns true if this process has opened its log.
 #[must_use]
 pub fn is_open() -> bool {
-    sink::current().is_some()
+    sink::current_sink().is_some()
 }
 
 /// Returns the least important level at which any line is logged; `Off` while the log is not open.
 #[must_use]
 pub fn max_level() -> LevelFilter {
-    sink::current().map_or(LevelFilter::Off, sink::Sink::max_level)
+    sink::current_sink().map_or(LevelFilter::Off, sink::Sink::max_level)
 }
 
 /// Returns true if lines of this level, node and logger are logged. Costs some nanoseconds.
 #[must_use]
 pub fn is_enabled(entry: &LogEntry<'_>) -> bool {
-    sink::current().is_some_and(|sink| sink.is_enabled(entry))
+    sink::current_sink().is_some_and(|sink| sink.is_enabled(entry))
 }
 
 /// Logs a line, unless it is filtered out. Without [`init`] or [`LogSettings::open`] it does
@@ -139,7 +139,7 @@ pub fn is_enabled(entry: &LogEntry<'_>) -> bool {
 /// all lanes of the ring are in use at this moment, by threads that were interrupted while they
 /// wrote, the line is lost, and readers count it.
 pub fn write(entry: &LogEntry<'_>, text: fmt::Arguments<'_>) {
-    let Some(sink) = sink::current() else {
+    let Some(sink) = sink::current_sink() else {
         return;
     };
     if !sink.is_enabled(entry) {
@@ -153,10 +153,10 @@ pub fn write(entry: &LogEntry<'_>, text: fmt::Arguments<'_>) {
 
 /// Like [`write()`], for a text that other languages have formatted. The text may hold any bytes.
 pub fn write_bytes(entry: &LogEntry<'_>, text: &[u8]) {
-    let Some(sink) = sink::current() else {
+    let Some(sink) = sink::current_sink() else {
         return;
     };
     if sink.is_enabled(entry) {
-        sink.write(entry, &TextBuffer::of(text));
+        sink.write(entry, &TextBuffer::from_bytes(text));
     }
 }

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use super::sink::{self, print_deferred};
 
-/// Time between two looks for lines.
-const PERIOD: Duration = Duration::from_millis(10);
+/// Time between two checks for lines to print.
+const PRINT_PERIOD: Duration = Duration::from_millis(10);
 /// The longest time that the end of a scheduler waits until the last lines are printed.
-const DRAIN_LIMIT: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Prints the lines of threads that must not wait, until it is dropped.
+/// A thread that prints the log lines of threads that must not wait for stderr. It ends when this
+/// value is dropped.
 ///
 /// WHY a thread of its own: if the reader of stderr is slow, only this thread waits for it, and not
 /// the one that watches the nodes.
@@ -26,7 +27,7 @@ impl Printer {
     /// not run yet. Costs two loads if there is nothing to do. If the system refuses a thread, the
     /// lines of threads that must not wait are only in the log.
     pub(crate) fn start_if_needed(&mut self) {
-        if self.running.is_some() || !sink::current().is_some_and(|sink| sink.writes_stderr) {
+        if self.running.is_some() || !sink::current_sink().is_some_and(|sink| sink.writes_stderr) {
             return;
         }
         let is_over = Arc::new(AtomicBool::new(false));
@@ -36,7 +37,7 @@ impl Printer {
             // Relaxed: the flag stands alone. The lines are ordered by the ring.
             while !over.load(Ordering::Relaxed) {
                 print_deferred();
-                thread::park_timeout(PERIOD);
+                thread::park_timeout(PRINT_PERIOD);
             }
             print_deferred();
         });
@@ -52,7 +53,7 @@ impl Drop for Printer {
         };
         is_over.store(true, Ordering::Relaxed);
         thread.thread().unpark();
-        let end = Instant::now() + DRAIN_LIMIT;
+        let end = Instant::now() + DRAIN_TIMEOUT;
         while !thread.is_finished() && Instant::now() < end {
             thread::sleep(Duration::from_micros(200));
         }

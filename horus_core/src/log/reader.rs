@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use horus_shm::{OpenError, topic_names};
 
-use super::ring::builder;
+use super::ring::log_topic_builder;
 use super::topic_path::LogName;
 use crate::message::LogLine;
 use crate::namespace::Namespace;
@@ -13,7 +13,7 @@ use crate::topic::Subscriber;
 
 /// The most lines of one log that one [`LogReader::poll`] reads: otherwise it would not end while
 /// lines arrive as fast as they are read.
-const LINES_AT_ONCE_MAX: usize = 1 << 17;
+const LINES_PER_POLL_MAX: usize = 1 << 17;
 
 /// A line that a [`LogReader`] has read.
 #[derive(Debug, Clone)]
@@ -89,7 +89,7 @@ impl LogReader {
         for name in names {
             if !self.logs.contains_key(&name) {
                 // A log that was removed meanwhile, or is of another version.
-                let topic = builder(&self.namespace, &name.to_string());
+                let topic = log_topic_builder(&self.namespace, &name.to_string());
                 let Ok(observer) = topic.observer() else {
                     continue;
                 };
@@ -141,7 +141,7 @@ impl ProcessLog {
         };
         // WHY before its lines are read: none can come after that.
         let has_ended = observer.publisher_count() == 0;
-        let lines = observer.try_iter().take(LINES_AT_ONCE_MAX);
+        let lines = observer.try_iter().take(LINES_PER_POLL_MAX);
         self.waiting.extend(lines.map(|line| (line.sequence, line)));
         if has_ended && observer.stats().waiting == 0 {
             self.observer = None;

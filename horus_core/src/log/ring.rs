@@ -20,17 +20,18 @@ use crate::topic::{Publisher, Qos, Subscriber, Topic, TopicBuilder};
 /// WHY not a lane for each thread: opening one takes a millisecond and memory, which the first line
 /// of a real-time thread must not cost. WHY four: a line is lost only if four other threads were
 /// interrupted within the same fraction of a microsecond.
-const LANES: u32 = 4;
-/// The other lanes have an eighth of the slots of the first.
-const SHARE: u64 = 8;
+const RING_LANES: u32 = 4;
+/// Number of slots of the first lane for each slot of another lane.
+const FIRST_LANE_TO_OTHERS_RATIO: u64 = 8;
 
 /// The most lines that one call reads back: otherwise the call would not end while lines arrive as
 /// fast as they are read.
-const LINES_AT_ONCE_MAX: usize = 4096;
+const LINES_PER_CALL_MAX: usize = 4096;
 
-/// The most logs of dead processes that are kept: of one program, and of all.
-const KEPT_OF_PROGRAM: usize = 4;
-const KEPT: usize = 32;
+/// The most logs of dead processes that are kept for one program.
+const LOGS_KEPT_PER_PROGRAM: usize = 4;
+/// The most logs of dead processes that are kept for all programs together.
+const LOGS_KEPT: usize = 32;
 
 /// The namespace and size of the topic that holds a process's log lines.
 #[derive(Debug)]
@@ -42,7 +43,7 @@ pub(super) struct RingSettings {
     pub(super) lines: u32,
 }
 
-/// The ring of this process.
+/// The ring buffer in shared memory that holds the log lines of this process.
 #[derive(Debug)]
 pub(super) struct Ring {
     process_id: u32,
@@ -72,9 +73,15 @@ impl Ring {
         let start_us = timestamp_now_ns() / 1000;
         let name = LogName::new(&settings.program, process_id, start_us).to_string();
         let lines = u64::from(settings.lines);
-        let lanes = (0..LANES).map(|lane| {
-            let slots = slots_for(if lane == 0 { lines } else { lines / SHARE });
-            builder(&namespace, &name).qos(qos(slots)).publisher()
+        let lanes = (0..RING_LANES).map(|lane| {
+            let slots = slots_for_lines(if lane == 0 {
+                lines
+            } else {
+                lines / FIRST_LANE_TO_OTHERS_RATIO
+            });
+            log_topic_builder(&namespace, &name)
+                .qos(ring_qos(slots))
+                .publisher()
         });
         let lanes = lanes.collect::<Result<Vec<_>, TopicError>>()?;
         // WHY: no line may cost a real-time thread a page fault.
@@ -85,7 +92,7 @@ impl Ring {
             lines: AtomicU64::new(0),
             deferred: AtomicU32::new(0),
             own: Mutex::new(OwnLines {
-                observer: builder(&namespace, &name).observer()?,
+                observer: log_topic_builder(&namespace, &name).observer()?,
                 printed: 0,
             }),
         })
@@ -123,7 +130,7 @@ impl Ring {
         if own.printed == deferred {
             return;
         }
-        let lines = own.observer.try_iter().take(LINES_AT_ONCE_MAX);
+        let lines = own.observer.try_iter().take(LINES_PER_CALL_MAX);
         let mut lines: Vec<_> = lines.filter(|line| line.is_deferred != 0).collect();
         lines.sort_by_key(|line| line.sequence);
         lines.iter().for_each(print);
@@ -137,7 +144,7 @@ impl Ring {
     }
 }
 
-/// Returns the value if no other thread uses it at this moment.
+/// Locks the mutex without waiting; returns `None` if another thread holds it.
 fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(value) => Some(value),
@@ -149,21 +156,21 @@ fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
 
 /// Returns the number of slots for a late reader to get at least the last `lines` lines: an eighth
 /// is kept free for the publisher.
-fn slots_for(lines: u64) -> u64 {
+fn slots_for_lines(lines: u64) -> u64 {
     (lines * 8).div_ceil(7).max(16).next_power_of_two()
 }
 
-fn qos(slots: u64) -> Qos {
+fn ring_qos(slots: u64) -> Qos {
     let history = slots / 8 * 7;
     Qos::sensor_data()
         .capacity(slots)
         .history(history as u32)
         .persist_after_exit(true)
         .continue_history()
-        .publishers_max(LANES)
+        .publishers_max(RING_LANES)
 }
 
-pub(super) fn builder(namespace: &Arc<Namespace>, name: &str) -> TopicBuilder<LogLine> {
+pub(super) fn log_topic_builder(namespace: &Arc<Namespace>, name: &str) -> TopicBuilder<LogLine> {
     // WHY strict: a reader passes over the logs of other versions.
     let topic = Topic::builder(name).namespace(namespace);
     topic.qos(Qos::new().strict(true))
@@ -181,20 +188,22 @@ fn remove_old_logs(namespace: &Arc<Namespace>) {
     let logs = names
         .iter()
         .filter_map(|name| LogName::parse(name.as_str()));
-    let mut dead: Vec<_> = logs.filter(|log| is_dead(namespace, log)).collect();
+    let mut dead: Vec<_> = logs
+        .filter(|log| is_log_of_dead_process(namespace, log))
+        .collect();
     dead.sort();
     let mut of_program: HashMap<&str, usize> = HashMap::new();
     for (newer, log) in dead.iter().rev().enumerate() {
         let of_program = of_program.entry(&log.program).or_default();
         *of_program += 1;
-        if newer >= KEPT || *of_program > KEPT_OF_PROGRAM {
+        if newer >= LOGS_KEPT || *of_program > LOGS_KEPT_PER_PROGRAM {
             let _ = remove_topic(namespace, &log.to_string());
         }
     }
 }
 
 /// Returns true if the process of the log has ended. Costs some 40 µs.
-fn is_dead(namespace: &Arc<Namespace>, log: &LogName) -> bool {
+fn is_log_of_dead_process(namespace: &Arc<Namespace>, log: &LogName) -> bool {
     let topic = Inspector::open_in(namespace, &log.to_string());
     topic.is_ok_and(|topic| {
         topic

@@ -12,10 +12,10 @@ use crate::message::Text;
 
 thread_local! {
     /// The name of the node that this thread runs; empty if it runs none.
-    static NODE: Cell<&'static str> = const { Cell::new("") };
+    static CURRENT_NODE: Cell<&'static str> = const { Cell::new("") };
     /// True if this thread must not wait for stderr.
-    static IS_REAL_TIME: Cell<bool> = const { Cell::new(false) };
-    static IDENTITY: Cell<Option<ThreadIdentity>> = const { Cell::new(None) };
+    static IS_REAL_TIME_THREAD: Cell<bool> = const { Cell::new(false) };
+    static THREAD_IDENTITY: Cell<Option<ThreadIdentity>> = const { Cell::new(None) };
 }
 
 /// The names of all nodes that this process has run.
@@ -37,7 +37,7 @@ pub(crate) fn intern_node_name(name: &str) -> &'static str {
 #[derive(Debug)]
 pub(crate) struct NodeScope {
     before: &'static str,
-    /// Keeps this on its thread (`!Send`).
+    /// Makes the guard `!Send`: it has to be dropped on the thread that made it.
     marker: PhantomData<*const ()>,
 }
 
@@ -47,7 +47,7 @@ impl NodeScope {
     #[inline]
     pub(crate) fn enter(name: &'static str) -> Self {
         Self {
-            before: NODE.replace(name),
+            before: CURRENT_NODE.replace(name),
             marker: PhantomData,
         }
     }
@@ -56,25 +56,25 @@ impl NodeScope {
 impl Drop for NodeScope {
     #[inline]
     fn drop(&mut self) {
-        NODE.set(self.before);
+        CURRENT_NODE.set(self.before);
     }
 }
 
 /// Returns the name of the node that this thread runs; empty if it runs none.
-pub(super) fn node() -> &'static str {
-    NODE.get()
+pub(super) fn current_node() -> &'static str {
+    CURRENT_NODE.get()
 }
 
 /// Sets whether the calling thread must not wait for stderr: then its lines go to the ring only,
 /// and a thread of the process's scheduler prints them, if one runs. The threads of real-time nodes
 /// have it set. Costs about a nanosecond.
 pub fn set_real_time_thread(is_real_time: bool) {
-    IS_REAL_TIME.set(is_real_time);
+    IS_REAL_TIME_THREAD.set(is_real_time);
 }
 
 /// Returns true if the thread must not wait for stderr.
-pub(super) fn is_real_time() -> bool {
-    IS_REAL_TIME.get()
+pub(super) fn is_real_time_thread() -> bool {
+    IS_REAL_TIME_THREAD.get()
 }
 
 /// The id and name of a thread.
@@ -90,12 +90,12 @@ impl ThreadIdentity {
     /// Returns the identity of the calling thread. The first call makes two system calls.
     pub(super) fn current() -> Self {
         let epoch = fork_epoch();
-        match IDENTITY.get() {
+        match THREAD_IDENTITY.get() {
             Some(known) if known.epoch == epoch => known,
             _ => {
                 let (id, name) = (thread::id(), Text::from(thread::name()));
                 let identity = Self { id, name, epoch };
-                IDENTITY.set(Some(identity));
+                THREAD_IDENTITY.set(Some(identity));
                 identity
             }
         }

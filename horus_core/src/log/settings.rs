@@ -14,11 +14,11 @@ use crate::message::Text;
 use crate::namespace::{Namespace, NamespaceConfig};
 
 /// The environment variable that selects the lines.
-const FILTER: &str = "HORUS_LOG";
+const FILTER_VARIABLE: &str = "HORUS_LOG";
 /// The environment variable that says whether lines are written to stderr.
-const STDERR: &str = "HORUS_LOG_STDERR";
+const STDERR_VARIABLE: &str = "HORUS_LOG_STDERR";
 /// The default of [`LogSettings::lines`].
-const LINES: u32 = 448;
+const DEFAULT_LINES: u32 = 448;
 
 /// The settings of the log of this process. Environment variables override these settings: see
 /// [the module](super#environment).
@@ -42,7 +42,7 @@ pub struct LogSettings {
 }
 
 impl LogSettings {
-    /// Returns the defaults.
+    /// Returns the default settings.
     pub fn new() -> Self {
         Self::default()
     }
@@ -94,7 +94,7 @@ impl LogSettings {
     ///
     /// Returns [`LogError`]: the log is open already, or the topic cannot be opened.
     pub fn open(self) -> Result<(), LogError> {
-        sink::open(|| self.resolve()).map(drop)
+        sink::open(|| self.into_sink()).map(drop)
     }
 
     /// Opens the log, as [`Self::open`] does, and makes it the logger of the crate
@@ -104,31 +104,38 @@ impl LogSettings {
     ///
     /// As [`Self::open`]; [`LogError::OtherLogger`].
     pub fn init(self) -> Result<(), LogError> {
-        let sink = sink::open(|| self.resolve())?;
+        let sink = sink::open(|| self.into_sink())?;
         ::log::set_logger(&LOGGER).map_err(|_| LogError::OtherLogger)?;
         ::log::set_max_level(sink.max_level());
         Ok(())
     }
 
-    fn resolve(self) -> Result<Sink, LogError> {
+    fn into_sink(self) -> Result<Sink, LogError> {
         let mut warnings = Vec::new();
-        let filter = env::var_os(FILTER).map_or(self.filter, |text| {
+        let filter = env::var_os(FILTER_VARIABLE).map_or(self.filter, |text| {
             let (filter, errors) = LogFilter::parse_leniently(&text.to_string_lossy());
-            let texts = errors.iter().map(|error| format!("{FILTER}: {error}"));
+            let texts = errors
+                .iter()
+                .map(|error| format!("{FILTER_VARIABLE}: {error}"));
             warnings.extend(texts);
             filter
         });
-        let writes_stderr = match env::var_os(STDERR).as_deref().and_then(OsStr::to_str) {
+        let writes_stderr = match env::var_os(STDERR_VARIABLE)
+            .as_deref()
+            .and_then(OsStr::to_str)
+        {
             Some("on" | "1") => true,
             Some("off" | "0") => false,
             None | Some("") => !self.writes_no_stderr,
             Some(other) => {
-                warnings.push(format!("{STDERR}: '{other}' is none of on and off"));
+                warnings.push(format!(
+                    "{STDERR_VARIABLE}: '{other}' is none of on and off"
+                ));
                 !self.writes_no_stderr
             }
         };
         for warning in warnings {
-            stderr::warn(format_args!("{warning}; it has no effect"));
+            stderr::print_warning(format_args!("{warning}; it has no effect"));
         }
         Ok(Sink {
             node: Text::cut(&self.node),
@@ -136,7 +143,7 @@ impl LogSettings {
             writes_stderr,
             ring: RingSettings {
                 program: self.program.unwrap_or_else(topic_path::program_name),
-                lines: self.lines.unwrap_or(LINES).clamp(16, 1_000_000),
+                lines: self.lines.unwrap_or(DEFAULT_LINES).clamp(16, 1_000_000),
                 config: match self.config {
                     Some(config) => config,
                     None => NamespaceConfig::from_env()?,

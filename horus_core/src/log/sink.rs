@@ -20,7 +20,7 @@ static SINK: OnceLock<Sink> = OnceLock::new();
 /// The ring of this process. A forked child makes its own when it logs for the first time.
 static RING: ForkLocal<OnceLock<Option<Ring>>> = ForkLocal::new();
 
-/// The log of this process.
+/// The destination of the log lines of this process, with the settings of its log.
 #[derive(Debug)]
 pub(super) struct Sink {
     /// The node name of lines that are logged outside of all nodes.
@@ -34,8 +34,8 @@ pub(super) struct Sink {
 pub(super) fn open(
     resolve: impl FnOnce() -> Result<Sink, LogError>,
 ) -> Result<&'static Sink, LogError> {
-    static OPENING: Mutex<()> = Mutex::new(());
-    let _opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+    static OPEN_LOCK: Mutex<()> = Mutex::new(());
+    let _opening = OPEN_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     if SINK.get().is_some() {
         return Err(LogError::AlreadyOpen);
     }
@@ -49,20 +49,20 @@ pub(super) fn open(
 
 /// Returns the log in use; `None` while it is not open.
 #[inline]
-pub(super) fn current() -> Option<&'static Sink> {
+pub(super) fn current_sink() -> Option<&'static Sink> {
     SINK.get()
 }
 
 /// Prints the lines that real-time threads have logged since the last call. Costs some nanoseconds
 /// if there are none.
 pub(super) fn print_deferred() {
-    let Some(ring) = current().and_then(Sink::ring) else {
+    let Some(ring) = current_sink().and_then(Sink::ring) else {
         return;
     };
     ring.take_deferred(
-        |line| stderr::print(line, line.data()),
+        |line| stderr::print_line(line, line.data()),
         |missing| {
-            stderr::warn(format_args!(
+            stderr::print_warning(format_args!(
                 "{missing} lines of real-time threads were overwritten before they were printed"
             ));
         },
@@ -73,7 +73,8 @@ impl Sink {
     /// Returns the ring of this process; `None` if a forked child could not open one.
     fn ring(&self) -> Option<&'static Ring> {
         let open = || {
-            let failed = |error| stderr::warn(format_args!("a forked child has no log: {error}"));
+            let failed =
+                |error| stderr::print_warning(format_args!("a forked child has no log: {error}"));
             Ring::open(&self.ring).map_err(failed).ok()
         };
         RING.get().get_or_init(open).as_ref()
@@ -89,13 +90,13 @@ impl Sink {
         entry.level <= self.max_level()
             && self
                 .filter
-                .allows(entry.level, self.node_of(entry), entry.target)
+                .allows(entry.level, self.node_name(entry), entry.target)
     }
 
     /// Writes a line to the ring, and to stderr.
     pub(super) fn write(&self, entry: &LogEntry<'_>, text: &TextBuffer) {
         let thread = ThreadIdentity::current();
-        let is_deferred = self.writes_stderr && scope::is_real_time();
+        let is_deferred = self.writes_stderr && scope::is_real_time_thread();
         let (source_file, source_line) = entry.source.unwrap_or_default();
         let header = LogLineHeader {
             timestamp_ns: timestamp_now_ns(),
@@ -108,21 +109,21 @@ impl Sink {
             level: entry.level as u8,
             is_deferred: is_deferred.into(),
             thread: thread.name,
-            node: Text::cut(self.node_of(entry)),
+            node: Text::cut(self.node_name(entry)),
             target: Text::cut(entry.target),
-            source_file: end_of(source_file),
+            source_file: path_end(source_file),
             ..LogLineHeader::default()
         };
         if let Some(ring) = self.ring() {
             ring.write(header, text.text());
         }
         if self.writes_stderr && !is_deferred {
-            stderr::print(&header, text.text());
+            stderr::print_line(&header, text.text());
         }
     }
 
-    fn node_of<'a>(&'a self, entry: &LogEntry<'a>) -> &'a str {
-        match (entry.node, scope::node()) {
+    fn node_name<'a>(&'a self, entry: &LogEntry<'a>) -> &'a str {
+        match (entry.node, scope::current_node()) {
             ("", "") => self.node.as_str(),
             ("", node) | (node, _) => node,
         }
@@ -130,7 +131,7 @@ impl Sink {
 }
 
 /// Returns the end of a path: as many whole characters as fit into 64 bytes.
-fn end_of(path: &str) -> Text<64> {
+fn path_end(path: &str) -> Text<64> {
     let mut begin = path.len().saturating_sub(64);
     while !path.is_char_boundary(begin) {
         begin += 1;
@@ -144,12 +145,12 @@ mod tests {
 
     #[test]
     fn a_long_path_keeps_its_end() {
-        assert_eq!(end_of("src/main.rs"), *"src/main.rs");
+        assert_eq!(path_end("src/main.rs"), *"src/main.rs");
         let long = format!("{}→/main.rs", "x".repeat(100));
-        let end = end_of(&long);
+        let end = path_end(&long);
         assert!(end.as_str().ends_with("x→/main.rs"), "{end}");
         assert_eq!(end.as_str().len(), 64);
         let split = format!("→{}", "x".repeat(62));
-        assert_eq!(end_of(&split), *"x".repeat(62).as_str());
+        assert_eq!(path_end(&split), *"x".repeat(62).as_str());
     }
 }

@@ -7,14 +7,14 @@ use super::line::Visible;
 use crate::message::LogLineHeader;
 
 /// Prints a warning about the log itself.
-pub(super) fn warn(text: fmt::Arguments<'_>) {
+pub(super) fn print_warning(text: fmt::Arguments<'_>) {
     // WHY the error is ignored: there is no other place to report it.
     let _ = writeln!(io::stderr().lock(), "horus: {text}");
 }
 
 /// Prints a line. Blocks while the reader of stderr is slow; allocates only for a text that is no
 /// UTF-8.
-pub(super) fn print(header: &LogLineHeader, text: &[u8]) {
+pub(super) fn print_line(header: &LogLineHeader, text: &[u8]) {
     let mut out = StderrLine::new();
     // WHY the error is ignored: as above.
     let _ = write_line(&mut out, header, &String::from_utf8_lossy(text));

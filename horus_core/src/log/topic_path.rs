@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// The prefix of the names of these topics.
-pub(super) const PREFIX: &str = "horus/log/";
+/// The prefix of the names of the topics that hold logs.
+pub(super) const LOG_TOPIC_PREFIX: &str = "horus/log/";
 
 /// The longest name of a program, in bytes.
 const PROGRAM_BYTES_MAX: usize = 64;
@@ -38,7 +38,7 @@ impl LogName {
 
     /// Returns the parts of the name of a topic; `None` if it is not the name of a log.
     pub(super) fn parse(topic: &str) -> Option<Self> {
-        let (program, start) = topic.strip_prefix(PREFIX)?.split_once('/')?;
+        let (program, start) = topic.strip_prefix(LOG_TOPIC_PREFIX)?.split_once('/')?;
         let (start_us, process_id) = start.split_once('-')?;
         let found = Self {
             start_us: start_us.parse().ok()?,
@@ -57,7 +57,7 @@ impl fmt::Display for LogName {
             process_id,
             program,
         } = self;
-        write!(f, "{PREFIX}{program}/{start_us}-{process_id}")
+        write!(f, "{LOG_TOPIC_PREFIX}{program}/{start_us}-{process_id}")
     }
 }
 

@@ -206,7 +206,7 @@ elements! {
 /// 2^-24, the smallest half-precision number above 0.
 ///
 /// WHY not `powi`: its result may differ in the last bit from one computer to another.
-const SUBNORMAL_UNIT: f32 = f32::from_bits((127 - 24) << 23);
+const F16_SUBNORMAL_UNIT: f32 = f32::from_bits((127 - 24) << 23);
 
 /// Converts a half-precision number exactly.
 #[must_use]
@@ -216,7 +216,7 @@ pub(crate) fn f16_to_f32(bits: u16) -> f32 {
     let mantissa = u32::from(bits) & 0x3ff;
     match exponent {
         // WHY: 0 and subnormals have an exponent of 0, and their mantissa counts units of 2^-24.
-        0 => f32::from_bits(sign | (mantissa as f32 * SUBNORMAL_UNIT).to_bits()),
+        0 => f32::from_bits(sign | (mantissa as f32 * F16_SUBNORMAL_UNIT).to_bits()),
         0x1f => f32::from_bits(sign | 0x7f80_0000 | mantissa << 13),
         _ => f32::from_bits(sign | (exponent + 112) << 23 | mantissa << 13),
     }

@@ -116,7 +116,7 @@ pub trait Header: Message + fmt::Debug + PartialEq {
     ///
     /// The reason why this message cannot hold the array. The header may hold anything then.
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
-        Err(refuse_array(Self::NAME, "fields only", dtype, shape))
+        Err(array_error_text(Self::NAME, "fields only", dtype, shape))
     }
 
     /// Returns the size of a whole message with this header, in bytes.
@@ -209,7 +209,7 @@ impl<H: Header, D: AsRef<[u8]>> Framed<H, D> {
     /// The length of the data is not a multiple of the size of `T`, or their address is not aligned
     /// for `T`.
     pub fn data_as<T: bytemuck::Pod>(&self) -> Result<&[T], ViewError> {
-        bytemuck::try_cast_slice(self.data()).map_err(|_| ViewError::of::<T>(self.data()))
+        bytemuck::try_cast_slice(self.data()).map_err(|_| ViewError::for_type::<T>(self.data()))
     }
 
     /// Checks that the header is consistent and announces exactly the data that are present.
@@ -252,7 +252,7 @@ impl<H: Header, D: AsRef<[u8]> + AsMut<[u8]>> Framed<H, D> {
     ///
     /// As for [`data_as`](Self::data_as).
     pub fn data_as_mut<T: bytemuck::Pod>(&mut self) -> Result<&mut [T], ViewError> {
-        let error = ViewError::of::<T>(self.data());
+        let error = ViewError::for_type::<T>(self.data());
         bytemuck::try_cast_slice_mut(self.data.as_mut()).map_err(|_| error)
     }
 }
@@ -347,7 +347,7 @@ impl<'a, H: Header> FramedLoan<'a, H> {
                 wanted,
             }),
         });
-        let refused = |error| WriteError::from(error).refuses(loan.label(), 0);
+        let refused = |error| WriteError::from(error).into_send_error(loan.label(), 0);
         let bytes = found.map_err(refused)?;
         loan.bytes_mut()[..start].copy_from_slice(bytemuck::bytes_of(&header));
         loan.publish(start + bytes)
@@ -441,7 +441,7 @@ encoded_payload!([H: Header] Framed<H>);
 
 /// Formats the error that an array cannot be the data of a message. `wanted` describes the arrays
 /// that the message takes.
-fn refuse_array(message: &str, wanted: &str, dtype: DType, shape: &[u64]) -> String {
+fn array_error_text(message: &str, wanted: &str, dtype: DType, shape: &[u64]) -> String {
     format!("an array of {dtype} of the shape {shape:?} is no {message}: that takes {wanted}")
 }
 
@@ -531,7 +531,7 @@ pub struct ViewError {
 }
 
 impl ViewError {
-    fn of<T>(data: &[u8]) -> Self {
+    fn for_type<T>(data: &[u8]) -> Self {
         let zeros = data.as_ptr().addr().trailing_zeros().min(6);
         Self {
             wanted: std::any::type_name::<T>(),

@@ -396,6 +396,6 @@ pub(crate) fn simulate_time(timestamp_ns: Option<u64>) {
 }
 
 /// Returns a count that a peer wrote, limited to the `max` elements of its array.
-fn clamped(count: u32, max: usize) -> usize {
+fn clamp_count(count: u32, max: usize) -> usize {
     usize::try_from(count).map_or(max, |count| count.min(max))
 }

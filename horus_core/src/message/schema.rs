@@ -127,7 +127,7 @@ impl Schema {
         assert!(is_identifier(tail.name), "a field's name must be ASCII");
         let mut index = 0;
         while index < self.fields.len() {
-            let is_taken = same(self.fields[index].name, tail.name);
+            let is_taken = are_equal(self.fields[index].name, tail.name);
             assert!(
                 !is_taken,
                 "the data must not be called like a field of the header"
@@ -154,23 +154,23 @@ impl Schema {
     #[must_use]
     pub fn text(&self) -> String {
         let mut out = vec![0; self.text_bytes()];
-        Writer::new(&mut out).schema(self);
+        SchemaWriter::new(&mut out).write_schema(self);
         String::from_utf8(out).expect("names and digits are UTF-8")
     }
 
     /// Returns the length of [`text`](Self::text) without writing it.
     #[must_use]
     pub const fn text_bytes(&self) -> usize {
-        let mut writer = Writer::new(&mut []);
-        writer.schema(self);
+        let mut writer = SchemaWriter::new(&mut []);
+        writer.write_schema(self);
         writer.bytes
     }
 
     /// Returns [`fnv1a_128`] of [`text`](Self::text) without writing it.
     #[must_use]
     pub const fn hash(&self) -> u128 {
-        let mut writer = Writer::new(&mut []);
-        writer.schema(self);
+        let mut writer = SchemaWriter::new(&mut []);
+        writer.write_schema(self);
         writer.hash
     }
 
@@ -185,19 +185,19 @@ impl Schema {
 }
 
 /// Writes the text in one pass: counts and hashes every byte, and stores those that fit in `out`.
-struct Writer<'a> {
+struct SchemaWriter<'a> {
     out: &'a mut [u8],
     bytes: usize,
     hash: u128,
 }
 
 /// A field, and a linked list of the fields that contain it, innermost first.
-struct Outer<'a> {
+struct OuterField<'a> {
     field: &'a Field,
-    around: Option<&'a Outer<'a>>,
+    around: Option<&'a OuterField<'a>>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> SchemaWriter<'a> {
     const fn new(out: &'a mut [u8]) -> Self {
         Self {
             out,
@@ -206,43 +206,57 @@ impl<'a> Writer<'a> {
         }
     }
 
-    const fn schema(&mut self, schema: &Schema) {
-        self.text(VERSION_LINE);
-        self.text("\nmessage ");
-        self.text(schema.name);
-        self.text("\nsize ");
-        self.number(schema.size);
-        self.text("\nalign ");
-        self.number(schema.align);
-        self.byte(b'\n');
-        self.fields(schema, 0, None);
+    const fn write_schema(&mut self, schema: &Schema) {
+        self.write_text(VERSION_LINE);
+        self.write_text("\nmessage ");
+        self.write_text(schema.name);
+        self.write_text("\nsize ");
+        self.write_number(schema.size);
+        self.write_text("\nalign ");
+        self.write_number(schema.align);
+        self.write_byte(b'\n');
+        self.write_fields(schema, 0, None);
         if let Some(tail) = schema.tail {
-            self.text("tail ");
-            self.text(tail.name);
-            self.byte(b' ');
-            self.text(tail.primitive.name());
-            self.byte(b'\n');
+            self.write_text("tail ");
+            self.write_text(tail.name);
+            self.write_byte(b' ');
+            self.write_text(tail.primitive.name());
+            self.write_byte(b'\n');
         }
     }
 
-    const fn fields(&mut self, schema: &Schema, offset: usize, around: Option<&Outer<'_>>) {
+    const fn write_fields(
+        &mut self,
+        schema: &Schema,
+        offset: usize,
+        around: Option<&OuterField<'_>>,
+    ) {
         let mut index = 0;
         while index < schema.fields.len() {
             let field = &schema.fields[index];
             match field.kind {
                 FieldKind::Primitive(primitive) => {
-                    self.place(&Outer { field, around }, primitive, offset, field.count);
-                    self.arrays(around);
-                    self.byte(b'\n');
+                    self.write_field_start(
+                        &OuterField { field, around },
+                        primitive,
+                        offset,
+                        field.count,
+                    );
+                    self.write_arrays(around);
+                    self.write_byte(b'\n');
                 }
                 FieldKind::Text(bytes) => {
-                    let text = Outer { field, around };
-                    self.place(&text, Primitive::Char, offset, bytes);
-                    self.arrays(Some(&text));
-                    self.byte(b'\n');
+                    let text = OuterField { field, around };
+                    self.write_field_start(&text, Primitive::Char, offset, bytes);
+                    self.write_arrays(Some(&text));
+                    self.write_byte(b'\n');
                 }
                 FieldKind::Message(inner) => {
-                    self.fields(inner, offset + field.offset, Some(&Outer { field, around }));
+                    self.write_fields(
+                        inner,
+                        offset + field.offset,
+                        Some(&OuterField { field, around }),
+                    );
                 }
             }
             index += 1;
@@ -250,30 +264,36 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes the line of a field, up to its count.
-    const fn place(&mut self, this: &Outer<'_>, kind: Primitive, offset: usize, count: usize) {
-        self.text("field ");
-        self.path(this.around);
-        self.text(this.field.name);
-        self.byte(b' ');
-        self.text(kind.name());
-        self.byte(b' ');
-        self.number(offset + this.field.offset);
-        self.byte(b' ');
-        self.number(count);
+    const fn write_field_start(
+        &mut self,
+        this: &OuterField<'_>,
+        kind: Primitive,
+        offset: usize,
+        count: usize,
+    ) {
+        self.write_text("field ");
+        self.write_path(this.around);
+        self.write_text(this.field.name);
+        self.write_byte(b' ');
+        self.write_text(kind.name());
+        self.write_byte(b' ');
+        self.write_number(offset + this.field.offset);
+        self.write_byte(b' ');
+        self.write_number(count);
     }
 
-    const fn path(&mut self, outer: Option<&Outer<'_>>) {
+    const fn write_path(&mut self, outer: Option<&OuterField<'_>>) {
         if let Some(outer) = outer {
-            self.path(outer.around);
-            self.text(outer.field.name);
-            self.byte(b'.');
+            self.write_path(outer.around);
+            self.write_text(outer.field.name);
+            self.write_byte(b'.');
         }
     }
 
     /// Writes the arrays around a number and returns how many there are.
-    const fn arrays(&mut self, outer: Option<&Outer<'_>>) -> usize {
+    const fn write_arrays(&mut self, outer: Option<&OuterField<'_>>) -> usize {
         let Some(outer) = outer else { return 0 };
-        let outside = self.arrays(outer.around);
+        let outside = self.write_arrays(outer.around);
         if outer.field.count == 1 {
             return outside;
         }
@@ -281,29 +301,29 @@ impl<'a> Writer<'a> {
             outside < ARRAY_NESTING_MAX,
             "too many arrays of messages nested"
         );
-        self.byte(b' ');
-        self.number(outer.field.count);
-        self.byte(b'*');
-        self.number(outer.field.kind.size());
+        self.write_byte(b' ');
+        self.write_number(outer.field.count);
+        self.write_byte(b'*');
+        self.write_number(outer.field.kind.size());
         outside + 1
     }
 
-    const fn number(&mut self, number: usize) {
+    const fn write_number(&mut self, number: usize) {
         if number >= 10 {
-            self.number(number / 10);
+            self.write_number(number / 10);
         }
-        self.byte(b'0' + (number % 10) as u8);
+        self.write_byte(b'0' + (number % 10) as u8);
     }
 
-    const fn text(&mut self, text: &str) {
+    const fn write_text(&mut self, text: &str) {
         let mut index = 0;
         while index < text.len() {
-            self.byte(text.as_bytes()[index]);
+            self.write_byte(text.as_bytes()[index]);
             index += 1;
         }
     }
 
-    const fn byte(&mut self, byte: u8) {
+    const fn write_byte(&mut self, byte: u8) {
         if self.bytes < self.out.len() {
             self.out[self.bytes] = byte;
         }
@@ -333,7 +353,7 @@ const fn is_identifier(name: &str) -> bool {
     !bytes.is_empty()
 }
 
-const fn same(a: &str, b: &str) -> bool {
+const fn are_equal(a: &str, b: &str) -> bool {
     let a = a.as_bytes();
     let b = b.as_bytes();
     let mut index = 0;

@@ -24,7 +24,7 @@ const LITTLE_ENDIAN: [u8; 2] = [0, 1];
 
 /// Returns the number of padding bytes in front of a number of `size` bytes at offset `at`, counted
 /// from the first byte of the encapsulation. `size` must be a power of two.
-const fn padding(at: usize, size: usize) -> usize {
+const fn padding_before(at: usize, size: usize) -> usize {
     at.wrapping_sub(ENCAPSULATION_BYTES).wrapping_neg() & (size - 1)
 }
 
@@ -33,7 +33,7 @@ macro_rules! write_numbers {
         #[doc = concat!("Writes ", $name, " at the next multiple of its size.")]
         pub fn $number(&mut self, number: $number) {
             self.align(size_of::<$number>());
-            self.put(&number.to_le_bytes());
+            self.write_bytes(&number.to_le_bytes());
         }
     )+};
 }
@@ -69,8 +69,8 @@ impl<'a> CdrWriter<'a> {
     /// Makes a writer at the start of `out` and writes the encapsulation.
     pub fn new(out: &'a mut [u8]) -> Self {
         let mut writer = Self { out, at: 0 };
-        writer.put(&LITTLE_ENDIAN);
-        writer.put(&[0, 0]);
+        writer.write_bytes(&LITTLE_ENDIAN);
+        writer.write_bytes(&[0, 0]);
         writer
     }
 
@@ -101,9 +101,9 @@ impl<'a> CdrWriter<'a> {
         if text.as_bytes().contains(&0) {
             return Err(CdrWriteError::Text { field });
         }
-        self.length(field, text.len() + 1, "bytes")?;
-        self.put(text.as_bytes());
-        self.put(&[0]);
+        self.write_length(field, text.len() + 1, "bytes")?;
+        self.write_bytes(text.as_bytes());
+        self.write_bytes(&[0]);
         Ok(())
     }
 
@@ -113,10 +113,10 @@ impl<'a> CdrWriter<'a> {
     ///
     /// The number is 2³² or more.
     pub fn count(&mut self, elements: usize) -> Result<(), CdrWriteError> {
-        self.length("sequence", elements, "elements")
+        self.write_length("sequence", elements, "elements")
     }
 
-    fn length(
+    fn write_length(
         &mut self,
         field: &'static str,
         found: usize,
@@ -135,7 +135,7 @@ impl<'a> CdrWriter<'a> {
 
     /// Writes bytes unchanged: the elements of a sequence or array of bytes.
     pub fn bytes(&mut self, bytes: &[u8]) {
-        self.put(bytes);
+        self.write_bytes(bytes);
     }
 
     /// Returns the number of bytes written, including those that did not fit.
@@ -157,10 +157,10 @@ impl<'a> CdrWriter<'a> {
     }
 
     fn align(&mut self, size: usize) {
-        self.put(&[0; 8][..padding(self.at, size)]);
+        self.write_bytes(&[0; 8][..padding_before(self.at, size)]);
     }
 
-    fn put(&mut self, bytes: &[u8]) {
+    fn write_bytes(&mut self, bytes: &[u8]) {
         let end = self.at.saturating_add(bytes.len());
         if let Some(place) = self.out.get_mut(self.at..end) {
             place.copy_from_slice(bytes);
@@ -177,7 +177,7 @@ macro_rules! read_numbers {
         ///
         /// [`Truncated`](CdrError::Truncated).
         pub fn $number(&mut self) -> Result<$number, CdrError> {
-            let number = self.number()?;
+            let number = self.read_number()?;
             Ok(match self.is_big_endian {
                 true => $number::from_be_bytes(number),
                 false => $number::from_le_bytes(number),
@@ -272,7 +272,7 @@ impl<'a> CdrReader<'a> {
     /// elements.
     pub fn count(&mut self, element_bytes: usize) -> Result<usize, CdrError> {
         let count = self.u32()? as usize;
-        self.expect_left(count.saturating_mul(element_bytes))?;
+        self.expect_bytes_left(count.saturating_mul(element_bytes))?;
         Ok(count)
     }
 
@@ -282,7 +282,7 @@ impl<'a> CdrReader<'a> {
     ///
     /// [`Truncated`](CdrError::Truncated).
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], CdrError> {
-        self.expect_left(count)?;
+        self.expect_bytes_left(count)?;
         let bytes = &self.bytes[self.at..][..count];
         self.at += count;
         Ok(bytes)
@@ -297,7 +297,7 @@ impl<'a> CdrReader<'a> {
     /// Returns the offset of the next four-byte number, behind the padding in front of it, such as
     /// the length of a string or sequence.
     pub(super) const fn at_length(&self) -> usize {
-        self.at + padding(self.at, 4)
+        self.at + padding_before(self.at, 4)
     }
 
     /// Checks that the message ends here.
@@ -311,19 +311,19 @@ impl<'a> CdrReader<'a> {
     pub const fn finish(self) -> Result<(), CdrError> {
         match self.bytes.len() - self.at {
             0 => Ok(()),
-            left if left == padding(self.at, 4) => Ok(()),
+            left if left == padding_before(self.at, 4) => Ok(()),
             left => Err(CdrError::Trailing { at: self.at, left }),
         }
     }
 
-    fn number<const N: usize>(&mut self) -> Result<[u8; N], CdrError> {
-        self.bytes(padding(self.at, N))?;
+    fn read_number<const N: usize>(&mut self) -> Result<[u8; N], CdrError> {
+        self.bytes(padding_before(self.at, N))?;
         let mut number = [0; N];
         number.copy_from_slice(self.bytes(N)?);
         Ok(number)
     }
 
-    const fn expect_left(&self, wanted: usize) -> Result<(), CdrError> {
+    const fn expect_bytes_left(&self, wanted: usize) -> Result<(), CdrError> {
         let left = self.bytes.len() - self.at;
         if wanted > left {
             return Err(CdrError::Truncated {

@@ -60,14 +60,17 @@ impl FromCdr for Framed<LidarScanHeader> {
         message.count = wanted as u32;
         message.has_intensities = u8::from(found != 0);
         let mut scan = Framed::zeroed(message)?;
-        read_floats(scan.ranges_mut().expect(OWN_MEMORY), &mut ranges)?;
-        read_floats(scan.intensities_mut().expect(OWN_MEMORY), &mut intensities)?;
+        read_floats(scan.ranges_mut().expect(OWNED_IS_ALIGNED), &mut ranges)?;
+        read_floats(
+            scan.intensities_mut().expect(OWNED_IS_ALIGNED),
+            &mut intensities,
+        )?;
         Ok((scan, ()))
     }
 }
 
 /// WHY it is aligned: the message was allocated here.
-const OWN_MEMORY: &str = "an owned buffer is aligned";
+const OWNED_IS_ALIGNED: &str = "an owned buffer is aligned";
 
 /// Skips a sequence of `float32`, and returns the number of its elements.
 fn skip_floats(from: &mut CdrReader<'_>) -> Result<usize, CdrError> {
@@ -88,7 +91,7 @@ fn read_floats(numbers: &mut [f32], from: &mut CdrReader<'_>) -> Result<(), CdrE
 
 /// The number sequences of a `JointState`: the name in ROS, and the access to the field of
 /// [`Joint`].
-const NUMBERS: [(&str, fn(&mut Joint) -> &mut f64); 3] = [
+const JOINT_NUMBERS: [(&str, fn(&mut Joint) -> &mut f64); 3] = [
     ("position", |joint| &mut joint.position),
     ("velocity", |joint| &mut joint.velocity),
     ("effort", |joint| &mut joint.effort),
@@ -105,7 +108,7 @@ impl<D: AsRef<[u8]>> RosMessage for Framed<JointStateArrayHeader, D> {
         let data = self.data();
         out.count(joints_in(data).len())?;
         joints_in(data).try_for_each(|joint| wire::string::write(&joint.name, "name", out))?;
-        for (_, number) in NUMBERS {
+        for (_, number) in JOINT_NUMBERS {
             let numbers = || joints_in(data).map(|mut joint| *number(&mut joint));
             let is_measured = !numbers().all(f64::is_nan);
             out.count(if is_measured { numbers().len() } else { 0 })?;
@@ -126,7 +129,7 @@ impl FromCdr for Framed<JointStateArrayHeader> {
         read_column(&mut state, "name", 4, from, |joint, from| {
             wire::string::read(&mut joint.name, "name", from)
         })?;
-        for (field, number) in NUMBERS {
+        for (field, number) in JOINT_NUMBERS {
             read_column(&mut state, field, size_of::<f64>(), from, |joint, from| {
                 *number(joint) = from.f64()?;
                 Ok(())
@@ -161,7 +164,7 @@ fn read_column(
             *state = Framed::zeroed(header)?;
             state
                 .joints_mut()
-                .expect(OWN_MEMORY)
+                .expect(OWNED_IS_ALIGNED)
                 .fill(Joint::UNMEASURED);
         }
         (_, wanted) if wanted == found => {}
@@ -174,6 +177,6 @@ fn read_column(
             });
         }
     }
-    let joints = state.joints_mut().expect(OWN_MEMORY);
+    let joints = state.joints_mut().expect(OWNED_IS_ALIGNED);
     joints.iter_mut().try_for_each(|joint| read(joint, from))
 }

@@ -296,14 +296,14 @@ impl<W> IgnoredSequence<W> {
 pub(super) trait MaybeAbsent: Copy {
     const ABSENT: Self;
     /// The value of array elements behind the last one that is used.
-    const NONE: Self;
+    const FILLER: Self;
 
     fn is_absent(&self) -> std::primitive::bool;
 }
 
 impl MaybeAbsent for f32 {
     const ABSENT: Self = Self::NAN;
-    const NONE: Self = 0.0;
+    const FILLER: Self = 0.0;
 
     fn is_absent(&self) -> std::primitive::bool {
         self.is_nan()
@@ -312,7 +312,7 @@ impl MaybeAbsent for f32 {
 
 impl MaybeAbsent for f64 {
     const ABSENT: Self = Self::NAN;
-    const NONE: Self = 0.0;
+    const FILLER: Self = 0.0;
 
     fn is_absent(&self) -> std::primitive::bool {
         self.is_nan()
@@ -321,7 +321,7 @@ impl MaybeAbsent for f64 {
 
 impl<const N: usize> MaybeAbsent for Text<N> {
     const ABSENT: Self = Self::EMPTY;
-    const NONE: Self = Self::EMPTY;
+    const FILLER: Self = Self::EMPTY;
 
     fn is_absent(&self) -> std::primitive::bool {
         self.is_empty()
@@ -425,7 +425,7 @@ impl UnusedElements {
         values
             .iter_mut()
             .skip(*count as usize)
-            .for_each(|element| *element = T::NONE);
+            .for_each(|element| *element = T::FILLER);
     }
 }
 

@@ -140,6 +140,6 @@ impl<'a> ActorsBuilder<'a> {
             entry.runner.set_actors(&group);
             entry.actors = Some(group.clone());
         }
-        Ok(Actors::of(group))
+        Ok(Actors::from_group(group))
     }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::scheduler::api::plan::{Class, Plan};
 use crate::scheduler::api::rate::Rate;
-use components::components;
+use components::strongly_connected_components;
 
 /// A node of a [`Graph`], with the topics that it reads and writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -188,7 +188,7 @@ impl Graph {
     /// in robots.
     #[must_use]
     pub fn cycles(&self) -> Vec<Vec<&str>> {
-        let names = |cycle: &Vec<usize>| cycle.iter().map(|node| self.name(*node)).collect();
+        let names = |cycle: &Vec<usize>| cycle.iter().map(|node| self.node_name(*node)).collect();
         self.cycles.iter().map(names).collect()
     }
 
@@ -196,7 +196,12 @@ impl Graph {
     /// sorted by topic.
     #[must_use]
     pub fn dangling(&self) -> Vec<Finding> {
-        let names = |nodes: Vec<usize>| nodes.iter().map(|n| self.name(*n).to_owned()).collect();
+        let names = |nodes: Vec<usize>| {
+            nodes
+                .iter()
+                .map(|n| self.node_name(*n).to_owned())
+                .collect()
+        };
         let mut found = Vec::new();
         for (topic, TopicEndpoints { readers, writers }) in endpoints_by_topic(&self.nodes) {
             let topic = topic.to_owned();
@@ -229,7 +234,8 @@ impl Graph {
                 let orders = [writer, reader].map(|node| self.nodes[node].order);
                 let in_cycle = cycle_of[writer].is_some() && cycle_of[writer] == cycle_of[reader];
                 if orders[1] < orders[0] && !in_cycle {
-                    let [writer, reader] = [writer, reader].map(|node| self.name(node).to_owned());
+                    let [writer, reader] =
+                        [writer, reader].map(|node| self.node_name(node).to_owned());
                     let (topic, [writer_order, reader_order]) = (topic.to_owned(), orders);
                     found.push(Finding::OrderAgainstFlow {
                         topic,
@@ -252,7 +258,7 @@ impl Graph {
         found
     }
 
-    fn name(&self, node: usize) -> &str {
+    fn node_name(&self, node: usize) -> &str {
         &self.nodes[node].name
     }
 }
@@ -343,7 +349,7 @@ impl<'a> MessageFlow<'a> {
     fn cycles(&self) -> Vec<Vec<usize>> {
         // A component with a topic in it is a cycle: a node reaches the topic, and the topic
         // reaches a node.
-        let found = components(&self.next)
+        let found = strongly_connected_components(&self.next)
             .into_iter()
             .filter(|component| component.len() > 1);
         let mut cycles: Vec<Vec<_>> = found
@@ -369,7 +375,7 @@ impl<'a> MessageFlow<'a> {
                 .iter()
                 .map(|from| self.next[*from].iter().filter_map(local).collect());
             let next: Vec<_> = next.collect();
-            for component in components(&next)
+            for component in strongly_connected_components(&next)
                 .into_iter()
                 .filter(|cycle| cycle.len() > 1)
             {
@@ -415,7 +421,11 @@ impl<'a> MessageFlow<'a> {
         }
         // WHY this order: Tarjan's algorithm finds a component after all components that it
         // reaches.
-        for vertex in components(&self.next).into_iter().rev().flatten() {
+        for vertex in strongly_connected_components(&self.next)
+            .into_iter()
+            .rev()
+            .flatten()
+        {
             let step = usize::from(vertex < self.nodes.len());
             for next in &self.next[vertex] {
                 depths[*next] = depths[*next].max(depths[vertex] + step);

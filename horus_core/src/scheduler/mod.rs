@@ -65,14 +65,14 @@ pub use running::Running;
 
 use api::metrics::LiveMetrics;
 use api::plan::{NodeSpec, Plan};
-use api::policy::nanos;
+use api::policy::saturating_nanos;
 use api::safe_state::SafeStateCallback;
 use remote::monitor::Monitor;
 use run::commands::Commands;
-use run::cores::cores;
+use run::cores::highest_cpu_plus_one;
 use run::executor::simulated::{self, SimulatedNode};
 use run::node_entry::NodeEntry;
-use run::pending_node::{PendingNode, group_of};
+use run::pending_node::{PendingNode, shared_group};
 use run::run_state::RunState;
 use run::runner::Runner;
 use watch::supervisor::EventSink;
@@ -127,10 +127,10 @@ impl Scheduler {
             names: HashSet::new(),
             shared: Arc::default(),
             clock: Clock::new(),
-            cores: cores(),
+            cores: highest_cpu_plus_one(),
             compute_threads: None,
             main_rate: Rate::hz(DEFAULT_MAIN_RATE_HZ),
-            on_event: Box::new(report_unless_ok),
+            on_event: Box::new(print_unless_ok),
             name: program_name(),
             stops_on_signals: false,
             namespace: None,
@@ -211,7 +211,7 @@ impl Scheduler {
             let mut admitted = self.entries.iter().map(|entry| entry.runner.plan());
             admitted.try_for_each(|other| plan.check_chain(other))?;
         }
-        let shared = group_of(&plan, &self.entries)?;
+        let shared = shared_group(&plan, &self.entries)?;
         self.names.insert(plan.name.clone());
         let commands = Arc::<Commands>::default();
         let metrics = Arc::<LiveMetrics>::default();
@@ -349,7 +349,7 @@ impl Scheduler {
                  actors,
                  ..
              }| {
-                runner.seed(seed);
+                runner.seed_random(seed);
                 let rate = rate_of(runner.plan());
                 SimulatedNode::new(runner, wake, actors, rate)
             },
@@ -361,7 +361,7 @@ impl Scheduler {
             self.shared.stop_after([&node.runner], after);
         }
         if !self.shared.is_stopping() {
-            let after = simulated::run(&mut nodes, nanos(time), epoch_ns, &self.shared);
+            let after = simulated::run(&mut nodes, saturating_nanos(time), epoch_ns, &self.shared);
             self.shared
                 .stop_after(nodes.iter().map(|node| &node.runner), after);
         }
@@ -389,7 +389,7 @@ impl Default for Scheduler {
 }
 
 /// Logs an event, unless its level is OK. If this process has no log, prints it to stderr.
-fn report_unless_ok(event: &NodeEvent) {
+fn print_unless_ok(event: &NodeEvent) {
     let level = match event.level {
         DiagnosticStatus::OK => return,
         DiagnosticStatus::ERROR => log::Level::Error,

@@ -14,7 +14,7 @@ use super::Scheduler;
 use crate::message::NodeEvent;
 use crate::scheduler::api::error::StartError;
 use crate::scheduler::api::plan::Class;
-use crate::scheduler::api::policy::nanos;
+use crate::scheduler::api::policy::saturating_nanos;
 use crate::scheduler::api::report::Reason;
 use crate::scheduler::api::report::{Report, RunError};
 use crate::scheduler::api::timeline::Timeline;
@@ -22,7 +22,7 @@ use crate::scheduler::remote::recorder::Recorder;
 use crate::scheduler::run::executor::best_effort;
 use crate::scheduler::run::executor::thread::{join, spawn};
 use crate::scheduler::run::handle::Handle;
-use crate::scheduler::run::panics::{self, NodesOnThread};
+use crate::scheduler::run::panics::{self, ThreadNodesGuard};
 use crate::scheduler::run::pending_node::PendingNode;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
@@ -33,14 +33,14 @@ use crate::scheduler::watch::watched_group::WatchedGroup;
 use crate::scheduler::watch::watched_node::WatchedNode;
 
 /// The longest time that the end of a run waits for the last ticks of nodes.
-const LAST_TICK_TIMEOUT: Duration = Duration::from_millis(800);
+const LAST_TICK_TIME_MAX: Duration = Duration::from_millis(800);
 /// The least time that the supervisor gets to report the end of the run, even if a node has used up
-/// [`LAST_TICK_TIMEOUT`].
+/// [`LAST_TICK_TIME_MAX`].
 const FINAL_REPORT_TIME: Duration = Duration::from_millis(150);
 /// The time within which a process ends after a termination signal, even if a node hangs.
-const SHUTDOWN_MAX: Duration = Duration::from_secs(1);
+const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
 const _: () = assert!(
-    LAST_TICK_TIMEOUT.as_millis() + FINAL_REPORT_TIME.as_millis() < SHUTDOWN_MAX.as_millis()
+    LAST_TICK_TIME_MAX.as_millis() + FINAL_REPORT_TIME.as_millis() < SHUTDOWN_TIME_MAX.as_millis()
 );
 /// The longest sleep of the main thread: after it, the thread applies pending commands.
 const COMMAND_POLL_PERIOD_NS: u64 = 20_000_000;
@@ -143,7 +143,7 @@ impl Running {
             begin_ns,
             main_rate,
             compute_threads: scheduler.compute_threads,
-            cores: cores_at_once(),
+            cores: threads_at_once_max(),
         };
         let mut running = Self {
             name,
@@ -159,7 +159,7 @@ impl Running {
             report: None,
         };
         running.workers.start(entries, &start)?;
-        running.shared.record_start();
+        running.shared.mark_started();
         Ok(running)
     }
 
@@ -205,7 +205,7 @@ impl Running {
         let marked = self
             .workers
             .has_watched_node
-            .then(|| NodesOnThread::mark(&self.workers.main));
+            .then(|| ThreadNodesGuard::mark(&self.workers.main));
         let begin_ns = self.clock.now_ns();
         let after = self.run_round(begin_ns, begin_ns);
         drop(marked);
@@ -253,9 +253,9 @@ impl Running {
     }
 
     fn run_rounds(&mut self, time: Duration) {
-        let _marked = NodesOnThread::mark(&self.workers.main);
+        let _marked = ThreadNodesGuard::mark(&self.workers.main);
         let mut now_ns = self.clock.resync();
-        let end_ns = now_ns.saturating_add(nanos(time));
+        let end_ns = now_ns.saturating_add(saturating_nanos(time));
         self.timeline = self.timeline.starting_after(now_ns.saturating_sub(1));
         while !self.shared.is_stopping() {
             now_ns = self.clock.resync();
@@ -323,7 +323,7 @@ impl Running {
         {
             self.workers.set_failing();
         }
-        let deadline = Instant::now() + LAST_TICK_TIMEOUT;
+        let deadline = Instant::now() + LAST_TICK_TIME_MAX;
         let (mut runners, mut nodes) = self.workers.end(deadline);
         self.shared.fail_if_hanging(&nodes);
         let reason = self.shared.reason().unwrap_or(Reason::Over);
@@ -342,7 +342,7 @@ impl Running {
         runners.iter_mut().rev().for_each(Runner::drop_node);
         nodes.extend(runners.iter().map(Runner::report));
         nodes.sort_by_key(|node| node.position);
-        self.shared.record_end();
+        self.shared.mark_ended();
         // The supervisor ends after all nodes, unless a safe-state callback hangs.
         let deadline = deadline.max(Instant::now() + FINAL_REPORT_TIME);
         let _ = self
@@ -372,14 +372,14 @@ impl Drop for Running {
 
 /// Returns the number of threads that can run at once, unlike `Scheduler::cores`, which is the
 /// number of the highest CPU plus one.
-fn cores_at_once() -> usize {
+fn threads_at_once_max() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Checks that the system allows as many threads as the nodes and the supervisor need.
 fn check_threads(scheduler: &Scheduler) -> Result<(), StartError> {
     let compute = scheduler.compute_threads;
-    let of_nodes = threads_wanted(&scheduler.entries, compute, cores_at_once());
+    let of_nodes = threads_wanted(&scheduler.entries, compute, threads_at_once_max());
     let wanted = of_nodes as u64 + 1;
     match thread_room() {
         Some(ThreadRoom { threads, limit }) if wanted > threads => {

@@ -21,7 +21,7 @@ pub enum Backend {
 }
 
 impl Backend {
-    pub(crate) fn of(files: &TopicFiles) -> Self {
+    pub(crate) fn from_files(files: &TopicFiles) -> Self {
         Self::between(files.publisher_count(), files.subscriber_count())
     }
 

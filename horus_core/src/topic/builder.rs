@@ -6,7 +6,7 @@ use std::sync::Arc;
 use horus_shm::{Namespace, Segment};
 
 use super::encoded::Encoded;
-use super::opening::Opening;
+use super::opening::OpenSettings;
 use super::{Payload, Publisher, Qos, Subscriber, Topic};
 use crate::topic::error::TopicError;
 
@@ -27,7 +27,7 @@ use crate::topic::error::TopicError;
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct TopicBuilder<T> {
-    opening: Opening,
+    opening: OpenSettings,
     marker: PhantomData<fn(T) -> T>,
 }
 
@@ -54,7 +54,7 @@ impl<T> TopicBuilder<T> {
 
 impl<T: Payload> TopicBuilder<T> {
     pub(super) fn new(name: &str) -> Self {
-        let mut opening = Opening::new(name, Some(T::type_info()));
+        let mut opening = OpenSettings::new(name, Some(T::type_info()));
         opening.defaults = T::default_bytes();
         Self {
             opening,
@@ -68,7 +68,7 @@ impl<T: Payload> TopicBuilder<T> {
     ///
     /// [`TopicError`].
     pub fn publisher(self) -> Result<Publisher<T>, TopicError> {
-        self.publisher_of(&self.opening.segment()?)
+        self.publisher_in(&self.opening.segment()?)
     }
 
     /// Opens a subscriber; creates the topic if it does not exist. Publishers never wait for it,
@@ -78,7 +78,7 @@ impl<T: Payload> TopicBuilder<T> {
     ///
     /// [`TopicError`].
     pub fn subscriber(self) -> Result<Subscriber<T>, TopicError> {
-        self.subscriber_of(&self.opening.segment()?)
+        self.subscriber_in(&self.opening.segment()?)
     }
 
     /// Opens a subscriber for tools: it maps everything read-only, never slows a publisher and
@@ -102,12 +102,12 @@ impl<T: Payload> TopicBuilder<T> {
     pub fn topic(self) -> Result<Topic<T>, TopicError> {
         let segment = self.opening.segment()?;
         Ok(Topic::from_ends(
-            self.publisher_of(&segment)?,
-            self.subscriber_of(&segment)?,
+            self.publisher_in(&segment)?,
+            self.subscriber_in(&segment)?,
         ))
     }
 
-    fn publisher_of(&self, segment: &Arc<Segment>) -> Result<Publisher<T>, TopicError> {
+    fn publisher_in(&self, segment: &Arc<Segment>) -> Result<Publisher<T>, TopicError> {
         let raw = self.opening.producer(segment)?;
         Ok(Publisher::from_raw(
             &self.opening.name,
@@ -116,7 +116,7 @@ impl<T: Payload> TopicBuilder<T> {
         ))
     }
 
-    fn subscriber_of(&self, segment: &Arc<Segment>) -> Result<Subscriber<T>, TopicError> {
+    fn subscriber_in(&self, segment: &Arc<Segment>) -> Result<Subscriber<T>, TopicError> {
         Ok(Subscriber::from_raw(
             &self.opening.name,
             self.opening.consumer(segment)?,

@@ -89,7 +89,7 @@ impl Encoder {
                 Ok(bytes) => return loan.publish(bytes),
                 // The slots grow, or that is an error.
                 Err(WriteError::TooLong { bytes: needed }) if needed > max as u64 => bytes = needed,
-                Err(error) => return Err(error.refuses(loan.label(), max)),
+                Err(error) => return Err(error.into_send_error(loan.label(), max)),
             }
         }
     }

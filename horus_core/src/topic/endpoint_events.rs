@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use horus_shm::{Card, LiveEndpoint, Mismatch, Participant, Segment, TopicFiles};
 
-use crate::topic::endpoint_wait::{PAUSE_MAX, PAUSE_MIN, expect_usable};
+use crate::topic::endpoint_wait::{CHECK_PAUSE_MAX, CHECK_PAUSE_MIN, expect_usable};
 use crate::topic::error::{EndpointError, EndpointKind};
 
 /// An endpoint of a topic that joined, left or died.
@@ -99,7 +99,7 @@ impl EndpointEvents {
     /// [`EndpointError`] in a forked child, or if the topic's memory is lost.
     pub fn poll(&mut self) -> Result<Option<EndpointEvent>, EndpointError> {
         if self.found.is_empty() {
-            self.look()?;
+            self.look_for_changes()?;
         }
         Ok(self.found.pop_front())
     }
@@ -114,7 +114,7 @@ impl EndpointEvents {
     /// As [`Self::poll`].
     pub fn wait(&mut self, timeout: Duration) -> Result<Option<EndpointEvent>, EndpointError> {
         let deadline = Instant::now().checked_add(timeout);
-        let mut pause = PAUSE_MIN;
+        let mut pause = CHECK_PAUSE_MIN;
         loop {
             let event = self.poll()?;
             let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
@@ -122,11 +122,11 @@ impl EndpointEvents {
                 return Ok(event);
             }
             thread::sleep(left.map_or(pause, |left| left.min(pause)));
-            pause = PAUSE_MAX.min(pause * 2);
+            pause = CHECK_PAUSE_MAX.min(pause * 2);
         }
     }
 
-    fn look(&mut self) -> Result<(), EndpointError> {
+    fn look_for_changes(&mut self) -> Result<(), EndpointError> {
         self.files.follow_name();
         let now = match self.kind {
             EndpointKind::Publisher => self.files.publishers(),
@@ -134,7 +134,7 @@ impl EndpointEvents {
         };
         // WHY after the look: a file that was truncated is found by its loads.
         expect_usable(self.files.newest())?;
-        let (joined, gone) = differences(&now, &self.known);
+        let (joined, gone) = added_and_removed(&now, &self.known);
         for end in &gone {
             let died = match self.kind {
                 EndpointKind::Publisher => end.file.has_publisher_died(end.id),
@@ -145,7 +145,7 @@ impl EndpointEvents {
             } else {
                 EndpointChange::Left
             };
-            self.note(end, change, None);
+            self.add_event(end, change, None);
         }
         for joined in joined.chunk_by(|end, next| end.file.is_same_file(&next.file)) {
             let cards = cards(&joined[0].file, self.kind);
@@ -155,7 +155,7 @@ impl EndpointEvents {
                     EndpointKind::Publisher => other.mismatch(&self.own),
                     EndpointKind::Subscriber => self.own.mismatch(other),
                 });
-                self.note(end, EndpointChange::Joined, mismatch);
+                self.add_event(end, EndpointChange::Joined, mismatch);
             }
         }
         self.files.forget_without(&now);
@@ -163,7 +163,12 @@ impl EndpointEvents {
         Ok(())
     }
 
-    fn note(&mut self, end: &LiveEndpoint, change: EndpointChange, mismatch: Option<Mismatch>) {
+    fn add_event(
+        &mut self,
+        end: &LiveEndpoint,
+        change: EndpointChange,
+        mismatch: Option<Mismatch>,
+    ) {
         self.found.push_back(EndpointEvent {
             kind: self.kind,
             change,
@@ -189,19 +194,19 @@ fn cards(segment: &Segment, kind: EndpointKind) -> Vec<(u32, Card)> {
 
 /// Returns the endpoints that are in `now` only, and those that are in `before` only. An endpoint
 /// that has moved to another place or file counts as being in both.
-fn differences(
+fn added_and_removed(
     now: &[LiveEndpoint],
     before: &[LiveEndpoint],
 ) -> (Vec<LiveEndpoint>, Vec<LiveEndpoint>) {
     let mut gone = before.to_vec();
     let mut joined = now.to_vec();
-    joined.retain(|end| !take_first(&mut gone, |other| other == end));
-    joined.retain(|end| !take_first(&mut gone, |other| other.id.owner_id == end.id.owner_id));
+    joined.retain(|end| !remove_first(&mut gone, |other| other == end));
+    joined.retain(|end| !remove_first(&mut gone, |other| other.id.owner_id == end.id.owner_id));
     (joined, gone)
 }
 
 /// Removes the first endpoint for which `is_it` returns true; returns false if there is none.
-fn take_first(ends: &mut Vec<LiveEndpoint>, is_it: impl Fn(&LiveEndpoint) -> bool) -> bool {
+fn remove_first(ends: &mut Vec<LiveEndpoint>, is_it: impl Fn(&LiveEndpoint) -> bool) -> bool {
     let found = ends.iter().position(is_it);
     found.map(|at| ends.remove(at)).is_some()
 }
@@ -224,13 +229,13 @@ mod tests {
         };
         let end = |place, owner_id| end_in(&old, place, owner_id);
         let before = [end(0, 7), end(1, 7), end(2, 8)];
-        assert_eq!(differences(&before, &before), (vec![], vec![]));
+        assert_eq!(added_and_removed(&before, &before), (vec![], vec![]));
         let moved = [end(1, 7), end(5, 7), end(2, 8)];
-        assert_eq!(differences(&moved, &before), (vec![], vec![]));
+        assert_eq!(added_and_removed(&moved, &before), (vec![], vec![]));
         let moved = [end(0, 7), end(2, 8), end_in(&new, 1, 7)];
-        assert_eq!(differences(&moved, &before), (vec![], vec![]));
+        assert_eq!(added_and_removed(&moved, &before), (vec![], vec![]));
         let now = [end(0, 7), end(2, 9), end(3, 9)];
-        let (joined, gone) = differences(&now, &before);
+        let (joined, gone) = added_and_removed(&now, &before);
         assert_eq!(joined, [end(2, 9), end(3, 9)]);
         assert_eq!(gone, [end(1, 7), end(2, 8)]);
     }

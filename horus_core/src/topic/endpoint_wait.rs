@@ -8,21 +8,21 @@ use horus_shm::{Segment, TopicFiles};
 use crate::topic::error::{EndpointError, EndpointKind, EndpointWaitError};
 
 /// The pause after the first count. Each further pause is twice as long as the one before.
-pub(super) const PAUSE_MIN: Duration = Duration::from_millis(1);
+pub(super) const CHECK_PAUSE_MIN: Duration = Duration::from_millis(1);
 
 /// The longest pause between two counts.
-pub(super) const PAUSE_MAX: Duration = Duration::from_millis(10);
+pub(super) const CHECK_PAUSE_MAX: Duration = Duration::from_millis(10);
 
 /// The endpoints that a call waits for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct WantedEndpoints {
     pub(super) kind: EndpointKind,
     pub(super) count: usize,
     /// Number of endpoints of this kind that belong to the caller's handle and do not count.
     pub(super) own: usize,
 }
 
-impl Wanted {
+impl WantedEndpoints {
     /// Describes a wait for `count` subscribers.
     pub(super) const fn subscribers(count: usize) -> Self {
         let kind = EndpointKind::Subscriber;
@@ -38,7 +38,7 @@ impl Wanted {
     }
 
     /// Does not count one endpoint of this kind, which belongs to the caller's handle.
-    pub(super) const fn beside_own(mut self) -> Self {
+    pub(super) const fn excluding_own(mut self) -> Self {
         self.own = 1;
         self
     }
@@ -51,7 +51,7 @@ impl Wanted {
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
         let deadline = Instant::now().checked_add(timeout);
-        let mut pause = PAUSE_MIN;
+        let mut pause = CHECK_PAUSE_MIN;
         loop {
             let found = self.count(&files)?;
             if found >= self.count {
@@ -69,7 +69,7 @@ impl Wanted {
                 });
             }
             thread::sleep(left.map_or(pause, |left| left.min(pause)));
-            pause = PAUSE_MAX.min(pause * 2);
+            pause = CHECK_PAUSE_MAX.min(pause * 2);
             files.follow_name();
         }
     }

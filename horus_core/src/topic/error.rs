@@ -46,7 +46,7 @@ impl TopicError {
                 }
             }
             OpenError::Shape(mut error) => {
-                error.field = setting(error.field);
+                error.field = setting_name(error.field);
                 Self::Open {
                     topic,
                     cause: Box::new(OpenError::Shape(error)),
@@ -120,7 +120,7 @@ pub enum WriteError {
 
 impl WriteError {
     /// Converts this to the error of a send to `topic`, whose slots have `max` bytes.
-    pub(crate) fn refuses(self, topic: TopicLabel, max: usize) -> SendError<()> {
+    pub(crate) fn into_send_error(self, topic: TopicLabel, max: usize) -> SendError<()> {
         let message = ();
         let max = max as u64;
         match self {
@@ -337,7 +337,7 @@ pub enum WaitError {
 }
 
 /// Returns the name that [`Qos`](crate::topic::Qos) gives to a field of the transport.
-fn setting(field: &'static str) -> &'static str {
+fn setting_name(field: &'static str) -> &'static str {
     match field {
         "lane_limit" => "publishers_max",
         "reader_limit" => "subscribers_max",

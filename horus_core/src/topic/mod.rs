@@ -50,7 +50,7 @@ use crate::message::{Framed, FramedLoan, FramedSample, Header, Message};
 use crate::topic::error::{
     BorrowError, EndpointWaitError, LoanError, RecvError, RecvTimeoutError, SendError, TopicError,
 };
-use endpoint_wait::Wanted;
+use endpoint_wait::WantedEndpoints;
 
 /// Both endpoints of a topic in one handle: it publishes, and receives its own messages too.
 ///
@@ -145,7 +145,7 @@ impl<T: Payload> Topic<T> {
         count: usize,
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
-        let wanted = Wanted::subscribers(count).beside_own();
+        let wanted = WantedEndpoints::subscribers(count).excluding_own();
         wanted.wait(self.files(), timeout)
     }
 
@@ -160,7 +160,7 @@ impl<T: Payload> Topic<T> {
         count: usize,
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
-        let wanted = Wanted::publishers(count).beside_own();
+        let wanted = WantedEndpoints::publishers(count).excluding_own();
         wanted.wait(self.files(), timeout)
     }
 

@@ -12,7 +12,7 @@ use crate::topic::error::TopicError;
 
 /// The settings with which a topic is opened.
 #[derive(Debug, Clone)]
-pub(super) struct Opening {
+pub(super) struct OpenSettings {
     pub(super) name: String,
     /// The message type; `None` to use that of the topic, which must then exist.
     pub(super) info: Option<TypeInfo>,
@@ -25,7 +25,7 @@ pub(super) struct Opening {
     pub(super) defaults: Option<Box<[u8]>>,
 }
 
-impl Opening {
+impl OpenSettings {
     pub(super) fn new(name: &str, info: Option<TypeInfo>) -> Self {
         let name = name.to_owned();
         let qos = Qos::new();
@@ -68,12 +68,12 @@ impl Opening {
             request.defaults.clone_from(&self.defaults);
             open(&namespace, &name, &request)
         };
-        open().map_err(|error| self.error(error))
+        open().map_err(|error| self.topic_error(error))
     }
 
     pub(super) fn producer(&self, segment: &Arc<Segment>) -> Result<RawProducer, TopicError> {
         let raw = RawProducer::new(Arc::clone(segment), self.qos.stall_policy());
-        let raw = raw.map_err(|error| self.error(error))?;
+        let raw = raw.map_err(|error| self.topic_error(error))?;
         if raw.has_displaced_history() {
             ::log::warn!(
                 "{}: the latched messages of an earlier publisher are gone, because this publisher \
@@ -92,7 +92,7 @@ impl Opening {
             Reading::KeepLast
         };
         let raw = RawConsumer::new(Arc::clone(segment), reading);
-        raw.map_err(|error| self.error(error))
+        raw.map_err(|error| self.topic_error(error))
     }
 
     /// Opens a reader that maps everything read-only; the topic must exist.
@@ -100,10 +100,10 @@ impl Opening {
         let qos = Qos::new().strict(self.qos.is_strict());
         let qos = qos.strict_schema(self.qos.is_schema_strict());
         let segment = self.open(qos, Segment::open)?;
-        RawConsumer::new(segment, Reading::Observer).map_err(|error| self.error(error))
+        RawConsumer::new(segment, Reading::Observer).map_err(|error| self.topic_error(error))
     }
 
-    fn error(&self, error: OpenError) -> TopicError {
+    fn topic_error(&self, error: OpenError) -> TopicError {
         TopicError::new(&self.name, error)
     }
 }

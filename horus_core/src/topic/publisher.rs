@@ -13,7 +13,7 @@ use super::payload::Outbox;
 use super::{Backend, Payload, Qos, Topic};
 use crate::message::{Framed, FramedLoan, Header, Message};
 use crate::topic::endpoint_events::EndpointEvents;
-use crate::topic::endpoint_wait::Wanted;
+use crate::topic::endpoint_wait::WantedEndpoints;
 use crate::topic::error::{EndpointKind, EndpointWaitError, LoanError, SendError, TopicError};
 
 /// Publishes messages of type `T`. It is `Send` but not `Sync`: one thread at a time. For another
@@ -197,7 +197,7 @@ impl<T: Payload> Publisher<T> {
         count: usize,
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
-        Wanted::subscribers(count).wait(self.raw().files(), timeout)
+        WantedEndpoints::subscribers(count).wait(self.raw().files(), timeout)
     }
 
     /// Watches the subscribers of the topic, in all processes. Returns the events of those that are
@@ -229,7 +229,7 @@ impl<T: Payload> Publisher<T> {
     /// Returns the kind of ring buffer that the topic acts as with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
-        Backend::of(&self.raw().files())
+        Backend::from_files(&self.raw().files())
     }
 
     pub(super) fn raw(&self) -> &RawProducer {

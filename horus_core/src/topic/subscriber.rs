@@ -13,7 +13,7 @@ use super::payload::{Inbox, published_ns, published_ns_of};
 use super::{Backend, Payload, Publisher, Qos, Stats, Topic, mismatch};
 use crate::message::{Framed, FramedSample, Header, Message, SchemaDifference};
 use crate::topic::endpoint_events::EndpointEvents;
-use crate::topic::endpoint_wait::Wanted;
+use crate::topic::endpoint_wait::WantedEndpoints;
 use crate::topic::error::{
     BorrowError, EndpointKind, EndpointWaitError, RecvError, RecvTimeoutError, TopicError,
 };
@@ -311,7 +311,7 @@ impl<T: Payload> Subscriber<T> {
         count: usize,
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
-        Wanted::publishers(count).wait(self.raw().files(), timeout)
+        WantedEndpoints::publishers(count).wait(self.raw().files(), timeout)
     }
 
     /// Watches the publishers of the topic, in all processes. Returns the events of those that are
@@ -326,7 +326,7 @@ impl<T: Payload> Subscriber<T> {
     /// Returns the kind of ring buffer that the topic acts as with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
-        Backend::of(&self.raw().files())
+        Backend::from_files(&self.raw().files())
     }
 
     pub(super) fn include(&mut self, publisher: &Publisher<T>) {

@@ -140,7 +140,7 @@ pub struct Ready {
 pub struct WaitSet {
     /// The watches of `topics`, in the same order.
     watches: Vec<Watch>,
-    topics: Vec<Watched>,
+    topics: Vec<WatchedSubscriber>,
     intervals: Vec<Interval>,
     ready: Vec<Ready>,
     last_key: u64,
@@ -149,7 +149,7 @@ pub struct WaitSet {
 
 /// A topic of the set.
 #[derive(Debug)]
-struct Watched {
+struct WatchedSubscriber {
     key: Key,
     deadline: Option<Deadline>,
 }
@@ -172,12 +172,12 @@ impl Deadline {
         let arrivals = watch.arrivals();
         if arrivals != self.arrivals {
             (self.arrivals, self.heard) = (arrivals, now);
-            self.due = later(now, self.allowed);
+            self.due = limited_add(now, self.allowed);
         }
         if now < self.due {
             return None;
         }
-        self.due = advance(self.due, self.allowed, now).0;
+        self.due = next_interval(self.due, self.allowed, now).0;
         Some(now - self.heard)
     }
 }
@@ -237,7 +237,7 @@ impl WaitSet {
         let watch = subscriber.watch();
         let now = Instant::now();
         let arrivals = watch.arrivals();
-        let due = later(now, allowed);
+        let due = limited_add(now, allowed);
         self.add_watch(
             watch,
             Some(Deadline {
@@ -258,7 +258,7 @@ impl WaitSet {
         }
         let key = self.next_key();
         self.watches.push(watch);
-        self.topics.push(Watched { key, deadline });
+        self.topics.push(WatchedSubscriber { key, deadline });
         Ok(key)
     }
 
@@ -285,7 +285,7 @@ impl WaitSet {
             });
         }
         let key = self.next_key();
-        let due = later(Instant::now(), period);
+        let due = limited_add(Instant::now(), period);
         self.intervals.push(Interval { key, period, due });
         Ok(key)
     }
@@ -378,11 +378,11 @@ impl WaitSet {
                 return Err(WaitError::Forked);
             }
             let now = Instant::now();
-            self.collect(now);
+            self.collect_ready(now);
             if !self.ready.is_empty() || end.is_some_and(|end| end <= now) || is_rung() {
                 return Ok(&self.ready);
             }
-            let deadline = self.next_due().into_iter().chain(end).min();
+            let deadline = self.next_due_time().into_iter().chain(end).min();
             let look = || (self.watches.iter().any(Watch::is_due) || is_rung()).then_some(());
             let wait_policy = WaitPolicy {
                 deadline,
@@ -396,7 +396,7 @@ impl WaitSet {
     }
 
     /// Collects all ready entries, and removes the closed ones from the set.
-    fn collect(&mut self, now: Instant) {
+    fn collect_ready(&mut self, now: Instant) {
         let Self {
             watches,
             topics,
@@ -426,7 +426,7 @@ impl WaitSet {
         }
         for interval in intervals.iter_mut().filter(|interval| interval.due <= now) {
             let missed;
-            (interval.due, missed) = advance(interval.due, interval.period, now);
+            (interval.due, missed) = next_interval(interval.due, interval.period, now);
             ready.push(Ready {
                 key: interval.key,
                 reason: Reason::Timer { missed },
@@ -440,7 +440,7 @@ impl WaitSet {
     }
 
     /// Returns the time of the next timer or of the next missed deadline.
-    fn next_due(&self) -> Option<Instant> {
+    fn next_due_time(&self) -> Option<Instant> {
         let deadlines = self
             .topics
             .iter()
@@ -460,20 +460,20 @@ impl Default for WaitSet {
 }
 
 /// Returns `from` plus `duration`, limited to what the clock can represent.
-fn later(from: Instant, duration: Duration) -> Instant {
+fn limited_add(from: Instant, duration: Duration) -> Instant {
     /// A hundred years, which every clock can represent.
-    const FAR: Duration = Duration::from_secs(100 * 365 * 86_400);
-    from + duration.min(FAR)
+    const FAR_FUTURE: Duration = Duration::from_secs(100 * 365 * 86_400);
+    from + duration.min(FAR_FUTURE)
 }
 
 /// Returns the first time after `now` that is a whole number of periods after `due`, which must
 /// have passed, and the number of periods missed between the two.
-fn advance(due: Instant, period: Duration, now: Instant) -> (Instant, u64) {
+fn next_interval(due: Instant, period: Duration, now: Instant) -> (Instant, u64) {
     let late = (now - due).as_nanos();
     let period_ns = period.as_nanos();
     let missed = u64::try_from(late / period_ns).unwrap_or(u64::MAX);
     let rest = Duration::from_nanos(u64::try_from(late % period_ns).unwrap_or(0));
-    (later(now, period.saturating_sub(rest)), missed)
+    (limited_add(now, period.saturating_sub(rest)), missed)
 }
 
 #[cfg(test)]
@@ -485,7 +485,7 @@ mod tests {
         let start = Instant::now();
         let ms = Duration::from_millis;
         for (late_ms, missed, next_ms) in [(0, 0, 10), (9, 0, 10), (10, 1, 20), (57, 5, 60)] {
-            let (due, skipped) = advance(start, ms(10), start + ms(late_ms));
+            let (due, skipped) = next_interval(start, ms(10), start + ms(late_ms));
             assert_eq!(
                 (due - start, skipped),
                 (ms(next_ms), missed),
@@ -497,7 +497,7 @@ mod tests {
     #[test]
     fn a_period_beyond_the_clock_is_far_away() {
         let start = Instant::now();
-        assert!(later(start, Duration::MAX) > start + Duration::from_secs(86_400));
-        assert_eq!(advance(start, Duration::MAX, start).1, 0);
+        assert!(limited_add(start, Duration::MAX) > start + Duration::from_secs(86_400));
+        assert_eq!(next_interval(start, Duration::MAX, start).1, 0);
     }
 }

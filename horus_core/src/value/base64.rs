@@ -33,7 +33,10 @@ pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     for group in digits.as_bytes().chunks(4) {
         let mut bits = 0;
         for index in 0..4 {
-            bits = bits << 6 | group.get(index).map_or(Some(0), |digit| value(*digit))?;
+            bits = bits << 6
+                | group
+                    .get(index)
+                    .map_or(Some(0), |digit| digit_value(*digit))?;
         }
         bytes.extend_from_slice(&bits.to_be_bytes()[1..group.len()]);
     }
@@ -41,7 +44,7 @@ pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     (encode(&bytes) == text).then_some(bytes)
 }
 
-fn value(digit: u8) -> Option<u32> {
+fn digit_value(digit: u8) -> Option<u32> {
     let found = ALPHABET.iter().position(|known| *known == digit);
     found.map(|index| index as u32)
 }

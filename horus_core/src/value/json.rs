@@ -51,10 +51,10 @@ const VALUE_KEY: &str = "value";
 
 /// The entry in the list of types for a value that needs no conversion. Only the outermost value
 /// has such an entry.
-const PLAIN: &str = "json";
+const JSON_TYPE: &str = "json";
 
-const BYTES: &str = "bytes";
-const MAP: &str = "map";
+const BYTES_TYPE: &str = "bytes";
+const MAP_TYPE: &str = "map";
 
 /// The reason why JSON is not what [`to_json`] returns.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -81,7 +81,7 @@ impl JsonError {
 /// The cost is proportional to the size of the value, and the recursion is as deep as its nesting.
 #[must_use]
 pub fn to_json(value: &Value) -> Value {
-    let mut types = Types::default();
+    let mut types = TypeNotes::default();
     let is_object = object_pairs(value)
         .is_some_and(|pairs| pairs.iter().all(|(key, _)| key.as_str() != Some(TYPES_KEY)));
     let mut pairs = if is_object {
@@ -90,7 +90,7 @@ pub fn to_json(value: &Value) -> Value {
             other => vec![(VALUE_KEY.into(), other)],
         }
     } else {
-        types.note(PLAIN);
+        types.note_type(JSON_TYPE);
         let converted = types.convert(value);
         vec![(VALUE_KEY.into(), converted)]
     };
@@ -113,15 +113,15 @@ fn object_pairs(value: &Value) -> Option<&[(Value, Value)]> {
 
 /// Collects the types of the values that JSON does not have, during a conversion.
 #[derive(Default)]
-struct Types {
+struct TypeNotes {
     found: Vec<(Value, Value)>,
     /// The path of the value that is being converted.
     path: String,
 }
 
-impl Types {
+impl TypeNotes {
     /// Notes the type of the value at `path`. It replaces an earlier note for this path.
-    fn note(&mut self, kind: impl Into<String>) {
+    fn note_type(&mut self, kind: impl Into<String>) {
         let kind = Value::String(kind.into());
         match self.found.last_mut() {
             Some((path, noted)) if path.as_str() == Some(&self.path) => *noted = kind,
@@ -132,19 +132,19 @@ impl Types {
     fn convert(&mut self, value: &Value) -> Value {
         match value {
             Value::Float(number) if !number.is_finite() => {
-                self.note(DType::F64.name());
+                self.note_type(DType::F64.name());
                 element_to_json(DType::F64, &number.to_le_bytes())
             }
             Value::Bytes(bytes) => {
-                self.note(BYTES);
+                self.note_type(BYTES_TYPE);
                 base64::encode(bytes).into()
             }
             Value::Ext(number, bytes) => {
-                self.note(format!("ext({number})"));
+                self.note_type(format!("ext({number})"));
                 base64::encode(bytes).into()
             }
             Value::Typed(array) => {
-                self.note(type_of(array));
+                self.note_type(array_type_name(array));
                 let elements = array.bytes().chunks_exact(array.dtype().size());
                 let elements = elements.map(|bytes| element_to_json(array.dtype(), bytes));
                 Value::Array(elements.collect())
@@ -162,7 +162,7 @@ impl Types {
         let converted = values
             .iter()
             .enumerate()
-            .map(|(index, value)| self.within(&step_into(index), |this| this.convert(value)));
+            .map(|(index, value)| self.convert_at(&index_step(index), |this| this.convert(value)));
         Value::Array(converted.collect())
     }
 
@@ -170,29 +170,29 @@ impl Types {
         let mut converted = Vec::with_capacity(pairs.len());
         for (key, value) in pairs {
             let name = key.as_str().unwrap_or_default();
-            let step = step_to(&self.path, name);
-            let value = self.within(&step, |this| this.convert(value));
+            let step = field_path(&self.path, name);
+            let value = self.convert_at(&step, |this| this.convert(value));
             converted.push((key.clone(), value));
         }
         Value::Map(converted)
     }
 
     fn convert_pairs(&mut self, pairs: &[(Value, Value)]) -> Value {
-        self.note(MAP);
+        self.note_type(MAP_TYPE);
         let mut converted = Vec::with_capacity(pairs.len());
         for (index, (key, value)) in pairs.iter().enumerate() {
             let pair = |this: &mut Self| {
-                let key = this.within(&step_into(0), |this| this.convert(key));
-                let value = this.within(&step_into(1), |this| this.convert(value));
+                let key = this.convert_at(&index_step(0), |this| this.convert(key));
+                let value = this.convert_at(&index_step(1), |this| this.convert(value));
                 Value::Array(vec![key, value])
             };
-            converted.push(self.within(&step_into(index), pair));
+            converted.push(self.convert_at(&index_step(index), pair));
         }
         Value::Array(converted)
     }
 
     /// Calls `convert` with the path extended by `step`, and then restores the path.
-    fn within(&mut self, step: &str, convert: impl FnOnce(&mut Self) -> Value) -> Value {
+    fn convert_at(&mut self, step: &str, convert: impl FnOnce(&mut Self) -> Value) -> Value {
         let length = self.path.len();
         self.path.push_str(step);
         let converted = convert(self);
@@ -202,17 +202,17 @@ impl Types {
 }
 
 /// Returns the type of an array as `f32[2,3]`.
-fn type_of(array: &TypedArray) -> String {
+fn array_type_name(array: &TypedArray) -> String {
     let shape = array.shape().iter().map(ToString::to_string);
     format!("{}[{}]", array.dtype(), shape.collect::<Vec<_>>().join(","))
 }
 
-fn step_into(index: usize) -> String {
+fn index_step(index: usize) -> String {
     format!("[{index}]")
 }
 
 /// Returns the text that extends `path` to the value called `name`, such as `.name`.
-fn step_to(path: &str, name: &str) -> String {
+fn field_path(path: &str, name: &str) -> String {
     let mut step = String::new();
     if !path.is_empty() {
         step.push('.');
@@ -253,7 +253,7 @@ pub fn from_json(json: &Value) -> Result<Value, JsonError> {
         };
         types.insert(path, kind);
     }
-    let reader = Reader { types };
+    let reader = JsonReader { types };
     if reader.types.contains_key("") {
         let value = json.get(VALUE_KEY);
         let value = value.ok_or_else(|| JsonError::new(VALUE_KEY, "there"))?;
@@ -263,23 +263,24 @@ pub fn from_json(json: &Value) -> Result<Value, JsonError> {
     reader.read_object(pairs.iter().filter(is_data), "")
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     types: HashMap<&'a str, &'a str>,
 }
 
-impl Reader<'_> {
+impl JsonReader<'_> {
     fn read(&self, json: &Value, path: &str) -> Result<Value, JsonError> {
         let kind = self.types.get(path).copied();
         match (kind, json) {
-            (None | Some(PLAIN), Value::Map(pairs)) => self.read_object(pairs.iter(), path),
-            (None | Some(PLAIN), Value::Array(values)) => {
+            (None | Some(JSON_TYPE), Value::Map(pairs)) => self.read_object(pairs.iter(), path),
+            (None | Some(JSON_TYPE), Value::Array(values)) => {
                 let values = values.iter().enumerate();
-                let read = values
-                    .map(|(index, value)| self.read(value, &format!("{path}{}", step_into(index))));
+                let read = values.map(|(index, value)| {
+                    self.read(value, &format!("{path}{}", index_step(index)))
+                });
                 Ok(Value::Array(read.collect::<Result<_, _>>()?))
             }
-            (None | Some(PLAIN), plain) => Ok(plain.clone()),
-            (Some(MAP), pairs) => self.read_pairs(pairs, path),
+            (None | Some(JSON_TYPE), plain) => Ok(plain.clone()),
+            (Some(MAP_TYPE), pairs) => self.read_pairs(pairs, path),
             (Some(kind), json) => read_typed(kind, json)
                 .ok_or_else(|| JsonError::new(path, format!("{kind} as JSON"))),
         }
@@ -293,7 +294,7 @@ impl Reader<'_> {
         let read = pairs.map(|(key, value)| {
             let name = key.as_str();
             let name = name.ok_or_else(|| JsonError::new(path, "an object with text keys"))?;
-            let value = self.read(value, &format!("{path}{}", step_to(path, name)))?;
+            let value = self.read(value, &format!("{path}{}", field_path(path, name)))?;
             Ok((key.clone(), value))
         });
         Ok(Value::Map(read.collect::<Result<_, _>>()?))
@@ -306,9 +307,9 @@ impl Reader<'_> {
             let Some([key, value]) = pair.as_array() else {
                 return Err(wrong());
             };
-            let path = format!("{path}{}", step_into(index));
-            let key = self.read(key, &format!("{path}{}", step_into(0)))?;
-            let value = self.read(value, &format!("{path}{}", step_into(1)))?;
+            let path = format!("{path}{}", index_step(index));
+            let key = self.read(key, &format!("{path}{}", index_step(0)))?;
+            let value = self.read(value, &format!("{path}{}", index_step(1)))?;
             Ok((key, value))
         });
         Ok(Value::Map(read.collect::<Result<_, _>>()?))
@@ -317,7 +318,7 @@ impl Reader<'_> {
 
 /// Reads a value of a type that JSON does not have.
 fn read_typed(kind: &str, json: &Value) -> Option<Value> {
-    if kind == BYTES {
+    if kind == BYTES_TYPE {
         return Some(Value::Bytes(base64::decode(json.as_str()?)?));
     }
     if kind == DType::F64.name() {

@@ -93,14 +93,14 @@ fn write_value(
         Value::String(text) => out.string(text)?,
         Value::Bytes(bytes) => out.binary(bytes)?,
         Value::Array(values) => {
-            let inner = deeper(depth).ok_or(EncodeError::TooDeep)?;
+            let inner = next_depth(depth).ok_or(EncodeError::TooDeep)?;
             out.array(values.len())?;
             for value in values {
                 write_value(out, value, inner)?;
             }
         }
         Value::Map(pairs) => {
-            let inner = deeper(depth).ok_or(EncodeError::TooDeep)?;
+            let inner = next_depth(depth).ok_or(EncodeError::TooDeep)?;
             out.map(pairs.len())?;
             for (key, value) in pairs {
                 write_value(out, key, inner)?;
@@ -117,7 +117,7 @@ fn write_value(
     Ok(())
 }
 
-fn deeper(depth: usize) -> Option<usize> {
+fn next_depth(depth: usize) -> Option<usize> {
     (depth < DEPTH_MAX).then_some(depth + 1)
 }
 
@@ -137,7 +137,7 @@ fn read_value(reader: &mut MsgpackReader<'_>, depth: usize) -> Result<Value, Dec
         }
         Token::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
         Token::Array(count) => {
-            let inner = deeper(depth).ok_or(DecodeError::TooDeep { at })?;
+            let inner = next_depth(depth).ok_or(DecodeError::TooDeep { at })?;
             let mut values = Vec::with_capacity(count);
             for _ in 0..count {
                 values.push(read_value(reader, inner)?);
@@ -145,7 +145,7 @@ fn read_value(reader: &mut MsgpackReader<'_>, depth: usize) -> Result<Value, Dec
             Value::Array(values)
         }
         Token::Map(count) => {
-            let inner = deeper(depth).ok_or(DecodeError::TooDeep { at })?;
+            let inner = next_depth(depth).ok_or(DecodeError::TooDeep { at })?;
             let mut pairs = Vec::with_capacity(count);
             for _ in 0..count {
                 pairs.push((read_value(reader, inner)?, read_value(reader, inner)?));
@@ -164,7 +164,7 @@ fn read_value(reader: &mut MsgpackReader<'_>, depth: usize) -> Result<Value, Dec
 /// Checks that `bytes` are the MessagePack of exactly one value, nested at most [`DEPTH_MAX`] deep.
 /// Does not read the bytes of strings and extensions, and does not allocate.
 #[cfg(feature = "serde")]
-pub(super) fn check(bytes: &[u8]) -> Result<(), DecodeError> {
+pub(super) fn check_encoding(bytes: &[u8]) -> Result<(), DecodeError> {
     let mut reader = MsgpackReader::new(bytes);
     // The number of values that must still follow in each array and map around the next value.
     let mut due = [0; DEPTH_MAX];

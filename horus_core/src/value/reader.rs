@@ -91,7 +91,7 @@ impl<'a> MsgpackReader<'a> {
     }
 
     #[inline]
-    const fn left(&self) -> usize {
+    const fn bytes_left(&self) -> usize {
         self.bytes.len() - self.at
     }
 
@@ -102,20 +102,20 @@ impl<'a> MsgpackReader<'a> {
     /// [`DecodeError::Trailing`] if bytes follow.
     #[inline]
     pub const fn finish(&self) -> Result<(), DecodeError> {
-        match self.left() {
+        match self.bytes_left() {
             0 => Ok(()),
             left => Err(DecodeError::Trailing { at: self.at, left }),
         }
     }
 
     #[inline]
-    fn take(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
+    fn take_bytes(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
         let wanted = count.saturating_add(self.due);
-        if wanted > self.left() {
+        if wanted > self.bytes_left() {
             return Err(DecodeError::Truncated {
                 at: self.at,
                 wanted,
-                left: self.left(),
+                left: self.bytes_left(),
             });
         }
         let taken = &self.bytes[self.at..][..count];
@@ -124,17 +124,17 @@ impl<'a> MsgpackReader<'a> {
     }
 
     #[inline]
-    fn number<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+    fn read_number<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         let mut number = [0; N];
-        number.copy_from_slice(self.take(N)?);
+        number.copy_from_slice(self.take_bytes(N)?);
         Ok(number)
     }
 
     /// Reads a big-endian length of `N` bytes.
     #[inline]
-    fn length<const N: usize>(&mut self) -> Result<usize, DecodeError> {
+    fn read_length<const N: usize>(&mut self) -> Result<usize, DecodeError> {
         Ok(self
-            .number::<N>()?
+            .read_number::<N>()?
             .iter()
             .fold(0, |length, byte| length << 8 | usize::from(*byte)))
     }
@@ -142,13 +142,13 @@ impl<'a> MsgpackReader<'a> {
     /// Adds `count` to the number of values that must still follow; an error if the input is too
     /// short for them.
     #[inline]
-    fn announce(&mut self, count: usize) -> Result<usize, DecodeError> {
+    fn expect_values(&mut self, count: usize) -> Result<usize, DecodeError> {
         let due = self.due.saturating_add(count);
-        if due > self.left() {
+        if due > self.bytes_left() {
             return Err(DecodeError::Truncated {
                 at: self.at,
                 wanted: due,
-                left: self.left(),
+                left: self.bytes_left(),
             });
         }
         self.due = due;
@@ -156,25 +156,25 @@ impl<'a> MsgpackReader<'a> {
     }
 
     #[inline]
-    fn string(&mut self, count: usize) -> Result<Token<'a>, DecodeError> {
-        Ok(Token::String(self.take(count)?))
+    fn read_string(&mut self, count: usize) -> Result<Token<'a>, DecodeError> {
+        Ok(Token::String(self.take_bytes(count)?))
     }
 
     #[inline]
-    fn array(&mut self, count: usize) -> Result<Token<'a>, DecodeError> {
-        Ok(Token::Array(self.announce(count)?))
+    fn read_array_start(&mut self, count: usize) -> Result<Token<'a>, DecodeError> {
+        Ok(Token::Array(self.expect_values(count)?))
     }
 
     #[inline]
-    fn map(&mut self, count: usize) -> Result<Token<'a>, DecodeError> {
-        self.announce(count.saturating_mul(2))?;
+    fn read_map_start(&mut self, count: usize) -> Result<Token<'a>, DecodeError> {
+        self.expect_values(count.saturating_mul(2))?;
         Ok(Token::Map(count))
     }
 
     #[inline]
-    fn ext(&mut self, count: usize) -> Result<Token<'a>, DecodeError> {
-        let [number] = self.number()?;
-        Ok(Token::Ext(number.cast_signed(), self.take(count)?))
+    fn read_ext(&mut self, count: usize) -> Result<Token<'a>, DecodeError> {
+        let [number] = self.read_number()?;
+        Ok(Token::Ext(number.cast_signed(), self.take_bytes(count)?))
     }
 
     /// Reads the next value; for an array or map, only its length.
@@ -186,7 +186,7 @@ impl<'a> MsgpackReader<'a> {
     pub fn token(&mut self) -> Result<Token<'a>, DecodeError> {
         let at = self.at;
         self.due = self.due.saturating_sub(1);
-        let [first] = self.number()?;
+        let [first] = self.read_number()?;
         Ok(match Marker::from_u8(first) {
             Marker::Null => Token::Nil,
             Marker::Reserved => return Err(DecodeError::Reserved { at }),
@@ -194,17 +194,17 @@ impl<'a> MsgpackReader<'a> {
             Marker::True => Token::Bool(true),
             Marker::FixPos(number) => Token::Int(number.into()),
             Marker::FixNeg(number) => Token::Int(number.into()),
-            Marker::U8 => Token::Int(u8::from_be_bytes(self.number()?).into()),
-            Marker::U16 => Token::Int(u16::from_be_bytes(self.number()?).into()),
-            Marker::U32 => Token::Int(u32::from_be_bytes(self.number()?).into()),
-            Marker::U64 => Token::UInt(u64::from_be_bytes(self.number()?)),
-            Marker::I8 => Token::Int(i8::from_be_bytes(self.number()?).into()),
-            Marker::I16 => Token::Int(i16::from_be_bytes(self.number()?).into()),
-            Marker::I32 => Token::Int(i32::from_be_bytes(self.number()?).into()),
-            Marker::I64 => Token::Int(i64::from_be_bytes(self.number()?)),
-            Marker::F32 => Token::Float(f32_to_f64(f32::from_be_bytes(self.number()?))),
-            Marker::F64 => Token::Float(f64::from_be_bytes(self.number()?)),
-            marker => self.sized(marker)?,
+            Marker::U8 => Token::Int(u8::from_be_bytes(self.read_number()?).into()),
+            Marker::U16 => Token::Int(u16::from_be_bytes(self.read_number()?).into()),
+            Marker::U32 => Token::Int(u32::from_be_bytes(self.read_number()?).into()),
+            Marker::U64 => Token::UInt(u64::from_be_bytes(self.read_number()?)),
+            Marker::I8 => Token::Int(i8::from_be_bytes(self.read_number()?).into()),
+            Marker::I16 => Token::Int(i16::from_be_bytes(self.read_number()?).into()),
+            Marker::I32 => Token::Int(i32::from_be_bytes(self.read_number()?).into()),
+            Marker::I64 => Token::Int(i64::from_be_bytes(self.read_number()?)),
+            Marker::F32 => Token::Float(f32_to_f64(f32::from_be_bytes(self.read_number()?))),
+            Marker::F64 => Token::Float(f64::from_be_bytes(self.read_number()?)),
+            marker => self.read_sized(marker)?,
         })
     }
 
@@ -253,7 +253,7 @@ impl<'a> MsgpackReader<'a> {
     #[inline]
     fn step_over(&mut self, count: usize) -> Option<()> {
         let due = self.due.saturating_sub(1);
-        if 1 + count + due > self.left() {
+        if 1 + count + due > self.bytes_left() {
             return None;
         }
         (self.due, self.at) = (due, self.at + 1 + count);
@@ -261,7 +261,7 @@ impl<'a> MsgpackReader<'a> {
     }
 
     /// Reads a value whose first byte is followed by a length.
-    fn sized(&mut self, marker: Marker) -> Result<Token<'a>, DecodeError> {
+    fn read_sized(&mut self, marker: Marker) -> Result<Token<'a>, DecodeError> {
         let count = match marker {
             Marker::FixStr(count) | Marker::FixArray(count) | Marker::FixMap(count) => count.into(),
             Marker::FixExt1 => 1,
@@ -269,17 +269,21 @@ impl<'a> MsgpackReader<'a> {
             Marker::FixExt4 => 4,
             Marker::FixExt8 => 8,
             Marker::FixExt16 => 16,
-            Marker::Str8 | Marker::Bin8 | Marker::Ext8 => self.length::<1>()?,
-            Marker::Str16 | Marker::Bin16 | Marker::Ext16 => self.length::<2>()?,
-            Marker::Array16 | Marker::Map16 => self.length::<2>()?,
-            _ => self.length::<4>()?,
+            Marker::Str8 | Marker::Bin8 | Marker::Ext8 => self.read_length::<1>()?,
+            Marker::Str16 | Marker::Bin16 | Marker::Ext16 => self.read_length::<2>()?,
+            Marker::Array16 | Marker::Map16 => self.read_length::<2>()?,
+            _ => self.read_length::<4>()?,
         };
         match marker {
-            Marker::FixStr(_) | Marker::Str8 | Marker::Str16 | Marker::Str32 => self.string(count),
-            Marker::Bin8 | Marker::Bin16 | Marker::Bin32 => Ok(Token::Bytes(self.take(count)?)),
-            Marker::FixArray(_) | Marker::Array16 | Marker::Array32 => self.array(count),
-            Marker::FixMap(_) | Marker::Map16 | Marker::Map32 => self.map(count),
-            _ => self.ext(count),
+            Marker::FixStr(_) | Marker::Str8 | Marker::Str16 | Marker::Str32 => {
+                self.read_string(count)
+            }
+            Marker::Bin8 | Marker::Bin16 | Marker::Bin32 => {
+                Ok(Token::Bytes(self.take_bytes(count)?))
+            }
+            Marker::FixArray(_) | Marker::Array16 | Marker::Array32 => self.read_array_start(count),
+            Marker::FixMap(_) | Marker::Map16 | Marker::Map32 => self.read_map_start(count),
+            _ => self.read_ext(count),
         }
     }
 }

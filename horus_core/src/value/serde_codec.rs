@@ -5,8 +5,8 @@ use std::io::Cursor;
 use rmp_serde::{Deserializer, Serializer};
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::msgpack::check;
-use super::unfold::unfold;
+use super::msgpack::check_encoding;
+use super::unfold::typed_arrays_to_plain;
 use super::{DEPTH_MAX, DecodeError, EncodeError, MsgpackWriter};
 
 /// Writes the MessagePack of `value` at the start of `out` and returns its length in bytes.
@@ -34,7 +34,7 @@ pub fn encode_serde<T: Serialize + ?Sized>(
             message: error.to_string(),
         })?;
     let bytes = counting.finish()?;
-    match check(&out[..bytes]) {
+    match check_encoding(&out[..bytes]) {
         Ok(()) => Ok(bytes),
         Err(DecodeError::TooDeep { .. }) => Err(EncodeError::TooDeep),
         Err(error) => Err(EncodeError::Type {
@@ -57,10 +57,10 @@ pub fn encode_serde<T: Serialize + ?Sized>(
 ///
 /// The offset and the reason, if the bytes are not the MessagePack of a `T`.
 pub fn decode_serde<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
-    check(bytes)?;
+    check_encoding(bytes)?;
     read(bytes).or_else(|error| {
-        if let Some(plain) = unfold(bytes)
-            && check(&plain).is_ok()
+        if let Some(plain) = typed_arrays_to_plain(bytes)
+            && check_encoding(&plain).is_ok()
             && let Ok(value) = read(&plain)
         {
             return Ok(value);

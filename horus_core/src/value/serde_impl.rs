@@ -10,7 +10,7 @@ use super::{TYPED_ARRAY_EXT, TypedArray, TypedView, Value};
 use crate::message::{DType, Element, bf16_to_f32, f16_to_f32};
 
 /// Maximum number of elements that are preallocated when a deserializer announces a length.
-const ANNOUNCED_MAX: usize = 64;
+const PREALLOCATED_MAX: usize = 64;
 
 impl Serialize for Value {
     /// Serializes extensions in the form that `rmp_serde` expects. In human-readable formats a
@@ -79,7 +79,7 @@ impl<'a> SubArray<'a> {
             DType::F32 => to.serialize_f32(f32::from_bytes_le(self.bytes)),
             DType::F16 => to.serialize_f32(f16_to_f32(u16::from_bytes_le(self.bytes))),
             DType::BF16 => to.serialize_f32(bf16_to_f32(u16::from_bytes_le(self.bytes))),
-            _ => super::typed::element(self.dtype, self.bytes).serialize(to),
+            _ => super::typed::element_value(self.dtype, self.bytes).serialize(to),
         }
     }
 }
@@ -170,7 +170,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
-        let announced = seq.size_hint().unwrap_or(0).min(ANNOUNCED_MAX);
+        let announced = seq.size_hint().unwrap_or(0).min(PREALLOCATED_MAX);
         let mut values = Vec::with_capacity(announced);
         while let Some(value) = seq.next_element()? {
             values.push(value);
@@ -179,7 +179,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let announced = map.size_hint().unwrap_or(0).min(ANNOUNCED_MAX);
+        let announced = map.size_hint().unwrap_or(0).min(PREALLOCATED_MAX);
         let mut pairs = Vec::with_capacity(announced);
         while let Some(pair) = map.next_entry()? {
             pairs.push(pair);

@@ -134,6 +134,6 @@ fn write_element(f: &mut Formatter<'_>, dtype: DType, bytes: &[u8]) -> fmt::Resu
         (DType::F32, &[a, b, c, d]) => write_single(f, f32::from_le_bytes([a, b, c, d])),
         (DType::F16, &[a, b]) => write_single(f, f16_to_f32(u16::from_le_bytes([a, b]))),
         (DType::BF16, &[a, b]) => write_single(f, bf16_to_f32(u16::from_le_bytes([a, b]))),
-        _ => write_value(f, &super::typed::element(dtype, bytes), 0),
+        _ => write_value(f, &super::typed::element_value(dtype, bytes), 0),
     }
 }

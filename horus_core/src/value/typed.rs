@@ -70,7 +70,7 @@ impl TypedArray {
     /// If the shape has more than [`TYPED_DIMENSIONS_MAX`] dimensions, or takes another number of
     /// bytes.
     pub fn new(dtype: DType, shape: Vec<u32>, bytes: Vec<u8>) -> Result<Self, TypedArrayError> {
-        check(dtype, &shape, bytes.len())?;
+        check_length(dtype, &shape, bytes.len())?;
         Ok(Self {
             dtype,
             shape,
@@ -153,7 +153,7 @@ impl TypedArray {
     pub fn get(&self, index: usize) -> Option<Value> {
         let size = self.dtype.size();
         let start = index.checked_mul(size)?;
-        Some(element(
+        Some(element_value(
             self.dtype,
             self.bytes.get(start..start.checked_add(size)?)?,
         ))
@@ -163,7 +163,7 @@ impl TypedArray {
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Value> + '_ {
         self.bytes
             .chunks_exact(self.dtype.size())
-            .map(|bytes| element(self.dtype, bytes))
+            .map(|bytes| element_value(self.dtype, bytes))
     }
 
     /// Returns a copy of the elements, or `None` if they have another type.
@@ -232,7 +232,7 @@ impl<'a> TypedView<'a> {
         for (place, count) in shape.iter_mut().zip(counts.chunks_exact(4)) {
             *place = u32::from_bytes_le(count);
         }
-        check(dtype, &shape[..dimensions], bytes.len())?;
+        check_length(dtype, &shape[..dimensions], bytes.len())?;
         Ok(Self {
             dtype,
             shape,
@@ -292,7 +292,7 @@ pub(super) fn data_bytes(dtype: DType, shape: &[u32]) -> Result<usize, TypedArra
     bytes.ok_or(TypedArrayError::TooManyBytes)
 }
 
-fn check(dtype: DType, shape: &[u32], bytes: usize) -> Result<(), TypedArrayError> {
+fn check_length(dtype: DType, shape: &[u32], bytes: usize) -> Result<(), TypedArrayError> {
     match data_bytes(dtype, shape) {
         Ok(wanted) if wanted == bytes => Ok(()),
         Ok(_) | Err(TypedArrayError::TooManyBytes) => Err(TypedArrayError::Size { found: bytes }),
@@ -302,7 +302,7 @@ fn check(dtype: DType, shape: &[u32], bytes: usize) -> Result<(), TypedArrayErro
 
 /// Converts the bytes of one element to a value. A float of lower precision becomes the same number
 /// in double precision.
-pub(super) fn element(dtype: DType, bytes: &[u8]) -> Value {
+pub(super) fn element_value(dtype: DType, bytes: &[u8]) -> Value {
     match dtype {
         DType::U8 => u8::from_bytes_le(bytes).into(),
         DType::I8 => i8::from_bytes_le(bytes).into(),

@@ -1,6 +1,6 @@
 //! Converts typed arrays to plain arrays, for types of `serde` that support only those.
 
-use super::typed::{TypedView, element};
+use super::typed::{TypedView, element_value};
 use super::{EncodeError, MsgpackReader, MsgpackWriter, TYPED_ARRAY_EXT, Token, Value};
 use crate::message::DType;
 
@@ -9,23 +9,23 @@ use crate::message::DType;
 ///
 /// A typed array without dimensions becomes a number. Returns `None` if there is no typed array, or
 /// if one cannot be converted. Allocates at most some 70 bytes for each byte of the input.
-pub(super) fn unfold(bytes: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn typed_arrays_to_plain(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut counting = MsgpackWriter::new(&mut []);
-    let has_typed = write_unfolded(&mut counting, bytes)?;
+    let has_typed = write_plain(&mut counting, bytes)?;
     let needed = match counting.finish() {
         Err(EncodeError::TooSmall { needed, .. }) if has_typed => needed,
         _ => return None,
     };
     let mut plain = vec![0; needed];
     let mut out = MsgpackWriter::new(&mut plain);
-    write_unfolded(&mut out, bytes)?;
+    write_plain(&mut out, bytes)?;
     out.finish().ok()?;
     Some(plain)
 }
 
 /// Writes the MessagePack `bytes` to `out`, with plain arrays in place of typed ones. Returns true
 /// if there was a typed array, and `None` if a value cannot be converted.
-fn write_unfolded(out: &mut MsgpackWriter<'_>, bytes: &[u8]) -> Option<bool> {
+fn write_plain(out: &mut MsgpackWriter<'_>, bytes: &[u8]) -> Option<bool> {
     let mut reader = MsgpackReader::new(bytes);
     let mut has_typed = false;
     let mut due = 1_usize;
@@ -81,7 +81,7 @@ fn write_array(
     bytes: &[u8],
 ) -> Option<()> {
     let Some((count, inner)) = shape.split_first() else {
-        match element(dtype, bytes) {
+        match element_value(dtype, bytes) {
             Value::Bool(truth) => out.bool(truth),
             Value::Int(number) => out.int(number),
             Value::UInt(number) => out.uint(number),

@@ -67,7 +67,7 @@ impl<'a> MsgpackWriter<'a> {
     }
 
     #[inline]
-    fn put(&mut self, bytes: &[u8]) {
+    fn write_raw(&mut self, bytes: &[u8]) {
         let end = self.at.saturating_add(bytes.len());
         if let Some(place) = self.out.get_mut(self.at..end) {
             place.copy_from_slice(bytes);
@@ -104,7 +104,7 @@ impl<'a> MsgpackWriter<'a> {
     pub fn float(&mut self, number: f64) {
         let mut piece = [Marker::F64.to_u8(); 1 + size_of::<f64>()];
         piece[1..].copy_from_slice(&number.to_be_bytes());
-        self.put(&piece);
+        self.write_raw(&piece);
     }
 
     /// Writes a text.
@@ -115,11 +115,14 @@ impl<'a> MsgpackWriter<'a> {
     #[inline]
     pub fn string(&mut self, text: &str) -> Result<(), EncodeError> {
         if text.len() <= SHORT_TEXT_BYTES_MAX {
-            self.put(&[Marker::FixStr(text.len() as u8).to_u8()]);
+            self.write_raw(&[Marker::FixStr(text.len() as u8).to_u8()]);
         } else {
-            ignore_result(encode::write_str_len(self, length(text.len(), "bytes")?));
+            ignore_result(encode::write_str_len(
+                self,
+                checked_length(text.len(), "bytes")?,
+            ));
         }
-        self.put(text.as_bytes());
+        self.write_raw(text.as_bytes());
         Ok(())
     }
 
@@ -130,8 +133,11 @@ impl<'a> MsgpackWriter<'a> {
     /// [`EncodeError::TooLong`].
     #[inline]
     pub fn binary(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
-        ignore_result(encode::write_bin_len(self, length(bytes.len(), "bytes")?));
-        self.put(bytes);
+        ignore_result(encode::write_bin_len(
+            self,
+            checked_length(bytes.len(), "bytes")?,
+        ));
+        self.write_raw(bytes);
         Ok(())
     }
 
@@ -142,7 +148,10 @@ impl<'a> MsgpackWriter<'a> {
     /// [`EncodeError::TooLong`].
     #[inline]
     pub fn array(&mut self, elements: usize) -> Result<(), EncodeError> {
-        ignore_result(encode::write_array_len(self, length(elements, "elements")?));
+        ignore_result(encode::write_array_len(
+            self,
+            checked_length(elements, "elements")?,
+        ));
         Ok(())
     }
 
@@ -153,7 +162,7 @@ impl<'a> MsgpackWriter<'a> {
     /// [`EncodeError::TooLong`].
     #[inline]
     pub fn map(&mut self, pairs: usize) -> Result<(), EncodeError> {
-        ignore_result(encode::write_map_len(self, length(pairs, "pairs")?));
+        ignore_result(encode::write_map_len(self, checked_length(pairs, "pairs")?));
         Ok(())
     }
 
@@ -167,7 +176,7 @@ impl<'a> MsgpackWriter<'a> {
             return Err(EncodeError::ReservedExt);
         }
         self.ext_start(number, bytes.len())?;
-        self.put(bytes);
+        self.write_raw(bytes);
         Ok(())
     }
 
@@ -182,7 +191,7 @@ impl<'a> MsgpackWriter<'a> {
         let mut header = [0; 2 + 4 * TYPED_DIMENSIONS_MAX];
         let header = typed::write_header(&mut header, dtype, shape);
         self.ext_start(TYPED_ARRAY_EXT, header.len().saturating_add(bytes))?;
-        self.put(header);
+        self.write_raw(header);
         let start = self.at;
         self.at = start.saturating_add(bytes);
         Ok(self.out.get_mut(start..self.at))
@@ -191,7 +200,7 @@ impl<'a> MsgpackWriter<'a> {
     fn ext_start(&mut self, number: i8, bytes: usize) -> Result<(), EncodeError> {
         ignore_result(encode::write_ext_meta(
             self,
-            length(bytes, "bytes")?,
+            checked_length(bytes, "bytes")?,
             number,
         ));
         Ok(())
@@ -201,13 +210,13 @@ impl<'a> MsgpackWriter<'a> {
 impl io::Write for MsgpackWriter<'_> {
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.put(bytes);
+        self.write_raw(bytes);
         Ok(bytes.len())
     }
 
     #[inline]
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.put(bytes);
+        self.write_raw(bytes);
         Ok(())
     }
 
@@ -229,6 +238,6 @@ fn ignore_result<T, E>(written: Result<T, E>) {
 }
 
 #[inline]
-fn length(count: usize, of: &'static str) -> Result<u32, EncodeError> {
+fn checked_length(count: usize, of: &'static str) -> Result<u32, EncodeError> {
     u32::try_from(count).map_err(|_| EncodeError::TooLong { count, of })
 }

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::scheduler::python_calls::with_python;
 
-/// Number of bursts of all workers.
+/// Number of bursts of all workers: runs of actors for which a worker took the GIL once.
 static BURSTS: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {

@@ -37,7 +37,7 @@ struct LayoutSlot {
     /// A hash of the keys, in their order, of the last dict that was read key by key, without a
     /// layout from this cache.
     signature: usize,
-    /// Number of dicts in a row with that signature.
+    /// Number of dicts in a row whose keys had the hash `signature`.
     alike: u32,
     /// Number of dicts in a row with the same signature after which a layout is made. WHY not
     /// always 2: where two kinds of dicts alternate, a layout is made in vain. The number doubles

@@ -440,7 +440,8 @@ impl PyTopic {
         Ok(events.into())
     }
 
-    /// Waits until `count` subscribers are there, without its own; see `Publisher`.
+    /// Waits until the topic has `count` subscribers besides the one of this handle; see
+    /// `Publisher`.
     #[pyo3(signature = (count, timeout = None))]
     fn wait_for_subscribers(
         &self,

@@ -27,11 +27,11 @@ pub(super) struct Credentials {
 /// A namespace that a process has open.
 #[derive(Debug)]
 pub(super) struct OpenNamespace {
-    /// Its directory, as that process sees it.
+    /// The directory of the namespace, as the process sees it.
     pub(super) path: PathBuf,
-    /// Device and inode of its registry.
+    /// Device and inode of the namespace's registry.
     pub(super) identity: (u64, u64),
-    /// True if it was removed.
+    /// True if the namespace was removed.
     pub(super) is_deleted: bool,
 }
 

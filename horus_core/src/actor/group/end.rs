@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use horus_shm::internals::heap::{ControlHandle, Worker};
 use horus_shm::internals::sync::Word;
 
-use super::{ActorGroup, Control, Task, TimerEntry, lock};
+use super::{ActorGroup, ControlMessage, Task, TimerEntry, lock};
 
 impl ActorGroup {
     /// Ends all actors, those that were spawned last first.
@@ -30,13 +30,13 @@ impl ActorGroup {
         // Relaxed: as in `set_running`.
         if self.running.get() != 0 {
             // WHY ignored: it has ended meanwhile.
-            handles.for_each(|handle| drop(handle.send(Control::End)));
+            handles.for_each(|handle| drop(handle.send(ControlMessage::End)));
         } else {
-            self.end_here(handles);
+            self.end_on_this_thread(handles);
         }
     }
 
-    fn end_here(&self, handles: impl Iterator<Item = ControlHandle<Self>>) {
+    fn end_on_this_thread(&self, handles: impl Iterator<Item = ControlHandle<Self>>) {
         let mut workers = {
             let mut workers = lock(&self.workers);
             // Relaxed: loaded under a lock that is taken after this, of the workers or the timers.
@@ -56,11 +56,11 @@ impl ActorGroup {
         let held = held.chain(self.waiting.take_all());
         tasks.extend(held.map(|task| (task.id(), task)));
         self.queues.close(|task| _ = tasks.insert(task.id(), task));
-        collect(&mut workers, &mut tasks);
+        collect_tasks(&mut workers, &mut tasks);
         for handle in handles {
             // WHY ignored: it has ended meanwhile.
-            let _ = handle.send(Control::End);
-            collect(&mut workers, &mut tasks);
+            let _ = handle.send(ControlMessage::End);
+            collect_tasks(&mut workers, &mut tasks);
             let woken = self.waiting.take_all().into_iter();
             tasks.extend(woken.map(|task| (task.id(), task)));
             drop(tasks.remove(&handle.id()));
@@ -84,15 +84,15 @@ impl ActorGroup {
     /// Ends an actor whose sender has woken it before the threads ended, and has sent it to them
     /// afterwards.
     #[cold]
-    pub(super) fn end_late(&self, task: Task) {
+    pub(super) fn end_late_task(&self, task: Task) {
         // WHY: as long as the group is being ended, its actors end in their order. After that, the
         // task comes back, and is dropped, which ends the actor.
         drop(self.waiting.push_late(task));
     }
 
-    /// Gives the owner's end of a queue back. If the group was ended meanwhile, because the thread
-    /// did not return from a handler, ends the actors that are left in its queue.
-    pub(crate) fn give_back(&self, worker: Worker<Task>) {
+    /// Gives a worker back when its thread ends. If the group was ended meanwhile, because the
+    /// thread did not return from a handler, ends the actors that are left in the worker's queue.
+    pub(crate) fn give_back_worker(&self, worker: Worker<Task>) {
         let mut workers = lock(&self.workers);
         workers.push(worker);
         let is_late = self.is_over.get() != 0;
@@ -103,12 +103,12 @@ impl ActorGroup {
         };
         drop(workers);
         let mut tasks = HashMap::new();
-        collect(&mut late, &mut tasks);
+        collect_tasks(&mut late, &mut tasks);
     }
 }
 
 /// Takes all tasks out of the queues.
-fn collect(workers: &mut [Worker<Task>], tasks: &mut HashMap<usize, Task>) {
+fn collect_tasks(workers: &mut [Worker<Task>], tasks: &mut HashMap<usize, Task>) {
     for worker in workers {
         let next = || {
             let own = worker.pop_next().or_else(|| worker.pop());
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(Arc::strong_count(&held), 1, "dropped by the end");
         group.start_alarm(7, alarm(0));
         assert_eq!(Arc::strong_count(&held), 1, "dropped at once");
-        group.ring(alarm(5), 7, 7);
+        group.ring_alarm(alarm(5), 7, 7);
         assert_eq!(Arc::strong_count(&held), 1, "dropped after its message");
     }
 
@@ -167,7 +167,7 @@ mod tests {
     fn an_actor_that_is_sent_to_ended_threads_ends() {
         for late in [1, 3] {
             let group = ActorGroup::new("fleet", 2, GroupSettings::default());
-            let actors = Actors::of(group.clone());
+            let actors = Actors::from_group(group.clone());
             let spawned = (0..late).map(|_| actors.spawn(Silent).unwrap());
             let spawned: Vec<_> = spawned.collect();
             spawned.iter().for_each(|address| address.tell(7).unwrap());

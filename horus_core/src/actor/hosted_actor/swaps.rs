@@ -2,7 +2,7 @@
 
 use horus_shm::internals::heap::{Flow, Turn};
 
-use super::{HostedActor, drop_quietly, shut_down};
+use super::{HostedActor, drop_actor, shut_down_actor};
 use crate::actor::behaviour::Actor;
 use crate::actor::group::ActorGroup;
 use crate::actor::swap::{SwapRequest, Trial};
@@ -21,12 +21,12 @@ impl<A: Actor> HostedActor<A> {
         }
         // WHY: otherwise the message may only have been put aside.
         if !A::HAS_BATCHES {
-            self.accept_tried_swap(group);
+            self.accept_swap_after_trial(group);
         }
     }
 
     /// Accepts the swap, if its trial is over.
-    pub(super) fn accept_tried_swap(&mut self, group: &ActorGroup) {
+    pub(super) fn accept_swap_after_trial(&mut self, group: &ActorGroup) {
         if self.trial().is_some_and(|trial| trial.is_over()) {
             self.accept_swap(group);
         }
@@ -35,8 +35,8 @@ impl<A: Actor> HostedActor<A> {
     pub(super) fn accept_swap(&mut self, group: &ActorGroup) {
         if let Some(trial) = self.take_trial() {
             let mut old = trial.accept();
-            shut_down(&mut old, group);
-            drop_quietly(old, group);
+            shut_down_actor(&mut old, group);
+            drop_actor(old, group);
         }
     }
 
@@ -45,14 +45,14 @@ impl<A: Actor> HostedActor<A> {
     }
 
     /// Replaces the actor, and initialises the new one.
-    pub(super) fn swap(
+    pub(super) fn swap_actor(
         &mut self,
         mut request: SwapRequest,
         turn: &mut Turn<'_, A::Message, ActorGroup>,
     ) -> Flow {
         // WHY: a caller that swaps again is satisfied with the swap before.
         self.accept_swap(turn.group());
-        let Some(actor) = request.take::<A>() else {
+        let Some(actor) = request.take_actor::<A>() else {
             return Flow::Continue;
         };
         let old = std::mem::replace(&mut self.actor, actor);
@@ -60,7 +60,7 @@ impl<A: Actor> HostedActor<A> {
         if let Err(error) = result {
             let text = error_text(&*error);
             turn.group().record_failure(false, &text);
-            drop_quietly(std::mem::replace(&mut self.actor, old), turn.group());
+            drop_actor(std::mem::replace(&mut self.actor, old), turn.group());
             request.refuse(&text);
             return Flow::Continue;
         }
@@ -76,8 +76,8 @@ impl<A: Actor> HostedActor<A> {
             return false;
         };
         let mut new = std::mem::replace(&mut self.actor, trial.roll_back(error));
-        shut_down(&mut new, group);
-        drop_quietly(new, group);
+        shut_down_actor(&mut new, group);
+        drop_actor(new, group);
         true
     }
 }

@@ -1,6 +1,6 @@
 //! The errors of reading and editing a message by its schema text.
 
-use super::{LEVELS_MAX, Value};
+use super::{NESTING_MAX, Value};
 
 /// The reason why no message can have the layout that a schema text describes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -16,13 +16,13 @@ pub enum LayoutError {
         path: String,
     },
     /// Messages are nested too deeply.
-    #[error("'{path}' is nested in more than {LEVELS_MAX} messages")]
+    #[error("'{path}' is nested in more than {NESTING_MAX} messages")]
     TooDeep {
         /// The path of the message that is nested too deeply.
         path: String,
     },
-    /// A message would take more than a thousand times its size when it is decoded to a value,
-    /// because of the names of its fields.
+    /// A decoded message would take more than a thousand times the memory of the message itself,
+    /// because each value carries the names of its fields.
     #[error("the names of the schema are too long for the size of its messages")]
     TooLarge,
 }
@@ -32,7 +32,10 @@ pub enum LayoutError {
 #[non_exhaustive]
 pub enum FieldError {
     /// The message does not have the length that the schema requires.
-    #[error("the message has {found} bytes, the schema wants {wanted}{}", elements(*element_bytes))]
+    #[error(
+        "the message has {found} bytes, the schema wants {wanted}{}",
+        describe_elements(*element_bytes)
+    )]
     Length {
         /// Size of the message, in bytes.
         found: usize,
@@ -111,14 +114,14 @@ pub enum FieldError {
     },
 }
 
-fn elements(bytes: Option<usize>) -> String {
+fn describe_elements(bytes: Option<usize>) -> String {
     bytes
         .map(|bytes| format!(" and any number of elements of {bytes}"))
         .unwrap_or_default()
 }
 
 /// Describes a value in a few words for an error, even if the value is large.
-pub(super) fn describe(value: &Value) -> String {
+pub(super) fn describe_value(value: &Value) -> String {
     match value {
         Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_) => {
             format!("{} {value}", value.kind())

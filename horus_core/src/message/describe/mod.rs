@@ -10,7 +10,7 @@ pub use error::{FieldError, LayoutError};
 use super::{ParsedSchema, SCHEMA_TEXT_BYTES_MAX};
 use crate::value::Value;
 use crate::value::path::{Step, steps};
-use tree::{ElementKind, Node, Numbers, Part};
+use tree::{ElementKind, FieldNode, Numbers, Part};
 
 /// Maximum number of heap bytes that [`Layout::decode`] allocates for each byte of a message, in
 /// addition to 120 KiB. Usual messages take fewer than 50 bytes for each byte.
@@ -18,7 +18,7 @@ pub const DESCRIBED_BYTES_PER_BYTE: usize = 1024;
 
 /// Maximum depth of nested messages. WHY: the value of every message is then not nested more deeply
 /// than [`DEPTH_MAX`](crate::value::DEPTH_MAX), so it can be sent as MessagePack.
-const LEVELS_MAX: usize = 48;
+const NESTING_MAX: usize = 48;
 
 /// Maximum size of a message that [`Layout::encode`] makes, in bytes.
 const ENCODED_BYTES_MAX: usize = 1 << 30;
@@ -58,7 +58,7 @@ const ENCODED_BYTES_MAX: usize = 1 << 30;
 #[derive(Debug, Clone)]
 pub struct Layout {
     size: usize,
-    root: Node,
+    root: FieldNode,
     tail: Option<(String, ElementKind)>,
 }
 
@@ -125,8 +125,8 @@ impl Layout {
             });
         }
         let mut message = vec![0; bytes];
-        let target = self.target(&message, "")?;
-        write::write(self, target, value, &mut message, "")?;
+        let target = self.find_target(&message, "")?;
+        write::write_target(self, target, value, &mut message, "")?;
         Ok(message)
     }
 
@@ -137,7 +137,11 @@ impl Layout {
     ///
     /// If there is no such field, or the length of the message differs from that in the schema.
     pub fn get(&self, message: &[u8], path: &str) -> Result<Value, FieldError> {
-        Ok(read::read(self, self.target(message, path)?, message))
+        Ok(read::read_target(
+            self,
+            self.find_target(message, path)?,
+            message,
+        ))
     }
 
     /// Writes the value at a path. If the value is a map, only the fields that it names are
@@ -148,19 +152,19 @@ impl Layout {
     /// As [`get`](Self::get) and [`encode`](Self::encode); the message is unchanged then. Data at
     /// the end keep their length.
     pub fn set(&self, message: &mut [u8], path: &str, value: &Value) -> Result<(), FieldError> {
-        let target = self.target(message, path)?;
+        let target = self.find_target(message, path)?;
         if !matches!(value, Value::Map(_) | Value::Array(_) | Value::Typed(_)) {
-            return write::write(self, target, value, message, path);
+            return write::write_target(self, target, value, message, path);
         }
         // WHY: the copy keeps the message unchanged if a later part of the value is wrong.
         let mut changed = message.to_vec();
-        write::write(self, target, value, &mut changed, path)?;
+        write::write_target(self, target, value, &mut changed, path)?;
         message.copy_from_slice(&changed);
         Ok(())
     }
 
     /// Returns the name and location of the trailing data, if the schema has such data.
-    fn tail(&self, message: &[u8]) -> Option<(&str, Numbers)> {
+    fn trailing_numbers(&self, message: &[u8]) -> Option<(&str, Numbers)> {
         let (name, kind) = self.tail.as_ref()?;
         let count = message.len().saturating_sub(self.size) / kind.size();
         Some((
@@ -181,13 +185,13 @@ impl Layout {
             .as_ref()
             .and_then(|(name, kind)| Some((value.get(name)?, kind)));
         tail.map_or(0, |(data, kind)| {
-            write::count(data).saturating_mul(kind.size())
+            write::tail_element_count(data).saturating_mul(kind.size())
         })
     }
 
     /// Finds the part of `message` that `path` names. The length of `message` must have been
     /// checked.
-    fn target<'a>(&'a self, message: &[u8], path: &str) -> Result<Target<'a>, FieldError> {
+    fn find_target<'a>(&'a self, message: &[u8], path: &str) -> Result<PathTarget<'a>, FieldError> {
         let rest = message.len().checked_sub(self.size);
         let is_whole = rest.is_some_and(|rest| match &self.tail {
             Some((_, kind)) => rest.is_multiple_of(kind.size()),
@@ -203,7 +207,7 @@ impl Layout {
                 element_bytes,
             });
         }
-        let mut target = Target::Part(Part {
+        let mut target = PathTarget::Part(Part {
             node: &self.root,
             arrays: &[],
             distance: 0,
@@ -215,48 +219,48 @@ impl Layout {
                         path: path.to_owned(),
                     });
                 }
-                Some(Step::Name(name)) => self.field(target, name, message, path)?,
+                Some(Step::Name(name)) => self.find_field(target, name, message, path)?,
                 Some(Step::Index(index)) => target.element(index, path)?,
             };
         }
         Ok(target)
     }
 
-    fn field<'a>(
+    fn find_field<'a>(
         &'a self,
-        target: Target<'a>,
+        target: PathTarget<'a>,
         name: &str,
         message: &[u8],
         path: &str,
-    ) -> Result<Target<'a>, FieldError> {
+    ) -> Result<PathTarget<'a>, FieldError> {
         let missing = || FieldError::NoSuchField {
             path: path.to_owned(),
             name: name.to_owned(),
         };
-        let Target::Part(part @ Part { arrays: [], .. }) = target else {
+        let PathTarget::Part(part @ Part { arrays: [], .. }) = target else {
             return Err(missing());
         };
         if let Some(field) = part.node.child(name) {
-            return Ok(Target::Part(part.field(field)));
+            return Ok(PathTarget::Part(part.field(field)));
         }
         let tail = self
-            .tail(message)
+            .trailing_numbers(message)
             .filter(|(tail, _)| part.node.is_root && *tail == name);
-        tail.map(|(_, numbers)| Target::Numbers(numbers))
+        tail.map(|(_, numbers)| PathTarget::Numbers(numbers))
             .ok_or_else(missing)
     }
 }
 
 /// The part of a message that a path names.
 #[derive(Debug, Clone, Copy)]
-enum Target<'a> {
+enum PathTarget<'a> {
     /// A field, an element of an array of messages or texts, or the whole message.
     Part(Part<'a>),
     /// The trailing data, or one element of an array of numbers.
     Numbers(Numbers),
 }
 
-impl Target<'_> {
+impl PathTarget<'_> {
     fn element(self, index: usize, path: &str) -> Result<Self, FieldError> {
         let outside = |count| FieldError::NoSuchElement {
             path: path.to_owned(),
@@ -265,7 +269,7 @@ impl Target<'_> {
         };
         let numbers = match self {
             Self::Numbers(numbers) => Some(numbers),
-            Self::Part(part) => match part.count() {
+            Self::Part(part) => match part.element_count() {
                 Some(count) => {
                     return part
                         .element(index)

@@ -1,18 +1,18 @@
 //! Converts a part of a message to a value.
 
-use super::tree::{Content, ElementKind, Numbers, Part};
-use super::{Layout, Target};
+use super::tree::{ElementKind, NodeContent, Numbers, Part};
+use super::{Layout, PathTarget};
 use crate::value::{TypedArray, Value};
 
 /// Returns the value of `target`, a part of `message`.
-pub(super) fn read(layout: &Layout, target: Target<'_>, message: &[u8]) -> Value {
+pub(super) fn read_target(layout: &Layout, target: PathTarget<'_>, message: &[u8]) -> Value {
     let found = match target {
-        Target::Part(found) => found,
-        Target::Numbers(found) => return numbers_value(found, message),
+        PathTarget::Part(found) => found,
+        PathTarget::Numbers(found) => return numbers_value(found, message),
     };
     let mut value = part_value(found, message);
     if let (Value::Map(pairs), true) = (&mut value, found.node.is_root)
-        && let Some((name, tail)) = layout.tail(message)
+        && let Some((name, tail)) = layout.trailing_numbers(message)
     {
         pairs.push((name.into(), numbers_value(tail, message)));
     }
@@ -20,7 +20,7 @@ pub(super) fn read(layout: &Layout, target: Target<'_>, message: &[u8]) -> Value
 }
 
 fn part_value(found: Part<'_>, message: &[u8]) -> Value {
-    if let Some(count) = found.count() {
+    if let Some(count) = found.element_count() {
         // WHY one allocation: the memory is then exactly what the layout has computed.
         let mut values = Vec::with_capacity(count);
         let elements = (0..count).filter_map(|index| found.element(index));
@@ -28,21 +28,21 @@ fn part_value(found: Part<'_>, message: &[u8]) -> Value {
         return Value::Array(values);
     }
     match &found.node.content {
-        Content::Message(fields) => {
+        NodeContent::Message(fields) => {
             let value = |field| part_value(found.field(field), message);
             let pairs = fields
                 .iter()
                 .map(|field| (field.name.as_str().into(), value(field)));
             Value::Map(pairs.collect())
         }
-        Content::Numbers(_) => found
+        NodeContent::Numbers(_) => found
             .numbers()
             .map_or(Value::Nil, |found| numbers_value(found, message)),
     }
 }
 
 fn numbers_value(numbers: Numbers, message: &[u8]) -> Value {
-    let bytes = &message[numbers.range()];
+    let bytes = &message[numbers.byte_range()];
     match numbers.kind {
         ElementKind::Raw => bytes.into(),
         ElementKind::Text => text_value(bytes),

@@ -1,6 +1,6 @@
 //! Builds the tree of nested messages from the fields of a schema, with bounded work and memory.
 
-use super::{LEVELS_MAX, LayoutError};
+use super::{LayoutError, NESTING_MAX};
 use crate::message::{DType, ParsedField, ParsedSchema, Primitive};
 use crate::value::Value;
 
@@ -9,18 +9,18 @@ pub(super) type ArrayDimensions<'a> = &'a [(usize, usize)];
 
 /// A field of a message: numbers, a nested message, or an array of these.
 #[derive(Debug, Clone)]
-pub(super) struct Node {
+pub(super) struct FieldNode {
     pub(super) name: String,
     /// Count and stride in bytes of each array in which this field itself repeats, outermost first.
     /// There is at most one, except in schema texts that describe no real message.
     pub(super) arrays: Vec<(usize, usize)>,
-    pub(super) content: Content,
+    pub(super) content: NodeContent,
     pub(super) is_root: bool,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Content {
-    Message(Vec<Node>),
+pub(super) enum NodeContent {
+    Message(Vec<FieldNode>),
     Numbers(Numbers),
 }
 
@@ -78,7 +78,7 @@ impl ElementKind {
 
 impl Numbers {
     /// Returns the range of the message's bytes that holds the numbers.
-    pub(super) fn range(self) -> std::ops::Range<usize> {
+    pub(super) fn byte_range(self) -> std::ops::Range<usize> {
         self.offset..self.offset + self.count * self.kind.size()
     }
 
@@ -93,11 +93,11 @@ impl Numbers {
     }
 }
 
-impl Node {
+impl FieldNode {
     pub(super) fn child(&self, name: &str) -> Option<&Self> {
         match &self.content {
-            Content::Message(fields) => fields.iter().find(|field| field.name == name),
-            Content::Numbers(_) => None,
+            NodeContent::Message(fields) => fields.iter().find(|field| field.name == name),
+            NodeContent::Numbers(_) => None,
         }
     }
 
@@ -105,14 +105,14 @@ impl Node {
     /// and its name.
     pub(super) fn heap_bytes(&self) -> usize {
         let one = match &self.content {
-            Content::Message(fields) => fields.iter().fold(0_usize, |bytes, field| {
+            NodeContent::Message(fields) => fields.iter().fold(0_usize, |bytes, field| {
                 let pair = size_of::<(Value, Value)>() + field.name.len();
                 bytes
                     .saturating_add(pair)
                     .saturating_add(field.heap_bytes())
             }),
-            Content::Numbers(numbers) if numbers.count == 1 => 0,
-            Content::Numbers(numbers) => numbers.range().len().saturating_add(64),
+            NodeContent::Numbers(numbers) if numbers.count == 1 => 0,
+            NodeContent::Numbers(numbers) => numbers.byte_range().len().saturating_add(64),
         };
         self.arrays.iter().rev().fold(one, |bytes, (count, _)| {
             bytes
@@ -125,7 +125,7 @@ impl Node {
 /// A field, after an element has been selected in each array of messages around it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part<'a> {
-    pub(super) node: &'a Node,
+    pub(super) node: &'a FieldNode,
     /// The field's own arrays in which no element has been selected yet.
     pub(super) arrays: ArrayDimensions<'a>,
     /// Distance from the first elements of the arrays to the selected ones, in bytes.
@@ -134,7 +134,7 @@ pub(super) struct Part<'a> {
 
 impl<'a> Part<'a> {
     /// Returns the part for `node`, which must be a field of this part's message.
-    pub(super) fn field(self, node: &'a Node) -> Self {
+    pub(super) fn field(self, node: &'a FieldNode) -> Self {
         Self {
             node,
             arrays: &node.arrays,
@@ -143,7 +143,7 @@ impl<'a> Part<'a> {
     }
 
     /// Returns the number of elements, if this part is an array.
-    pub(super) fn count(self) -> Option<usize> {
+    pub(super) fn element_count(self) -> Option<usize> {
         self.arrays.first().map(|(count, _)| *count)
     }
 
@@ -160,7 +160,7 @@ impl<'a> Part<'a> {
     /// Returns the numbers, if this part consists of numbers.
     pub(super) fn numbers(self) -> Option<Numbers> {
         match &self.node.content {
-            Content::Numbers(numbers) if self.arrays.is_empty() => Some(Numbers {
+            NodeContent::Numbers(numbers) if self.arrays.is_empty() => Some(Numbers {
                 offset: numbers.offset + self.distance,
                 ..*numbers
             }),
@@ -170,10 +170,10 @@ impl<'a> Part<'a> {
 }
 
 /// Builds the tree of the whole message.
-pub(super) fn build_tree(schema: &ParsedSchema) -> Result<Node, LayoutError> {
+pub(super) fn build_tree(schema: &ParsedSchema) -> Result<FieldNode, LayoutError> {
     let total = schema.fields.iter().try_fold(0_usize, |total, field| {
         total
-            .checked_add(total_bytes(field)?)
+            .checked_add(bytes_in_all_elements(field)?)
             .filter(|total| *total <= schema.size)
     });
     total.ok_or(LayoutError::Overlap)?;
@@ -184,11 +184,11 @@ pub(super) fn build_tree(schema: &ParsedSchema) -> Result<Node, LayoutError> {
         .collect::<Result<Vec<_>, _>>()?;
     let fields: Vec<&PathEntry<'_>> = fields.iter().collect();
     // WHY: a `ParsedSchema` may have been built by hand. One that was parsed never fails here.
-    if fields.iter().any(|field| field.end(0) > schema.size) {
+    if fields.iter().any(|field| field.end_offset(0) > schema.size) {
         return Err(LayoutError::Overlap);
     }
-    let content = Content::Message(build_children(&fields, 0, 0)?);
-    Ok(Node {
+    let content = NodeContent::Message(build_children(&fields, 0, 0)?);
+    Ok(FieldNode {
         name: String::new(),
         arrays: Vec::new(),
         content,
@@ -198,7 +198,7 @@ pub(super) fn build_tree(schema: &ParsedSchema) -> Result<Node, LayoutError> {
 
 /// Returns the size of a field in all elements of the arrays around it, in bytes; `None` on
 /// overflow.
-fn total_bytes(field: &ParsedField) -> Option<usize> {
+fn bytes_in_all_elements(field: &ParsedField) -> Option<usize> {
     let shape = &field.shape;
     let one = shape.count.checked_mul(shape.primitive.size())?;
     shape
@@ -215,8 +215,8 @@ struct PathEntry<'a> {
 
 impl<'a> PathEntry<'a> {
     fn new(field: &'a ParsedField) -> Result<Self, LayoutError> {
-        let names: Vec<_> = field.path.split('.').take(LEVELS_MAX + 2).collect();
-        if names.len() > LEVELS_MAX + 1 {
+        let names: Vec<_> = field.path.split('.').take(NESTING_MAX + 2).collect();
+        if names.len() > NESTING_MAX + 1 {
             return Err(LayoutError::TooDeep {
                 path: field.path.clone(),
             });
@@ -226,7 +226,7 @@ impl<'a> PathEntry<'a> {
 
     /// Returns the offset of the field's end from the start of the message, in bytes: in the first
     /// element of the outermost `depth` arrays, and in the last element of the others.
-    fn end(&self, depth: usize) -> usize {
+    fn end_offset(&self, depth: usize) -> usize {
         let shape = &self.field.shape;
         let one = shape
             .offset
@@ -244,7 +244,7 @@ fn build_children(
     entries: &[&PathEntry<'_>],
     level: usize,
     depth: usize,
-) -> Result<Vec<Node>, LayoutError> {
+) -> Result<Vec<FieldNode>, LayoutError> {
     let mut groups: Vec<Vec<&PathEntry<'_>>> = Vec::new();
     for &entry in entries {
         let Some(name) = entry.names.get(level) else {
@@ -267,7 +267,11 @@ fn build_children(
         .collect()
 }
 
-fn build_node(group: &[&PathEntry<'_>], level: usize, depth: usize) -> Result<Node, LayoutError> {
+fn build_node(
+    group: &[&PathEntry<'_>],
+    level: usize,
+    depth: usize,
+) -> Result<FieldNode, LayoutError> {
     let name = group[0].names[level].to_owned();
     if let [entry] = group
         && entry.names.len() == level + 1
@@ -284,16 +288,16 @@ fn build_node(group: &[&PathEntry<'_>], level: usize, depth: usize) -> Result<No
             is_row,
         };
         let arrays = shape.arrays[depth..].to_vec();
-        return Ok(Node {
+        return Ok(FieldNode {
             name,
             arrays,
-            content: Content::Numbers(numbers),
+            content: NodeContent::Numbers(numbers),
             is_root: false,
         });
     }
     let arrays: Vec<_> = common_array(group, depth).into_iter().collect();
-    let content = Content::Message(build_children(group, level + 1, depth + arrays.len())?);
-    Ok(Node {
+    let content = NodeContent::Message(build_children(group, level + 1, depth + arrays.len())?);
+    Ok(FieldNode {
         name,
         arrays,
         content,
@@ -308,6 +312,9 @@ fn common_array(group: &[&PathEntry<'_>], depth: usize) -> Option<(usize, usize)
     let is_shared =
         |entry: &&PathEntry<'_>| entry.field.shape.arrays.get(depth) == Some(&(count, stride));
     let start = group.iter().map(|entry| entry.field.shape.offset).min()?;
-    let end = group.iter().map(|entry| entry.end(depth + 1)).max()?;
+    let end = group
+        .iter()
+        .map(|entry| entry.end_offset(depth + 1))
+        .max()?;
     (group.iter().all(is_shared) && end - start <= stride).then_some((count, stride))
 }

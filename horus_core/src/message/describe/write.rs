@@ -2,30 +2,30 @@
 
 use std::fmt;
 
-use super::error::describe;
+use super::error::describe_value;
 use super::tree::{ElementKind, Numbers, Part};
-use super::{FieldError, Layout, Target};
+use super::{FieldError, Layout, PathTarget};
 use crate::message::{DType, f64_to_f32};
 use crate::value::Value;
 
 /// Writes `value` to `target`, the part of `message` at `path`.
-pub(super) fn write(
+pub(super) fn write_target(
     layout: &Layout,
-    target: Target<'_>,
+    target: PathTarget<'_>,
     value: &Value,
     message: &mut [u8],
     path: &str,
 ) -> Result<(), FieldError> {
-    let mut writer = Writer { layout, message };
+    let mut writer = PartWriter { layout, message };
     let trail = PathTrail::Start(path);
     match target {
-        Target::Part(part) => writer.write_part(part, value, &trail),
-        Target::Numbers(numbers) => writer.write_numbers(numbers, value, &trail),
+        PathTarget::Part(part) => writer.write_part(part, value, &trail),
+        PathTarget::Numbers(numbers) => writer.write_numbers(numbers, value, &trail),
     }
 }
 
 /// Returns the number of elements of a value that becomes trailing data.
-pub(super) fn count(value: &Value) -> usize {
+pub(super) fn tail_element_count(value: &Value) -> usize {
     match value {
         Value::Bytes(bytes) => bytes.len(),
         Value::Array(values) => values.len(),
@@ -56,7 +56,7 @@ impl PathTrail<'_> {
     fn type_error(&self, value: &Value, wanted: impl fmt::Display) -> FieldError {
         FieldError::Type {
             path: self.to_string(),
-            found: describe(value),
+            found: describe_value(value),
             wanted: wanted.to_string(),
         }
     }
@@ -64,7 +64,7 @@ impl PathTrail<'_> {
     fn range_error(&self, value: &Value, wanted: impl fmt::Display) -> FieldError {
         FieldError::Range {
             path: self.to_string(),
-            found: describe(value),
+            found: describe_value(value),
             wanted: wanted.to_string(),
         }
     }
@@ -81,19 +81,19 @@ impl PathTrail<'_> {
     }
 }
 
-struct Writer<'a> {
+struct PartWriter<'a> {
     layout: &'a Layout,
     message: &'a mut [u8],
 }
 
-impl Writer<'_> {
+impl PartWriter<'_> {
     fn write_part(
         &mut self,
         part: Part<'_>,
         value: &Value,
         trail: &PathTrail<'_>,
     ) -> Result<(), FieldError> {
-        let Some(count) = part.count() else {
+        let Some(count) = part.element_count() else {
             return match part.numbers() {
                 Some(numbers) => self.write_numbers(numbers, value, trail),
                 None => self.write_message(part, value, trail),
@@ -124,7 +124,7 @@ impl Writer<'_> {
             let name = key.as_str();
             let name = name.ok_or_else(|| trail.type_error(key, "a message with named fields"))?;
             let trail = PathTrail::Name(trail, name);
-            let tail = self.layout.tail(self.message);
+            let tail = self.layout.trailing_numbers(self.message);
             let tail = tail.filter(|(tail, _)| part.node.is_root && *tail == name);
             if let Some(field) = part.node.child(name) {
                 self.write_part(part.field(field), value, &trail)?;
@@ -146,7 +146,7 @@ impl Writer<'_> {
         trail: &PathTrail<'_>,
     ) -> Result<(), FieldError> {
         let dtype = numbers.kind.dtype();
-        let place = &mut self.message[numbers.range()];
+        let place = &mut self.message[numbers.byte_range()];
         if numbers.kind == ElementKind::Text {
             return write_text(place, value, trail);
         }

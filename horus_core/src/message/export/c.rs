@@ -120,7 +120,7 @@ fn write_message(out: &mut String, schema: &Schema) {
     write_define(
         out,
         &format!("HORUS_{upper}_SCHEMA"),
-        wrapped(text, "", line),
+        wrap_parts(text, "", line),
     );
     let default = standard_default(&struct_name(schema)).unwrap_or_default();
     write_define(
@@ -185,7 +185,7 @@ fn initialiser(schema: &Schema, bytes: &[u8]) -> Vec<String> {
         let value = match field.kind {
             FieldKind::Message(inner) => nested_initialisers(field, inner, bytes),
             FieldKind::Primitive(_) | FieldKind::Text(_) => {
-                number_literals(field, bytes, limit_literal)
+                number_literals(field, bytes, special_float_literal)
             }
         }?;
         let value = value.join(", ");
@@ -200,7 +200,7 @@ fn initialiser(schema: &Schema, bytes: &[u8]) -> Vec<String> {
     if given.is_empty() {
         return vec!["{0}".to_owned()];
     }
-    let mut lines = wrapped(given, ", ", str::to_owned);
+    let mut lines = wrap_parts(given, ", ", str::to_owned);
     lines[0].insert(0, '{');
     lines
         .iter_mut()
@@ -234,7 +234,7 @@ fn nested_initialisers(field: &Field, inner: &Schema, bytes: &[u8]) -> Option<Ve
     Some(vec![open + &all[0] + &close])
 }
 
-fn limit_literal(primitive: Primitive, limit: SpecialFloat) -> String {
+fn special_float_literal(primitive: Primitive, limit: SpecialFloat) -> String {
     let name = match limit {
         SpecialFloat::NotANumber => "NAN",
         SpecialFloat::Infinity => "INFINITY",
@@ -250,7 +250,7 @@ fn limit_literal(primitive: Primitive, limit: SpecialFloat) -> String {
 
 /// Puts as many parts as fit on each line, separated by `between`. `finish` converts each line to
 /// code.
-fn wrapped(parts: Vec<String>, between: &str, finish: impl Fn(&str) -> String) -> Vec<String> {
+fn wrap_parts(parts: Vec<String>, between: &str, finish: impl Fn(&str) -> String) -> Vec<String> {
     let mut lines = vec![String::new()];
     let count = parts.len();
     for (index, part) in parts.into_iter().enumerate() {

@@ -37,7 +37,8 @@ pub fn cpp(messages: &[&Schema]) -> String {
     for schema in messages {
         let default = standard_default(&struct_name(schema));
         // WHY only numbers: nested messages have initialisers of their own.
-        let numbers = |_, field: &Field| number_literals(field, default.as_deref()?, limit_literal);
+        let numbers =
+            |_, field: &Field| number_literals(field, default.as_deref()?, special_float_literal);
         write_message(&mut out, schema, "", &numbers);
     }
     out + "\n}  // namespace horus\n\n#endif  // HORUS_MSG_HPP\n"
@@ -212,7 +213,7 @@ fn write_member(out: &mut String, declared: &str, field: &Field, numbers: Option
     out.push_str(";\n");
 }
 
-fn limit_literal(primitive: Primitive, limit: SpecialFloat) -> String {
+fn special_float_literal(primitive: Primitive, limit: SpecialFloat) -> String {
     let function = match limit {
         SpecialFloat::NotANumber => "quiet_NaN",
         SpecialFloat::Infinity => "infinity",

@@ -42,13 +42,15 @@ fn write_class(out: &mut String, message: &Declaration) {
         write_comment(out, field.doc);
         append(
             out,
-            format_args!("    {}: {}", field.name, annotation(field)),
+            format_args!("    {}: {}", field.name, type_annotation(field)),
         );
         match message.values_of(index) {
             [] => {}
-            [value] if field.count == 1 => append(out, format_args!(" = {}", literal(value))),
+            [value] if field.count == 1 => {
+                append(out, format_args!(" = {}", python_literal(value)))
+            }
             values => {
-                let all: Vec<_> = values.iter().map(literal).collect();
+                let all: Vec<_> = values.iter().map(python_literal).collect();
                 append(out, format_args!(" = [{}]", all.join(", ")));
                 if values.len() < field.count {
                     append(out, format_args!(" + [0] * {}", field.count - values.len()));
@@ -68,7 +70,7 @@ fn write_class(out: &mut String, message: &Declaration) {
     }
 }
 
-fn annotation(field: &Field) -> String {
+fn type_annotation(field: &Field) -> String {
     let element = match field.kind {
         FieldKind::Primitive(primitive) => format!("horus.{}", primitive.name()),
         FieldKind::Text(bytes) => format!("horus.Text[{bytes}]"),
@@ -80,15 +82,18 @@ fn annotation(field: &Field) -> String {
     }
 }
 
-fn literal(value: &Literal) -> String {
+fn python_literal(value: &Literal) -> String {
     match value {
         Literal::Integer(value) => value.to_string(),
         Literal::Float(value) => format!("{value:?}"),
-        Literal::Text(text) => format!("\"{}\"", text.chars().map(escaped).collect::<String>()),
+        Literal::Text(text) => format!(
+            "\"{}\"",
+            text.chars().map(escape_character).collect::<String>()
+        ),
     }
 }
 
-fn escaped(letter: char) -> String {
+fn escape_character(letter: char) -> String {
     match letter {
         '"' | '\\' => format!("\\{letter}"),
         ' '..='~' => letter.to_string(),

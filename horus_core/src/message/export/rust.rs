@@ -13,7 +13,7 @@ const HEAD: &str = "\
 ";
 
 /// The longest data of a message on a topic whose creator sets no other limit, in bytes.
-const DATA_BYTES_MAX: usize = 64 * 1024;
+const DEFAULT_DATA_BYTES_MAX: usize = 64 * 1024;
 
 /// Keywords of Rust that need `r#` as the name of a field. Words that C++ or Python reserve too are
 /// missing, because the import appends an underscore to them.
@@ -51,7 +51,11 @@ fn write_struct(out: &mut String, schema: &Schema) {
         write_doc(out, "        ", field.doc);
         append(
             out,
-            format_args!("        pub {}: {},\n", name_of(field), type_of(field)),
+            format_args!(
+                "        pub {}: {},\n",
+                rust_field_name(field),
+                rust_type(field)
+            ),
         );
     }
     out.push_str("    }\n");
@@ -65,7 +69,7 @@ fn write_struct(out: &mut String, schema: &Schema) {
         out.push('\n');
         write_doc(out, "    ", doc);
         out.push_str("    #[allow(non_upper_case_globals)]\n");
-        let name = escaped(name);
+        let name = escape_keyword(name);
         append(
             out,
             format_args!("    pub const {name}: {} = {value};\n", kind.name()),
@@ -88,16 +92,16 @@ fn write_default(out: &mut String, message: &Declaration) {
     );
     for (index, field) in schema.fields.iter().enumerate() {
         let values = message.values_of(index);
-        let value = default_of(field, values);
+        let value = default_expression(field, values);
         append(
             out,
-            format_args!("            {}: {value},\n", name_of(field)),
+            format_args!("            {}: {value},\n", rust_field_name(field)),
         );
     }
     out.push_str("        }\n    }\n}\n");
 }
 
-fn default_of(field: &Field, values: &[Literal]) -> String {
+fn default_expression(field: &Field, values: &[Literal]) -> String {
     let zero = match field.kind {
         FieldKind::Primitive(Primitive::F32 | Primitive::F64) => "0.0".to_owned(),
         FieldKind::Primitive(_) => "0".to_owned(),
@@ -140,8 +144,8 @@ fn write_header(out: &mut String, schema: &Schema, tail: Tail) {
     let Schema { name, .. } = schema;
     let bytes_max = schema
         .size
-        .next_multiple_of(DATA_BYTES_MAX)
-        .max(DATA_BYTES_MAX);
+        .next_multiple_of(DEFAULT_DATA_BYTES_MAX)
+        .max(DEFAULT_DATA_BYTES_MAX);
     let Tail {
         name: data,
         primitive,
@@ -179,7 +183,7 @@ impl ::horus_core::message::Header for {name}Header {{
     );
 }
 
-fn type_of(field: &Field) -> String {
+fn rust_type(field: &Field) -> String {
     let element = match field.kind {
         FieldKind::Primitive(primitive) => primitive.name().to_owned(),
         FieldKind::Text(bytes) => format!("::horus_core::message::Text<{bytes}>"),
@@ -191,11 +195,11 @@ fn type_of(field: &Field) -> String {
     }
 }
 
-fn name_of(field: &Field) -> String {
-    escaped(field.name)
+fn rust_field_name(field: &Field) -> String {
+    escape_keyword(field.name)
 }
 
-fn escaped(name: &str) -> String {
+fn escape_keyword(name: &str) -> String {
     if KEYWORDS.contains(&name) {
         format!("r#{name}")
     } else {

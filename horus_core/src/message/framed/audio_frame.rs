@@ -1,6 +1,6 @@
 //! Uncompressed audio in frames.
 
-use super::{ArrayLayout, Framed, Header, refuse_array};
+use super::{ArrayLayout, Framed, Header, array_error_text};
 use crate::message::{DType, FrameId, Primitive, Tail, timestamp_now_ns};
 
 crate::message! {
@@ -104,7 +104,7 @@ impl Header for AudioFrameHeader {
 
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
         let refused = || {
-            refuse_array(
+            array_error_text(
                 Self::NAME,
                 "samples and at most 65535 channels",
                 dtype,

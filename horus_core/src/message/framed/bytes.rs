@@ -1,6 +1,6 @@
 //! Plain bytes with the name of their format.
 
-use super::{Framed, Header, refuse_array};
+use super::{Framed, Header, array_error_text};
 use crate::message::{DType, Primitive, Tail, Text, timestamp_now_ns};
 
 crate::message! {
@@ -63,7 +63,7 @@ impl Header for BytesHeader {
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
         match *shape {
             [bytes] if dtype == DType::U8 => self.bytes = bytes,
-            _ => return Err(refuse_array(Self::NAME, "u8 in a row", dtype, shape)),
+            _ => return Err(array_error_text(Self::NAME, "u8 in a row", dtype, shape)),
         }
         Ok(())
     }

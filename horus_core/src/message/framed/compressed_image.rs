@@ -1,6 +1,6 @@
 //! Compressed images.
 
-use super::{Framed, Header, refuse_array};
+use super::{Framed, Header, array_error_text};
 use crate::message::{DType, FrameId, Primitive, Tail, Text, timestamp_now_ns};
 
 crate::message! {
@@ -77,7 +77,7 @@ impl Header for CompressedImageHeader {
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
         match *shape {
             [bytes] if dtype == DType::U8 => self.bytes = bytes,
-            _ => return Err(refuse_array(Self::NAME, "u8 in a row", dtype, shape)),
+            _ => return Err(array_error_text(Self::NAME, "u8 in a row", dtype, shape)),
         }
         Ok(())
     }

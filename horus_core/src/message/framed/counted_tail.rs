@@ -2,7 +2,7 @@
 
 use horus_shm::internals::layout::STRIDE_MAX;
 
-use super::{ArrayLayout, HeaderError, refuse_array};
+use super::{ArrayLayout, HeaderError, array_error_text};
 use crate::message::{DType, FieldKind, Primitive, Schema};
 
 /// The position of the count in the header, and the type of what it counts.
@@ -45,7 +45,7 @@ impl CountedTail {
     }
 
     /// Returns the number of elements that an untrusted header announces.
-    fn elements(&self, header: &[u8]) -> u64 {
+    fn announced_elements(&self, header: &[u8]) -> u64 {
         let mut count = [0; 8];
         let size = self.count.size();
         count[..size].copy_from_slice(&header[self.offset..][..size]);
@@ -58,7 +58,7 @@ impl CountedTail {
         header: &[u8],
     ) -> Result<usize, HeaderError> {
         let bytes = self
-            .elements(header)
+            .announced_elements(header)
             .saturating_mul(self.dtype.size() as u64);
         match usize::try_from(bytes) {
             Ok(length) if bytes <= STRIDE_MAX => Ok(length),
@@ -68,7 +68,7 @@ impl CountedTail {
 
     pub(super) fn array_layout(&self, header: &[u8]) -> ArrayLayout {
         let size = self.dtype.size() as u64;
-        ArrayLayout::new(self.dtype, &[(self.elements(header), size)])
+        ArrayLayout::new(self.dtype, &[(self.announced_elements(header), size)])
     }
 
     /// Sets the count to the length of an array of one dimension.
@@ -92,7 +92,7 @@ impl CountedTail {
                 header[self.offset..][..size].copy_from_slice(&count.to_le_bytes()[..size]);
                 Ok(())
             }
-            _ => Err(refuse_array(message, &wanted(), dtype, shape)),
+            _ => Err(array_error_text(message, &wanted(), dtype, shape)),
         }
     }
 }

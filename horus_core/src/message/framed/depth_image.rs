@@ -1,7 +1,7 @@
 //! Depth images: the distance of each pixel.
 
 use super::raster::{packed_step, pixel_dimensions, raster};
-use super::{ArrayLayout, Encoding, Framed, Header, Raster, refuse_array};
+use super::{ArrayLayout, Encoding, Framed, Header, Raster, array_error_text};
 use crate::message::{DType, FrameId, Primitive, Tail, Text, timestamp_now_ns};
 
 crate::message! {
@@ -59,17 +59,17 @@ impl DepthImageHeader {
     /// current time.
     #[must_use]
     pub fn millimetres(width: u32, height: u32) -> Self {
-        Self::of(Encoding::TYPE_16UC1, 0.001, width, height)
+        Self::from_encoding(Encoding::TYPE_16UC1, 0.001, width, height)
     }
 
     /// Returns the header of an image of 32-bit floats in metres without padding, stamped with the
     /// current time.
     #[must_use]
     pub fn metres(width: u32, height: u32) -> Self {
-        Self::of(Encoding::TYPE_32FC1, 1.0, width, height)
+        Self::from_encoding(Encoding::TYPE_32FC1, 1.0, width, height)
     }
 
-    fn of(encoding: Encoding, unit: f32, width: u32, height: u32) -> Self {
+    fn from_encoding(encoding: Encoding, unit: f32, width: u32, height: u32) -> Self {
         Self {
             timestamp_ns: timestamp_now_ns(),
             height,
@@ -148,7 +148,8 @@ impl Header for DepthImageHeader {
     }
 
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
-        let refused = || refuse_array(Self::NAME, "rows and columns of u16 or f32", dtype, shape);
+        let refused =
+            || array_error_text(Self::NAME, "rows and columns of u16 or f32", dtype, shape);
         let (height, width, _) = pixel_dimensions(shape)
             .filter(|pixels| pixels.2 == 1)
             .ok_or_else(refused)?;

@@ -56,7 +56,7 @@ encodings! {
 impl Encoding {
     /// Preferred encodings for pixels of which only the type and the number of channels are known.
     /// [`Self::ALL`] is searched after them.
-    pub(super) const DEFAULTS: &[Self] = &[
+    pub(super) const PREFERRED: &[Self] = &[
         Self::MONO8,
         Self::RGB8,
         Self::RGBA8,

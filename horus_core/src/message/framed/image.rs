@@ -1,11 +1,11 @@
 //! Images: rows of pixels.
 
 use super::raster::{packed_step, pixel_dimensions, raster};
-use super::{ArrayLayout, Encoding, Framed, Header, Raster, refuse_array};
+use super::{ArrayLayout, Encoding, Framed, Header, Raster, array_error_text};
 use crate::message::{DType, FrameId, Primitive, Tail, Text, timestamp_now_ns};
 
 /// True if the machine is big-endian.
-const BIG_ENDIAN: bool = cfg!(target_endian = "big");
+const IS_MACHINE_BIG_ENDIAN: bool = cfg!(target_endian = "big");
 
 crate::message! {
     /// The header of an [`Image`], after `sensor_msgs/Image`: rows of pixels, top row first.
@@ -76,7 +76,7 @@ impl ImageHeader {
             encoding: encoding.text(),
             ..Self::default()
         }
-        .sized(width, height, step)
+        .with_size(width, height, step)
     }
 
     /// Sets the frame of the camera.
@@ -93,7 +93,7 @@ impl ImageHeader {
         self
     }
 
-    fn sized(self, width: u32, height: u32, step: u32) -> Self {
+    fn with_size(self, width: u32, height: u32, step: u32) -> Self {
         Self {
             timestamp_ns: timestamp_now_ns(),
             width,
@@ -132,7 +132,8 @@ impl Header for ImageHeader {
             let rows = (self.height.into(), self.step.into());
             return Some(ArrayLayout::new(DType::U8, &[rows, (self.step.into(), 1)]));
         };
-        let in_order = encoding.dtype().size() == 1 || (self.is_bigendian != 0) == BIG_ENDIAN;
+        let in_order =
+            encoding.dtype().size() == 1 || (self.is_bigendian != 0) == IS_MACHINE_BIG_ENDIAN;
         in_order.then(|| self.pixel_layout(encoding.dtype(), encoding.channels() as u64))
     }
 
@@ -143,7 +144,7 @@ impl Header for ImageHeader {
     }
 
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
-        let refused = |wanted: &str| refuse_array(Self::NAME, wanted, dtype, shape);
+        let refused = |wanted: &str| array_error_text(Self::NAME, wanted, dtype, shape);
         let (height, width, channels) =
             pixel_dimensions(shape).ok_or_else(|| refused("rows, columns and perhaps channels"))?;
         let fits = |encoding: &&Encoding| {
@@ -152,7 +153,7 @@ impl Header for ImageHeader {
         let encoding = match self.encoding() {
             Some(encoding) if fits(&&encoding) => encoding,
             _ if self.encoding.is_empty() => {
-                let known = Encoding::DEFAULTS.iter().chain(Encoding::ALL).find(fits);
+                let known = Encoding::PREFERRED.iter().chain(Encoding::ALL).find(fits);
                 *known.ok_or_else(|| refused("an encoding that has such pixels"))?
             }
             _ => {
@@ -162,7 +163,7 @@ impl Header for ImageHeader {
         };
         (self.height, self.width, self.encoding) = (height, width, encoding.text());
         self.step = packed_step(width, encoding.pixel_bytes());
-        self.is_bigendian = BIG_ENDIAN.into();
+        self.is_bigendian = IS_MACHINE_BIG_ENDIAN.into();
         Ok(())
     }
 }

@@ -27,12 +27,12 @@ use crate::topic::DynamicType;
 #[derive(Debug, Clone, Copy)]
 pub struct FramedKind {
     schema: &'static Schema,
-    form: Form,
+    form: HeaderForm,
 }
 
 /// The way in which a header is interpreted.
 #[derive(Debug, Clone, Copy)]
-enum Form {
+enum HeaderForm {
     /// The [`Header`] implementation of a type of this crate.
     Typed(HeaderFunctions),
     /// The schema alone: one field of the header counts the numbers after it.
@@ -53,7 +53,7 @@ impl FramedKind {
     const fn new<H: Header + Default>() -> Self {
         Self {
             schema: &Framed::<H>::SCHEMA,
-            form: Form::Typed(HeaderFunctions {
+            form: HeaderForm::Typed(HeaderFunctions {
                 payload: DynamicType::of::<Framed<H>>,
                 default_header: || bytemuck::bytes_of(&H::default()).into(),
                 data_bytes: |header| checked_data_bytes(&header_from_bytes::<H>(header)),
@@ -90,14 +90,14 @@ impl FramedKind {
     pub fn counted(schema: &'static Schema, count: &str) -> Result<Self, String> {
         Ok(Self {
             schema,
-            form: Form::Counted(CountedTail::new(schema, count)?),
+            form: HeaderForm::Counted(CountedTail::new(schema, count)?),
         })
     }
 
     /// Returns true if [`counted`](Self::counted) made this kind.
     #[must_use]
     pub const fn is_counted(&self) -> bool {
-        matches!(self.form, Form::Counted(_))
+        matches!(self.form, HeaderForm::Counted(_))
     }
 
     /// Returns the schema of the whole message: the header's fields, then the data.
@@ -110,8 +110,8 @@ impl FramedKind {
     #[must_use]
     pub fn payload(&self) -> DynamicType {
         match self.form {
-            Form::Typed(header) => (header.payload)(),
-            Form::Counted(_) => {
+            HeaderForm::Typed(header) => (header.payload)(),
+            HeaderForm::Counted(_) => {
                 DynamicType::parse(&self.schema.text()).expect("the text of a schema is canonical")
             }
         }
@@ -122,8 +122,8 @@ impl FramedKind {
     #[must_use]
     pub fn default_header(&self) -> Box<[u8]> {
         match self.form {
-            Form::Typed(header) => (header.default_header)(),
-            Form::Counted(_) => vec![0; self.schema.size].into(),
+            HeaderForm::Typed(header) => (header.default_header)(),
+            HeaderForm::Counted(_) => vec![0; self.schema.size].into(),
         }
     }
 
@@ -138,8 +138,8 @@ impl FramedKind {
     /// This method and those below panic if the header has the wrong number of bytes.
     pub fn data_bytes(&self, header: &[u8]) -> Result<usize, HeaderError> {
         match self.form {
-            Form::Typed(functions) => (functions.data_bytes)(header),
-            Form::Counted(tail) => tail.data_bytes(self.schema.name, header),
+            HeaderForm::Typed(functions) => (functions.data_bytes)(header),
+            HeaderForm::Counted(tail) => tail.data_bytes(self.schema.name, header),
         }
     }
 
@@ -148,8 +148,8 @@ impl FramedKind {
     #[must_use]
     pub fn array_layout(&self, header: &[u8], data_bytes: usize) -> Option<ArrayLayout> {
         let layout = match self.form {
-            Form::Typed(functions) => (functions.array_layout)(header),
-            Form::Counted(tail) => Some(tail.array_layout(header)),
+            HeaderForm::Typed(functions) => (functions.array_layout)(header),
+            HeaderForm::Counted(tail) => Some(tail.array_layout(header)),
         };
         layout.filter(|array| array.extent_bytes() <= data_bytes as u64)
     }
@@ -157,8 +157,8 @@ impl FramedKind {
     /// Calls [`Header::complete`]. Does nothing for a [`counted`](Self::counted) type.
     pub fn complete(&self, header: &mut [u8]) {
         match self.form {
-            Form::Typed(functions) => (functions.complete)(header),
-            Form::Counted(_) => {}
+            HeaderForm::Typed(functions) => (functions.complete)(header),
+            HeaderForm::Counted(_) => {}
         }
     }
 
@@ -169,8 +169,8 @@ impl FramedKind {
     /// As for [`Header::reshape`]. The header is unchanged then.
     pub fn reshape(&self, header: &mut [u8], dtype: DType, shape: &[u64]) -> Result<(), String> {
         match self.form {
-            Form::Typed(functions) => (functions.reshape)(header, dtype, shape),
-            Form::Counted(tail) => tail.reshape(self.schema.name, header, (dtype, shape)),
+            HeaderForm::Typed(functions) => (functions.reshape)(header, dtype, shape),
+            HeaderForm::Counted(tail) => tail.reshape(self.schema.name, header, (dtype, shape)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Planar scans with any number of beams.
 
-use super::{ArrayLayout, Framed, Header, HeaderError, TooLarge, ViewError, refuse_array};
+use super::{ArrayLayout, Framed, Header, HeaderError, TooLarge, ViewError, array_error_text};
 use crate::message::{
     DType, FrameId, LASER_RANGES_MAX, LaserScan, Primitive, Tail, Zeroable, timestamp_now_ns,
 };
@@ -145,7 +145,7 @@ impl Header for LidarScanHeader {
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
         let refused = || {
             let wanted = "f32 of the shape [rays], or [2, rays] with intensities";
-            refuse_array(Self::NAME, wanted, dtype, shape)
+            array_error_text(Self::NAME, wanted, dtype, shape)
         };
         let (rays, has_intensities) = match *shape {
             [rays] if dtype == DType::F32 => (rays, 0),

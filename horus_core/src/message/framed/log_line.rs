@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::{Framed, Header, refuse_array};
+use super::{Framed, Header, array_error_text};
 use crate::message::{DType, Primitive, Tail, Text};
 
 crate::message! {
@@ -95,7 +95,7 @@ impl Header for LogLineHeader {
     }
 
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
-        let refused = || refuse_array(Self::NAME, "u8 in a row", dtype, shape);
+        let refused = || array_error_text(Self::NAME, "u8 in a row", dtype, shape);
         match *shape {
             [bytes] if dtype == DType::U8 => {
                 self.text_bytes = u32::try_from(bytes).map_err(|_| refused())?;

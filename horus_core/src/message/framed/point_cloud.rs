@@ -1,6 +1,6 @@
 //! Point clouds, whose points have named fields.
 
-use super::{ArrayLayout, Framed, Header, refuse_array};
+use super::{ArrayLayout, Framed, Header, array_error_text};
 use crate::message::{DType, Element, FrameId, Primitive, Tail, Text, Zeroable, timestamp_now_ns};
 
 /// Maximum number of fields of a point.
@@ -241,7 +241,7 @@ impl Header for PointCloudHeader {
     /// fourth one the intensity.
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
         let refused = || {
-            refuse_array(
+            array_error_text(
                 Self::NAME,
                 "points of x, y, z and perhaps intensity",
                 dtype,

@@ -1,7 +1,7 @@
 //! Segmentation masks: the class of each pixel.
 
 use super::raster::{pixel_dimensions, raster};
-use super::{ArrayLayout, Framed, Header, Raster, refuse_array};
+use super::{ArrayLayout, Framed, Header, Raster, array_error_text};
 use crate::message::{DType, FrameId, Primitive, Tail, timestamp_now_ns};
 
 crate::message! {
@@ -94,7 +94,7 @@ impl Header for SegmentationMaskHeader {
 
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
         let pixels = pixel_dimensions(shape).filter(|pixels| pixels.2 == 1 && dtype == DType::U8);
-        let refused = || refuse_array(Self::NAME, "rows and columns of u8", dtype, shape);
+        let refused = || array_error_text(Self::NAME, "rows and columns of u8", dtype, shape);
         let (height, width, _) = pixels.ok_or_else(refused)?;
         (self.height, self.width, self.step) = (height, width, width);
         Ok(())

@@ -48,7 +48,7 @@ pub(super) struct Comments {
 impl Comments {
     /// Adds the text of a comment, without its `#`.
     pub(super) fn push(&mut self, text: &str) {
-        self.lines.push(clean(text));
+        self.lines.push(clean_comment(text));
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -74,7 +74,7 @@ impl Comments {
 }
 
 /// Removes or replaces the characters that would end a comment, or act as markup, in any language.
-fn clean(text: &str) -> String {
+fn clean_comment(text: &str) -> String {
     let visible = |letter: &char| {
         let turns_text = matches!(
             letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
@@ -98,7 +98,7 @@ fn clean(text: &str) -> String {
 }
 
 /// Returns a doc comment as `message!` stores it: a space before each line, a newline after it.
-pub(super) fn doc(text: &str) -> String {
+pub(super) fn to_doc_comment(text: &str) -> String {
     let line = |line: &str| match line {
         "" => "\n".to_owned(),
         line => format!(" {line}\n"),
@@ -108,7 +108,7 @@ pub(super) fn doc(text: &str) -> String {
 
 /// Returns the text with its unit at the end of the first paragraph: `Hip angle: radians.` for
 /// `hip angle [rad]`. Text without a unit in brackets is unchanged, except for its first letter.
-pub(super) fn with_unit(text: &str) -> String {
+pub(super) fn move_unit_to_end(text: &str) -> String {
     let text = capitalised(text);
     let Some((before, unit, after)) = split_unit(&text) else {
         return text;
@@ -175,7 +175,7 @@ mod tests {
             ("", ""),
         ];
         for (text, wanted) in table {
-            assert_eq!(with_unit(text), wanted);
+            assert_eq!(move_unit_to_end(text), wanted);
         }
     }
 
@@ -189,7 +189,7 @@ mod tests {
             ("say \"\"\"\"\"x", "say '''\"\"x"),
         ];
         for (text, wanted) in table {
-            assert_eq!(clean(text), wanted);
+            assert_eq!(clean_comment(text), wanted);
         }
     }
 }

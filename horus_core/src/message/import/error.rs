@@ -57,7 +57,12 @@ pub enum ImportError {
 }
 
 impl ImportError {
-    pub(super) fn line(path: &Path, line: usize, field: &str, reason: impl Into<String>) -> Self {
+    pub(super) fn in_line(
+        path: &Path,
+        line: usize,
+        field: &str,
+        reason: impl Into<String>,
+    ) -> Self {
         Self::Line {
             path: path.to_owned(),
             line,
@@ -66,7 +71,7 @@ impl ImportError {
         }
     }
 
-    pub(super) fn message(path: &Path, message: &str, reason: impl Into<String>) -> Self {
+    pub(super) fn in_message(path: &Path, message: &str, reason: impl Into<String>) -> Self {
         Self::Message {
             path: path.to_owned(),
             message: excerpt(message),

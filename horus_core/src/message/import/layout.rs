@@ -17,7 +17,7 @@ const FIELDS_MAX: usize = 64;
 
 /// A field that has no offset yet.
 #[derive(Debug)]
-pub(super) struct Planned {
+pub(super) struct PlannedField {
     pub(super) name: String,
     pub(super) kind: FieldKind,
     pub(super) count: usize,
@@ -28,8 +28,8 @@ pub(super) struct Planned {
 
 /// The fields, tail and constants of an imported message that has no layout yet.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
-    pub(super) fields: Vec<Planned>,
+pub(super) struct LayoutPlan {
+    pub(super) fields: Vec<PlannedField>,
     pub(super) tail: Option<(String, Primitive)>,
     pub(super) constants: Vec<Constant>,
     pub(super) doc: String,
@@ -51,7 +51,7 @@ impl Declaration {
     }
 }
 
-impl Plan {
+impl LayoutPlan {
     /// Lays out the message: larger alignments first, in the order of the file among equals.
     ///
     /// It leaks the schema, whose parts are `'static`.
@@ -65,7 +65,7 @@ impl Plan {
         };
         let size = end.next_multiple_of(multiple).max(1);
         if size > end {
-            self.fields.push(reserved(size - end));
+            self.fields.push(reserved_field(size - end));
         }
         if self.fields.len() > FIELDS_MAX {
             return Err(format!(
@@ -79,8 +79,8 @@ impl Plan {
 
     /// Returns the end of the last field, in bytes.
     fn fields_end(&self) -> Result<usize, String> {
-        let bytes = |field: &Planned| field.kind.size().checked_mul(field.count);
-        let sum = |sum: usize, field: &Planned| sum.checked_add(bytes(field)?);
+        let bytes = |field: &PlannedField| field.kind.size().checked_mul(field.count);
+        let sum = |sum: usize, field: &PlannedField| sum.checked_add(bytes(field)?);
         let limit = STRIDE_MAX as usize - HEADER_ALIGN;
         let end = self
             .fields
@@ -98,11 +98,11 @@ impl Plan {
         let mut offset = 0;
         for (index, planned) in self.fields.into_iter().enumerate() {
             let field = Field {
-                name: leak(planned.name),
+                name: leak_text(planned.name),
                 kind: planned.kind,
                 offset,
                 count: planned.count,
-                doc: leak(planned.doc),
+                doc: leak_text(planned.doc),
             };
             offset += field.kind.size() * field.count;
             if !planned.values.is_empty() {
@@ -111,20 +111,20 @@ impl Plan {
             fields.push(field);
         }
         let tail = self.tail.map(|(name, primitive)| Tail {
-            name: leak(name),
+            name: leak_text(name),
             primitive,
         });
         let schema = Schema {
-            name: leak(name.to_owned()),
+            name: leak_text(name.to_owned()),
             size,
             align,
             fields: Vec::leak(fields),
             tail,
-            doc: leak(self.doc),
+            doc: leak_text(self.doc),
             constants: Vec::leak(self.constants),
         };
         // WHY first: the text of too many nested arrays panics.
-        if nested_arrays(&schema) > ARRAY_NESTING_MAX {
+        if array_nesting(&schema) > ARRAY_NESTING_MAX {
             return Err(format!(
                 "more than {ARRAY_NESTING_MAX} arrays of messages and strings are nested in it: \
                  flatten them"
@@ -142,8 +142,8 @@ impl Plan {
     }
 }
 
-fn reserved(bytes: usize) -> Planned {
-    Planned {
+fn reserved_field(bytes: usize) -> PlannedField {
+    PlannedField {
         name: "_reserved".to_owned(),
         kind: FieldKind::Primitive(Primitive::U8),
         count: bytes,
@@ -153,15 +153,15 @@ fn reserved(bytes: usize) -> Planned {
 }
 
 /// Returns the largest number of arrays of messages and texts around a number.
-fn nested_arrays(schema: &Schema) -> usize {
+fn array_nesting(schema: &Schema) -> usize {
     let around = |field: &Field| match field.kind {
         FieldKind::Primitive(_) => 0,
         FieldKind::Text(_) => usize::from(field.count > 1),
-        FieldKind::Message(inner) => usize::from(field.count > 1) + nested_arrays(inner),
+        FieldKind::Message(inner) => usize::from(field.count > 1) + array_nesting(inner),
     };
     schema.fields.iter().map(around).max().unwrap_or(0)
 }
 
-pub(super) fn leak(text: String) -> &'static str {
+pub(super) fn leak_text(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }

@@ -41,7 +41,7 @@ use std::{env, fs, io};
 use super::{Schema, export};
 pub use error::ImportError;
 pub(in crate::message) use layout::Declaration;
-use session::Session;
+use session::ImportSession;
 pub(in crate::message) use value::Literal;
 
 /// Reads `.msg` files with these settings.
@@ -107,9 +107,9 @@ impl Importer {
     ///
     /// [`ImportError`] names the file, the line and the field that cannot be represented.
     pub fn read<P: AsRef<Path>>(&self, files: &[P]) -> Result<Imported, ImportError> {
-        let mut session = Session::new(self);
+        let mut session = ImportSession::new(self);
         for file in files {
-            session.file(file.as_ref())?;
+            session.import_file(file.as_ref())?;
         }
         session.check_bounds()?;
         Ok(Imported {
@@ -124,8 +124,8 @@ impl Importer {
     ///
     /// As for [`read`](Self::read).
     pub fn parse(&self, name: &str, text: &str) -> Result<Imported, ImportError> {
-        let mut session = Session::new(self);
-        session.text(Path::new(&format!("{name}.msg")), name, text)?;
+        let mut session = ImportSession::new(self);
+        session.import_text(Path::new(&format!("{name}.msg")), name, text)?;
         session.check_bounds()?;
         Ok(Imported {
             files: session.files.into_keys().collect(),

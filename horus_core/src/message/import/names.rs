@@ -2,7 +2,7 @@
 
 /// Words that C, C++ or Python reserve or define as macros, the four keywords of Rust that `r#`
 /// cannot escape, and two words that generated declarations use.
-const RESERVED: &[&str] = &[
+const RESERVED_WORDS: &[&str] = &[
     "EOF",
     "False",
     "INFINITY",
@@ -137,7 +137,7 @@ const RESERVED: &[&str] = &[
 
 /// Returns the name, with an underscore after it if a language reserves it.
 pub(super) fn free_name(name: &str) -> String {
-    match RESERVED.binary_search(&name) {
+    match RESERVED_WORDS.binary_search(&name) {
         Ok(_) => format!("{name}_"),
         Err(_) => name.to_owned(),
     }
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn reserved_words_get_an_underscore() {
-        assert!(RESERVED.is_sorted());
+        assert!(RESERVED_WORDS.is_sorted());
         for (name, wanted) in [
             ("class", "class_"),
             ("type", "type"),

@@ -2,34 +2,34 @@
 
 use std::path::Path;
 
-use super::comment::{Comments, with_unit};
+use super::comment::{Comments, move_unit_to_end};
 use super::error::ImportError;
 use crate::message::Primitive;
 
 /// The fields and constants of a message, in the order of the file.
 #[derive(Debug)]
-pub(super) struct Definition {
+pub(super) struct MessageDefinition {
     /// The comment of the message.
     pub(super) doc: String,
-    pub(super) items: Vec<Item>,
+    pub(super) items: Vec<DefinitionItem>,
 }
 
 /// A field or a constant.
 #[derive(Debug)]
-pub(super) struct Item {
+pub(super) struct DefinitionItem {
     /// Number of its line, from 1.
     pub(super) line: usize,
     pub(super) name: String,
-    pub(super) element: Element,
-    pub(super) role: Role,
+    pub(super) element: ElementType,
+    pub(super) role: ItemRole,
     /// Its comments, with the unit at the end of the first paragraph.
     pub(super) doc: String,
 }
 
 #[derive(Debug)]
-pub(super) enum Role {
+pub(super) enum ItemRole {
     Field {
-        length: Length,
+        length: ArrayLength,
         default: Option<String>,
     },
     Constant {
@@ -39,7 +39,7 @@ pub(super) enum Role {
 
 /// The type of one element of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Element {
+pub(super) enum ElementType {
     Number(Primitive),
     /// A string, with its bound in bytes.
     Text(Option<usize>),
@@ -54,7 +54,7 @@ pub(super) enum Element {
 
 /// The number of elements of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Length {
+pub(super) enum ArrayLength {
     One,
     Fixed(usize),
     Bounded(usize),
@@ -62,10 +62,10 @@ pub(super) enum Length {
 }
 
 /// Parses the text of the file at `path`.
-pub(super) fn parse(path: &Path, text: &str) -> Result<Definition, ImportError> {
+pub(super) fn parse(path: &Path, text: &str) -> Result<MessageDefinition, ImportError> {
     let mut parser = Parser::default();
     for (index, line) in text.lines().enumerate() {
-        parser.line(path, index + 1, line)?;
+        parser.parse_line(path, index + 1, line)?;
     }
     Ok(parser.finish())
 }
@@ -76,26 +76,26 @@ struct Parser {
     doc: Comments,
     /// Comment lines that belong to the next item, which has not been read yet.
     pending: Comments,
-    items: Vec<(Item, Comments)>,
+    items: Vec<(DefinitionItem, Comments)>,
     /// True if indented comment lines continue the comment beside the last item.
     continues: bool,
 }
 
 impl Parser {
-    fn line(&mut self, path: &Path, number: usize, line: &str) -> Result<(), ImportError> {
+    fn parse_line(&mut self, path: &Path, number: usize, line: &str) -> Result<(), ImportError> {
         let (code, comment) = split_comment(line);
         match (code.trim(), comment) {
-            ("", None) => self.blank(),
-            ("", Some(comment)) => self.comment(comment, line.starts_with([' ', '\t'])),
+            ("", None) => self.end_comment_block(),
+            ("", Some(comment)) => self.add_comment(comment, line.starts_with([' ', '\t'])),
             (code, comment) => {
                 let item = parse_item(path, number, code)?;
-                self.item(item, comment);
+                self.add_item(item, comment);
             }
         }
         Ok(())
     }
 
-    fn blank(&mut self) {
+    fn end_comment_block(&mut self) {
         self.continues = false;
         let pending = std::mem::take(&mut self.pending);
         // WHY dropped otherwise: a comment between blank lines is a title of several fields.
@@ -105,7 +105,7 @@ impl Parser {
         }
     }
 
-    fn comment(&mut self, text: &str, is_indented: bool) {
+    fn add_comment(&mut self, text: &str, is_indented: bool) {
         match self.items.last_mut() {
             Some((_, comments)) if self.continues && is_indented => comments.push(text),
             _ => {
@@ -115,7 +115,7 @@ impl Parser {
         }
     }
 
-    fn item(&mut self, item: Item, beside: Option<&str>) {
+    fn add_item(&mut self, item: DefinitionItem, beside: Option<&str>) {
         let mut comments = std::mem::take(&mut self.pending);
         // WHY: the first comment describes the message, even if no blank line follows it.
         if self.items.is_empty() && self.doc.is_empty() {
@@ -129,15 +129,15 @@ impl Parser {
         self.items.push((item, comments));
     }
 
-    fn finish(mut self) -> Definition {
+    fn finish(mut self) -> MessageDefinition {
         if self.items.is_empty() {
             self.doc.append(self.pending);
         }
-        let documented = |(item, comments): (Item, Comments)| Item {
-            doc: with_unit(&comments.text()),
+        let documented = |(item, comments): (DefinitionItem, Comments)| DefinitionItem {
+            doc: move_unit_to_end(&comments.text()),
             ..item
         };
-        Definition {
+        MessageDefinition {
             doc: self.doc.text(),
             items: self.items.into_iter().map(documented).collect(),
         }
@@ -162,36 +162,36 @@ fn split_comment(line: &str) -> (&str, Option<&str>) {
 }
 
 /// Parses `type name`, `type name default` or `type NAME=value`.
-fn parse_item(path: &Path, line: usize, code: &str) -> Result<Item, ImportError> {
+fn parse_item(path: &Path, line: usize, code: &str) -> Result<DefinitionItem, ImportError> {
     let wanted = "a line is `type name`, `type name default` or `type NAME=value`: correct it, or \
                   put a # before text";
-    let malformed = || ImportError::line(path, line, code, wanted);
+    let malformed = || ImportError::in_line(path, line, code, wanted);
     let (kind, rest) = code.split_once(char::is_whitespace).ok_or_else(malformed)?;
     let rest = rest.trim_start();
     let end = rest.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
     let (name, rest) = rest.split_at(end.unwrap_or(rest.len()));
-    let refuse = |reason: String| ImportError::line(path, line, name, reason);
+    let refuse = |reason: String| ImportError::in_line(path, line, name, reason);
     if !name.starts_with(|letter: char| letter.is_ascii_alphabetic()) {
         return Err(malformed());
     }
     let (element, length) = parse_type(kind).map_err(refuse)?;
     let value = rest.trim_start();
     let role = match value.strip_prefix('=') {
-        Some(_) if length != Length::One => {
+        Some(_) if length != ArrayLength::One => {
             return Err(refuse(
                 "an array cannot be a constant: make it a field".to_owned(),
             ));
         }
-        Some(value) => Role::Constant {
+        Some(value) => ItemRole::Constant {
             value: value.trim().to_owned(),
         },
         None if !value.is_empty() && value.len() == rest.len() => return Err(malformed()),
-        None => Role::Field {
+        None => ItemRole::Field {
             length,
             default: (!value.is_empty()).then(|| value.to_owned()),
         },
     };
-    Ok(Item {
+    Ok(DefinitionItem {
         line,
         name: name.to_owned(),
         element,
@@ -201,9 +201,9 @@ fn parse_item(path: &Path, line: usize, code: &str) -> Result<Item, ImportError>
 }
 
 /// Parses a type, such as `float32`, `string<=16[4]` or `geometry_msgs/Point[]`.
-fn parse_type(text: &str) -> Result<(Element, Length), String> {
+fn parse_type(text: &str) -> Result<(ElementType, ArrayLength), String> {
     let Some((element, length)) = text.split_once('[') else {
-        return Ok((parse_element(text)?, Length::One));
+        return Ok((parse_element(text)?, ArrayLength::One));
     };
     let malformed = || {
         let text = super::error::excerpt(text);
@@ -211,24 +211,24 @@ fn parse_type(text: &str) -> Result<(Element, Length), String> {
     };
     let length = length.strip_suffix(']').ok_or_else(malformed)?;
     let length = match length.strip_prefix("<=") {
-        Some(bound) => Length::Bounded(positive(bound).ok_or_else(malformed)?),
-        None if length.is_empty() => Length::Unbounded,
-        None => Length::Fixed(positive(length).ok_or_else(malformed)?),
+        Some(bound) => ArrayLength::Bounded(parse_positive(bound).ok_or_else(malformed)?),
+        None if length.is_empty() => ArrayLength::Unbounded,
+        None => ArrayLength::Fixed(parse_positive(length).ok_or_else(malformed)?),
     };
     Ok((parse_element(element)?, length))
 }
 
-fn positive(text: &str) -> Option<usize> {
+fn parse_positive(text: &str) -> Option<usize> {
     text.parse().ok().filter(|number| *number > 0)
 }
 
-fn parse_element(text: &str) -> Result<Element, String> {
+fn parse_element(text: &str) -> Result<ElementType, String> {
     let (name, bound) = match text.split_once("<=") {
-        Some((name, bound)) => (name, Some(positive(bound))),
+        Some((name, bound)) => (name, Some(parse_positive(bound))),
         None => (text, None),
     };
     let number = |primitive| match bound {
-        None => Ok(Element::Number(primitive)),
+        None => Ok(ElementType::Number(primitive)),
         Some(_) => Err(format!(
             "{name} has no bound: only strings and arrays have one"
         )),
@@ -246,8 +246,8 @@ fn parse_element(text: &str) -> Result<Element, String> {
         "float64" => number(Primitive::F64),
         "string" => match bound {
             Some(None) => Err("the bound of a string is a number of at least 1".to_owned()),
-            Some(bound) => Ok(Element::Text(bound)),
-            None => Ok(Element::Text(None)),
+            Some(bound) => Ok(ElementType::Text(bound)),
+            None => Ok(ElementType::Text(None)),
         },
         "wstring" => Err(
             "a wstring is UTF-16, which messages cannot hold: use string<=N, which is UTF-8"
@@ -257,30 +257,30 @@ fn parse_element(text: &str) -> Result<Element, String> {
     }
 }
 
-fn parse_message(text: &str) -> Result<Element, String> {
+fn parse_message(text: &str) -> Result<ElementType, String> {
     let parts: Vec<_> = text.split('/').collect();
     let (package, name) = match parts.as_slice() {
         [name] => (None, *name),
         [package, name] | [package, "msg", name] => (Some(*package), *name),
-        _ => return Err(unknown(text)),
+        _ => return Err(unknown_type_text(text)),
     };
     let is_builtin = matches!((package, name), (None, "time" | "duration"));
     let is_capital = name.starts_with(|letter: char| letter.is_ascii_uppercase());
     if !package.into_iter().chain([name]).all(is_name) || !(is_builtin || is_capital) {
-        return Err(unknown(text));
+        return Err(unknown_type_text(text));
     }
     Ok(match (package, name) {
-        (None, "time") | (Some("builtin_interfaces"), "Time") => Element::Time,
-        (None, "duration") | (Some("builtin_interfaces"), "Duration") => Element::Duration,
-        (None | Some("std_msgs" | "roslib"), "Header") => Element::Header,
-        _ => Element::Message {
+        (None, "time") | (Some("builtin_interfaces"), "Time") => ElementType::Time,
+        (None, "duration") | (Some("builtin_interfaces"), "Duration") => ElementType::Duration,
+        (None | Some("std_msgs" | "roslib"), "Header") => ElementType::Header,
+        _ => ElementType::Message {
             package: package.map(str::to_owned),
             name: name.to_owned(),
         },
     })
 }
 
-fn unknown(text: &str) -> String {
+fn unknown_type_text(text: &str) -> String {
     format!(
         "{} is no type: use bool, int8 to int64, uint8 to uint64, float32, float64, string, a \
          message, or an array of these",

@@ -3,38 +3,38 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::comment::doc;
+use super::comment::to_doc_comment;
 use super::error::ImportError;
-use super::layout::{Plan, Planned, leak};
+use super::layout::{LayoutPlan, PlannedField, leak_text};
 use super::names::free_name;
-use super::parse::{Element, Item, Length};
+use super::parse::{ArrayLength, DefinitionItem, ElementType};
 use super::value::{Literal, parse_defaults, parse_integer};
 use crate::message::{Constant, FRAME_ID_BYTES, FieldKind, Primitive};
 
-const COUNT: FieldKind = FieldKind::Primitive(Primitive::U32);
-const TIME: FieldKind = FieldKind::Primitive(Primitive::U64);
+const COUNT_KIND: FieldKind = FieldKind::Primitive(Primitive::U32);
+const TIMESTAMP_KIND: FieldKind = FieldKind::Primitive(Primitive::U64);
 
 #[derive(Debug)]
-pub(super) struct Reading<'p> {
+pub(super) struct MessageReading<'p> {
     pub(super) path: &'p Path,
     pub(super) message: &'p str,
-    pub(super) plan: Plan,
+    pub(super) plan: LayoutPlan,
     /// Names of the fields and constants so far, to refuse duplicates.
     names: BTreeSet<String>,
 }
 
 /// The type of a field, after the bound of a string or the nested message has been found.
 #[derive(Debug)]
-pub(super) struct Shape {
+pub(super) struct KindAndLength {
     pub(super) kind: FieldKind,
-    pub(super) length: Length,
+    pub(super) length: ArrayLength,
 }
 
-impl<'p> Reading<'p> {
+impl<'p> MessageReading<'p> {
     pub(super) fn new(path: &'p Path, message: &'p str, about: &str) -> Self {
-        let plan = Plan {
-            doc: doc(about),
-            ..Plan::default()
+        let plan = LayoutPlan {
+            doc: to_doc_comment(about),
+            ..LayoutPlan::default()
         };
         Self {
             path,
@@ -44,118 +44,140 @@ impl<'p> Reading<'p> {
         }
     }
 
-    pub(super) fn refuse(&self, item: &Item, reason: impl Into<String>) -> ImportError {
-        ImportError::line(self.path, item.line, &item.name, reason)
+    pub(super) fn item_error(
+        &self,
+        item: &DefinitionItem,
+        reason: impl Into<String>,
+    ) -> ImportError {
+        ImportError::in_line(self.path, item.line, &item.name, reason)
     }
 
     /// Adds the time and the frame of a `Header`.
-    pub(super) fn add_header(&mut self, item: &Item) -> Result<(), ImportError> {
+    pub(super) fn add_header(&mut self, item: &DefinitionItem) -> Result<(), ImportError> {
         let prefix = match item.name.as_str() {
             "header" => String::new(),
             name => format!("{name}_"),
         };
         let time = "Time of the data, by CLOCK_REALTIME: nanoseconds.";
         let time = format!("{time}\n\n{}", item.doc);
-        self.push(item, planned(format!("{prefix}timestamp_ns"), TIME, &time))?;
+        self.push(
+            item,
+            planned_field(format!("{prefix}timestamp_ns"), TIMESTAMP_KIND, &time),
+        )?;
         let frame = FieldKind::Text(FRAME_ID_BYTES);
         let about = "Frame of the data: text.";
-        self.push(item, planned(format!("{prefix}frame_id"), frame, about))
+        self.push(
+            item,
+            planned_field(format!("{prefix}frame_id"), frame, about),
+        )
     }
 
     /// Adds the field of an item, and its count if it is an array with a bound. An array without a
     /// bound becomes the tail, with its count as a field.
-    pub(super) fn add(
+    pub(super) fn add_field(
         &mut self,
-        item: &Item,
-        Shape { kind, length }: Shape,
+        item: &DefinitionItem,
+        KindAndLength { kind, length }: KindAndLength,
         default: Option<&str>,
     ) -> Result<(), ImportError> {
-        let refuse = |reason| self.refuse(item, reason);
+        let refuse = |reason| self.item_error(item, reason);
         let values = match default {
-            Some(text) => parse_defaults(kind, length != Length::One, text).map_err(refuse)?,
+            Some(text) => parse_defaults(kind, length != ArrayLength::One, text).map_err(refuse)?,
             None => Vec::new(),
         };
         let given = values.len();
         let wrong_count = || {
             let reason = format!("its default has {given} elements: give as many as it has");
-            self.refuse(item, reason)
+            self.item_error(item, reason)
         };
-        let name = name_of(item);
-        let mut field = planned(name.clone(), kind, &about(item));
+        let name = field_name(item);
+        let mut field = planned_field(name.clone(), kind, &field_doc(item));
         field.values = values;
         match length {
-            Length::One => self.push(item, field),
-            Length::Fixed(count) => {
+            ArrayLength::One => self.push(item, field),
+            ArrayLength::Fixed(count) => {
                 if default.is_some() && given != count {
                     return Err(wrong_count());
                 }
                 field.count = count;
                 self.push(item, field)
             }
-            Length::Bounded(count) => {
+            ArrayLength::Bounded(count) => {
                 if given > count || u32::try_from(count).is_err() {
                     return Err(wrong_count());
                 }
                 field.count = count;
                 self.push(item, field)?;
                 let about = format!("Elements of `{name}` in use, from the first: count.");
-                let mut used = planned(format!("{name}_count"), COUNT, &about);
+                let mut used = planned_field(format!("{name}_count"), COUNT_KIND, &about);
                 if given > 0 {
                     used.values.push(Literal::Integer(given as i128));
                 }
                 self.push(item, used)
             }
-            Length::Unbounded if given > 0 => {
-                Err(self.refuse(item, "an array without a bound has no default: remove it"))
+            ArrayLength::Unbounded if given > 0 => {
+                Err(self.item_error(item, "an array without a bound has no default: remove it"))
             }
-            Length::Unbounded => self.add_tail(item, name, kind),
+            ArrayLength::Unbounded => self.add_tail(item, name, kind),
         }
     }
 
-    fn add_tail(&mut self, item: &Item, name: String, kind: FieldKind) -> Result<(), ImportError> {
+    fn add_tail(
+        &mut self,
+        item: &DefinitionItem,
+        name: String,
+        kind: FieldKind,
+    ) -> Result<(), ImportError> {
         let bound = format!(
             "give it a bound, as [<=16], in the file, or as the bound of {}.{} of the import",
             self.message, item.name
         );
         let FieldKind::Primitive(primitive) = kind else {
             let reason = format!("only an array of numbers can have any length: {bound}");
-            return Err(self.refuse(item, reason));
+            return Err(self.item_error(item, reason));
         };
         if let Some((other, _)) = &self.plan.tail {
             let reason = format!("one array can have any length, and '{other}' has: {bound}");
-            return Err(self.refuse(item, reason));
+            return Err(self.item_error(item, reason));
         }
         let text = format!("Number of `{name}` that follow: count.\n\n{}", item.doc);
-        self.push(item, planned(format!("{name}_count"), COUNT, &text))?;
-        self.take_name(item, &name)?;
+        self.push(
+            item,
+            planned_field(format!("{name}_count"), COUNT_KIND, &text),
+        )?;
+        self.reserve_name(item, &name)?;
         self.plan.tail = Some((name, primitive));
         Ok(())
     }
 
     /// Adds an integer constant. A float or string constant becomes text of the doc comment.
-    pub(super) fn add_constant(&mut self, item: &Item, value: &str) -> Result<(), ImportError> {
+    pub(super) fn add_constant(
+        &mut self,
+        item: &DefinitionItem,
+        value: &str,
+    ) -> Result<(), ImportError> {
         match item.element {
-            Element::Number(Primitive::F32 | Primitive::F64) | Element::Text(_) => {
+            ElementType::Number(Primitive::F32 | Primitive::F64) | ElementType::Text(_) => {
                 let text = format!("The constant `{}` is {value}. {}", item.name, item.doc);
                 let mut lines = super::comment::Comments::default();
                 text.lines().for_each(|line| lines.push(line));
                 self.plan.doc += "\n";
-                self.plan.doc += &doc(&lines.text());
+                self.plan.doc += &to_doc_comment(&lines.text());
                 Ok(())
             }
-            Element::Number(kind) => {
+            ElementType::Number(kind) => {
                 let name = free_name(&item.name);
-                self.take_name(item, &name)?;
+                self.reserve_name(item, &name)?;
                 let value = parse_integer(kind, value);
                 self.plan.constants.push(Constant {
-                    name: leak(name),
+                    name: leak_text(name),
                     kind,
-                    value: value.map_err(|reason| self.refuse(item, reason))?,
-                    doc: leak(doc(&item.doc)),
+                    value: value.map_err(|reason| self.item_error(item, reason))?,
+                    doc: leak_text(to_doc_comment(&item.doc)),
                 });
                 Ok(())
             }
-            _ => Err(self.refuse(item, "a constant is a number or a string: make it a field")),
+            _ => Err(self.item_error(item, "a constant is a number or a string: make it a field")),
         }
     }
 
@@ -172,7 +194,7 @@ impl<'p> Reading<'p> {
         let mut types = types.chain([self.message]);
         match types.find(|name| self.names.contains(*name)) {
             None => Ok(()),
-            Some(name) => Err(ImportError::message(
+            Some(name) => Err(ImportError::in_message(
                 self.path,
                 self.message,
                 format!("'{name}' is both a type and a field or constant of it: rename one"),
@@ -180,43 +202,43 @@ impl<'p> Reading<'p> {
         }
     }
 
-    fn push(&mut self, item: &Item, field: Planned) -> Result<(), ImportError> {
-        self.take_name(item, &field.name)?;
+    fn push(&mut self, item: &DefinitionItem, field: PlannedField) -> Result<(), ImportError> {
+        self.reserve_name(item, &field.name)?;
         self.plan.fields.push(field);
         Ok(())
     }
 
-    fn take_name(&mut self, item: &Item, name: &str) -> Result<(), ImportError> {
+    fn reserve_name(&mut self, item: &DefinitionItem, name: &str) -> Result<(), ImportError> {
         if self.names.insert(name.to_owned()) {
             return Ok(());
         }
         let reason = format!("the message has another field or constant '{name}': rename one");
-        Err(self.refuse(item, reason))
+        Err(self.item_error(item, reason))
     }
 }
 
 /// Returns the name of the field that an item becomes: `name_ns` for a time or duration.
-fn name_of(item: &Item) -> String {
+fn field_name(item: &DefinitionItem) -> String {
     match item.element {
-        Element::Time | Element::Duration => format!("{}_ns", item.name),
+        ElementType::Time | ElementType::Duration => format!("{}_ns", item.name),
         _ => free_name(&item.name),
     }
 }
 
-fn about(item: &Item) -> String {
+fn field_doc(item: &DefinitionItem) -> String {
     match item.element {
-        Element::Time => format!("Time by CLOCK_REALTIME: nanoseconds.\n\n{}", item.doc),
-        Element::Duration => format!("Duration: nanoseconds.\n\n{}", item.doc),
+        ElementType::Time => format!("Time by CLOCK_REALTIME: nanoseconds.\n\n{}", item.doc),
+        ElementType::Duration => format!("Duration: nanoseconds.\n\n{}", item.doc),
         _ => item.doc.clone(),
     }
 }
 
-fn planned(name: String, kind: FieldKind, about: &str) -> Planned {
-    Planned {
+fn planned_field(name: String, kind: FieldKind, about: &str) -> PlannedField {
+    PlannedField {
         name,
         kind,
         count: 1,
-        doc: doc(about.trim_end()),
+        doc: to_doc_comment(about.trim_end()),
         values: Vec::new(),
     }
 }

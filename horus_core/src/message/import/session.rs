@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use super::Importer;
 use super::error::ImportError;
 use super::layout::Declaration;
-use super::parse::{self, Element, Item, Length, Role};
-use super::reading::{Reading, Shape};
+use super::parse::{self, ArrayLength, DefinitionItem, ElementType, ItemRole};
+use super::reading::{KindAndLength, MessageReading};
 use crate::message::{FieldKind, Primitive};
 
 /// The longest `.msg` file in bytes.
@@ -21,7 +21,7 @@ const DEPTH_MAX: usize = 32;
 
 /// One run of an [`Importer`].
 #[derive(Debug)]
-pub(super) struct Session<'a> {
+pub(super) struct ImportSession<'a> {
     importer: &'a Importer,
     pub(super) declarations: Vec<Declaration>,
     /// The files that were read, and the index of the declaration of each.
@@ -31,7 +31,7 @@ pub(super) struct Session<'a> {
     used_bounds: BTreeSet<String>,
 }
 
-impl<'a> Session<'a> {
+impl<'a> ImportSession<'a> {
     pub(super) const fn new(importer: &'a Importer) -> Self {
         Self {
             importer,
@@ -43,7 +43,7 @@ impl<'a> Session<'a> {
     }
 
     /// Reads the file, unless it was read before, and returns the index of its declaration.
-    pub(super) fn file(&mut self, path: &Path) -> Result<usize, ImportError> {
+    pub(super) fn import_file(&mut self, path: &Path) -> Result<usize, ImportError> {
         let read_error = |source| ImportError::Read {
             path: path.to_owned(),
             source,
@@ -56,22 +56,22 @@ impl<'a> Session<'a> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         if self.around.contains(&canonical) {
             let reason = "it contains itself: remove one of the fields";
-            return Err(ImportError::message(path, &name, reason));
+            return Err(ImportError::in_message(path, &name, reason));
         }
         if self.around.len() >= DEPTH_MAX {
             let reason = format!("more than {DEPTH_MAX} messages are nested: flatten them");
-            return Err(ImportError::message(path, &name, reason));
+            return Err(ImportError::in_message(path, &name, reason));
         }
         let text = read_text(path).map_err(read_error)?;
         self.around.push(canonical.clone());
-        let index = self.text(path, &name, &text)?;
+        let index = self.import_text(path, &name, &text)?;
         self.around.pop();
         self.files.insert(canonical, index);
         Ok(index)
     }
 
     /// Reads the text of a file, and returns the index of its declaration.
-    pub(super) fn text(
+    pub(super) fn import_text(
         &mut self,
         path: &Path,
         name: &str,
@@ -79,18 +79,19 @@ impl<'a> Session<'a> {
     ) -> Result<usize, ImportError> {
         check_message_name(path, name)?;
         let definition = parse::parse(path, text)?;
-        let mut reading = Reading::new(path, name, &definition.doc);
+        let mut reading = MessageReading::new(path, name, &definition.doc);
         for item in &definition.items {
             match &item.role {
-                Role::Constant { value } => reading.add_constant(item, value)?,
-                Role::Field { length, default } => {
-                    self.field(&mut reading, item, *length, default.as_deref())?;
+                ItemRole::Constant { value } => reading.add_constant(item, value)?,
+                ItemRole::Field { length, default } => {
+                    self.import_field(&mut reading, item, *length, default.as_deref())?;
                 }
             }
         }
         reading.check_type_names()?;
         let declaration = reading.plan.lay_out(name);
-        let declaration = declaration.map_err(|reason| ImportError::message(path, name, reason))?;
+        let declaration =
+            declaration.map_err(|reason| ImportError::in_message(path, name, reason))?;
         self.check_is_new(path, name)?;
         if declaration.schema.tail.is_some() {
             self.check_is_new(path, &format!("{name}Header"))?;
@@ -120,35 +121,35 @@ impl<'a> Session<'a> {
         if is_taken {
             let reason = "another imported message declares a type of this name: import them \
                           separately, or rename one of them";
-            return Err(ImportError::message(path, name, reason));
+            return Err(ImportError::in_message(path, name, reason));
         }
         Ok(())
     }
 
-    fn field(
+    fn import_field(
         &mut self,
-        reading: &mut Reading<'_>,
-        item: &Item,
-        length: Length,
+        reading: &mut MessageReading<'_>,
+        item: &DefinitionItem,
+        length: ArrayLength,
         default: Option<&str>,
     ) -> Result<(), ImportError> {
-        if item.element == Element::Header {
+        if item.element == ElementType::Header {
             return match (length, default) {
-                (Length::One, None) => reading.add_header(item),
-                _ => Err(reading.refuse(item, "a Header is one field without a default")),
+                (ArrayLength::One, None) => reading.add_header(item),
+                _ => Err(reading.item_error(item, "a Header is one field without a default")),
             };
         }
-        let shape = self.shape(reading, item, length)?;
-        reading.add(item, shape, default)
+        let shape = self.resolve_kind(reading, item, length)?;
+        reading.add_field(item, shape, default)
     }
 
     /// Returns the type and number of elements of a field, with the bounds of the importer.
-    fn shape(
+    fn resolve_kind(
         &mut self,
-        reading: &Reading<'_>,
-        item: &Item,
-        length: Length,
-    ) -> Result<Shape, ImportError> {
+        reading: &MessageReading<'_>,
+        item: &DefinitionItem,
+        length: ArrayLength,
+    ) -> Result<KindAndLength, ImportError> {
         let mut bound = || {
             let field = format!("{}.{}", reading.message, item.name);
             let bound = self.importer.bounds.get(&field).copied()?;
@@ -157,44 +158,44 @@ impl<'a> Session<'a> {
         };
         let text_bytes = self.importer.text_bytes;
         let length = match length {
-            Length::Unbounded => bound().map_or(length, Length::Bounded),
+            ArrayLength::Unbounded => bound().map_or(length, ArrayLength::Bounded),
             length => length,
         };
         let kind = match &item.element {
-            Element::Number(primitive) => FieldKind::Primitive(*primitive),
-            Element::Time => FieldKind::Primitive(Primitive::U64),
-            Element::Duration => FieldKind::Primitive(Primitive::I64),
-            Element::Text(Some(bytes)) => FieldKind::Text(*bytes),
-            Element::Text(None) if length == Length::One => {
+            ElementType::Number(primitive) => FieldKind::Primitive(*primitive),
+            ElementType::Time => FieldKind::Primitive(Primitive::U64),
+            ElementType::Duration => FieldKind::Primitive(Primitive::I64),
+            ElementType::Text(Some(bytes)) => FieldKind::Text(*bytes),
+            ElementType::Text(None) if length == ArrayLength::One => {
                 FieldKind::Text(bound().unwrap_or(text_bytes))
             }
-            Element::Text(None) => FieldKind::Text(text_bytes),
-            Element::Header => return Err(reading.refuse(item, "a Header is one field")),
-            Element::Message { package, name } => {
-                self.nested(reading, item, package.as_deref(), name)?
+            ElementType::Text(None) => FieldKind::Text(text_bytes),
+            ElementType::Header => return Err(reading.item_error(item, "a Header is one field")),
+            ElementType::Message { package, name } => {
+                self.import_nested(reading, item, package.as_deref(), name)?
             }
         };
-        Ok(Shape { kind, length })
+        Ok(KindAndLength { kind, length })
     }
 
     /// Reads the file of a nested message, and returns that message as the type of a field.
-    fn nested(
+    fn import_nested(
         &mut self,
-        reading: &Reading<'_>,
-        item: &Item,
+        reading: &MessageReading<'_>,
+        item: &DefinitionItem,
         package: Option<&str>,
         name: &str,
     ) -> Result<FieldKind, ImportError> {
-        let Some(path) = self.find(reading.path, package, name) else {
+        let Some(path) = self.find_message_file(reading.path, package, name) else {
             let folder = package.map_or(String::new(), |package| format!("{package}/"));
             let reason = format!(
                 "there is no {folder}{name}.msg beside {}, or in the directories of the import: \
                  add the directory that has it",
                 reading.path.display()
             );
-            return Err(reading.refuse(item, reason));
+            return Err(reading.item_error(item, reason));
         };
-        let index = self.file(&path)?;
+        let index = self.import_file(&path)?;
         let schema = self.declarations[index].schema;
         if let Some(tail) = schema.tail {
             let reason = format!(
@@ -202,14 +203,14 @@ impl<'a> Session<'a> {
                  give that array a bound",
                 tail.name
             );
-            return Err(reading.refuse(item, reason));
+            return Err(reading.item_error(item, reason));
         }
         Ok(FieldKind::Message(schema))
     }
 
     /// Returns the path of the file of a message. It is beside `from`, or in the package's folder
     /// beside that of `from`, or in the directories of the importer.
-    fn find(&self, from: &Path, package: Option<&str>, name: &str) -> Option<PathBuf> {
+    fn find_message_file(&self, from: &Path, package: Option<&str>, name: &str) -> Option<PathBuf> {
         let file = format!("{name}.msg");
         let beside = from.parent().unwrap_or(Path::new(""));
         let given = self.importer.directories.iter().cloned();
@@ -235,7 +236,7 @@ fn check_message_name(path: &Path, name: &str) -> Result<(), ImportError> {
     }
     let reason = "the name of the file is that of the message: use letters and digits, and begin \
                   with a capital letter";
-    Err(ImportError::message(path, name, reason))
+    Err(ImportError::in_message(path, name, reason))
 }
 
 fn read_text(path: &Path) -> io::Result<String> {

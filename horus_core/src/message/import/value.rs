@@ -39,7 +39,7 @@ fn parse_value(kind: FieldKind, text: &str) -> Result<Literal, String> {
             Err("a field of another message has its default: remove this one".to_owned())
         }
         FieldKind::Text(bytes) => {
-            let text = unquoted(text);
+            let text = strip_quotes(text);
             if text.len() > bytes || text.contains('\0') {
                 return Err(format!(
                     "the default {} has {} bytes, and the field {bytes}: shorten it, or give the \
@@ -103,7 +103,7 @@ pub(super) fn parse_integer(primitive: Primitive, text: &str) -> Result<i128, St
 }
 
 /// Returns the content of a string in quotes; a backslash stands for the character after it.
-fn unquoted(text: &str) -> String {
+fn strip_quotes(text: &str) -> String {
     let quoted = ['"', '\''].into_iter().find_map(|quote| {
         let inner = text.strip_prefix(quote)?.strip_suffix(quote)?;
         Some(inner)

@@ -6,7 +6,7 @@ use super::parsed::{ParsedField, ParsedSchema};
 use super::{FNV_OFFSET_BASIS, fnv1a_step};
 
 /// Prefixes of the names of fields that only fill a gap.
-const PADDING: [&str; 2] = ["_pad", "_reserved"];
+const PADDING_PREFIXES: [&str; 2] = ["_pad", "_reserved"];
 
 impl ParsedSchema {
     /// Returns the hash and the length of each prefix of this message's list of fields. From them,
@@ -15,23 +15,29 @@ impl ParsedSchema {
     /// A prefix has one or more fields of the message itself, each with all numbers inside it.
     /// Padding behind its last field does not belong to it.
     pub(crate) fn growth(&self) -> FieldPrefixes {
-        let mut hash = hash_on(FNV_OFFSET_BASIS, &format!("message {}\n", self.name));
+        let mut hash = continue_hash(FNV_OFFSET_BASIS, &format!("message {}\n", self.name));
         if let Some(tail) = &self.tail {
             let line = format!("tail {} {}\n", tail.name, tail.primitive.name());
-            hash = hash_on(hash, &line);
+            hash = continue_hash(hash, &line);
         }
         let mut end = 0;
         let mut prefixes = Vec::new();
-        let parts: Vec<_> = self.fields.chunk_by(|a, b| part(a) == part(b)).collect();
+        let parts: Vec<_> = self
+            .fields
+            .chunk_by(|a, b| outermost_name(a) == outermost_name(b))
+            .collect();
         for (at, fields) in parts.iter().enumerate() {
             for field in *fields {
-                hash = hash_on(hash, &field.line());
-                end = field.shape.end().map_or(end, |behind| end.max(behind));
+                hash = continue_hash(hash, &field.text_line());
+                end = field
+                    .shape
+                    .end_offset()
+                    .map_or(end, |behind| end.max(behind));
             }
             let next = parts.get(at + 1).map(|fields| fields[0].shape.offset);
             // WHY the offset: a text of any origin may say that fields overlap.
             let is_apart = next.is_none_or(|next| next >= end);
-            if is_apart && !is_padding(part(&fields[0])) {
+            if is_apart && !is_padding(outermost_name(&fields[0])) {
                 prefixes.push(FieldPrefix {
                     hash: (hash >> 64) as u64 ^ hash as u64,
                     bytes: end as u64,
@@ -48,7 +54,7 @@ impl ParsedSchema {
 
 impl ParsedField {
     /// Returns the line of this field in a canonical text.
-    fn line(&self) -> String {
+    fn text_line(&self) -> String {
         let shape = &self.shape;
         let name = shape.primitive.name();
         let arrays = shape.arrays.iter();
@@ -61,15 +67,17 @@ impl ParsedField {
 }
 
 /// Returns the outermost name in the path of a number: `pose` for `pose.x`.
-fn part(field: &ParsedField) -> &str {
+fn outermost_name(field: &ParsedField) -> &str {
     field.path.split('.').next().unwrap_or_default()
 }
 
 fn is_padding(name: &str) -> bool {
-    PADDING.iter().any(|padding| name.starts_with(padding))
+    PADDING_PREFIXES
+        .iter()
+        .any(|padding| name.starts_with(padding))
 }
 
-fn hash_on(hash: u128, text: &str) -> u128 {
+fn continue_hash(hash: u128, text: &str) -> u128 {
     text.bytes().fold(hash, fnv1a_step)
 }
 

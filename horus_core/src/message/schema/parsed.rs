@@ -56,7 +56,7 @@ pub struct FieldShape {
 impl FieldShape {
     /// Returns the offset of the field's end, in the last element of every array around it; `None`
     /// on overflow.
-    pub(super) fn end(&self) -> Option<usize> {
+    pub(super) fn end_offset(&self) -> Option<usize> {
         let mut end = self
             .count
             .checked_mul(self.primitive.size())?
@@ -121,9 +121,9 @@ pub(super) fn parse(text: &str) -> Result<ParsedSchema, SchemaTextError> {
     let name = name
         .filter(|name| is_identifier(name))
         .ok_or(error(2, "`message <name>`"))?;
-    let size = next().and_then(|line| number(line.strip_prefix("size ")?));
+    let size = next().and_then(|line| parse_number(line.strip_prefix("size ")?));
     let size = size.ok_or(error(3, "`size <bytes>`"))?;
-    let align = next().and_then(|line| number(line.strip_prefix("align ")?));
+    let align = next().and_then(|line| parse_number(line.strip_prefix("align ")?));
     let align = align.filter(|align| align.is_power_of_two());
     let align = align.ok_or(error(4, "`align <bytes>`, a power of two"))?;
 
@@ -144,7 +144,7 @@ pub(super) fn parse(text: &str) -> Result<ParsedSchema, SchemaTextError> {
         }
         let field = line.and_then(parse_field);
         let field = field.ok_or(error(number, "`field <path> <type> <offset> <count>`"))?;
-        if field.shape.end().is_none_or(|end| end > size) {
+        if field.shape.end_offset().is_none_or(|end| end > size) {
             return Err(error(number, "a field inside the message"));
         }
         if fields
@@ -194,12 +194,15 @@ fn parse_field(line: &str) -> Option<ParsedField> {
     let primitive = *Primitive::ALL
         .iter()
         .find(|primitive| primitive.name() == name)?;
-    let offset = number(words.next()?)?;
-    let count = number(words.next()?).filter(|count| *count > 0)?;
+    let offset = parse_number(words.next()?)?;
+    let count = parse_number(words.next()?).filter(|count| *count > 0)?;
     let mut arrays = Vec::new();
     for word in words {
         let (count, stride) = word.split_once('*')?;
-        arrays.push((number(count).filter(|count| *count > 1)?, number(stride)?));
+        arrays.push((
+            parse_number(count).filter(|count| *count > 1)?,
+            parse_number(stride)?,
+        ));
     }
     let shape = FieldShape {
         primitive,
@@ -211,7 +214,7 @@ fn parse_field(line: &str) -> Option<ParsedField> {
 }
 
 /// Parses a decimal number as the text has it, without leading zeros.
-fn number(word: &str) -> Option<usize> {
+fn parse_number(word: &str) -> Option<usize> {
     let canonical = word == "0" || !word.starts_with(['0', '+']);
     canonical.then(|| word.parse().ok())?
 }

@@ -3,7 +3,7 @@
 use bytemuck::Zeroable;
 
 use crate::message::standard::geometry::IDENTITY;
-use crate::message::{FrameId, clamped, timestamp_now_ns};
+use crate::message::{FrameId, clamp_count, timestamp_now_ns};
 
 crate::message! {
     /// Velocity command of a robot that moves in the plane, in the robot's own frame: `linear.x`
@@ -109,7 +109,7 @@ impl JointCommand {
     /// ```
     #[must_use]
     pub fn joints(&self) -> usize {
-        clamped(self.count, JOINTS_MAX)
+        clamp_count(self.count, JOINTS_MAX)
     }
 }
 
@@ -178,7 +178,7 @@ impl MotorCommand {
     pub fn velocity(motor_id: u32, velocity: f64) -> Self {
         Self {
             velocity,
-            ..Self::powered(motor_id, Self::MODE_VELOCITY)
+            ..Self::with_power_on(motor_id, Self::MODE_VELOCITY)
         }
     }
 
@@ -188,7 +188,7 @@ impl MotorCommand {
     pub fn position(motor_id: u32, position: f64) -> Self {
         Self {
             position,
-            ..Self::powered(motor_id, Self::MODE_POSITION)
+            ..Self::with_power_on(motor_id, Self::MODE_POSITION)
         }
     }
 
@@ -197,11 +197,11 @@ impl MotorCommand {
     pub fn effort(motor_id: u32, effort: f64) -> Self {
         Self {
             effort,
-            ..Self::powered(motor_id, Self::MODE_EFFORT)
+            ..Self::with_power_on(motor_id, Self::MODE_EFFORT)
         }
     }
 
-    fn powered(motor_id: u32, mode: u8) -> Self {
+    fn with_power_on(motor_id: u32, mode: u8) -> Self {
         let timestamp_ns = timestamp_now_ns();
         Self {
             timestamp_ns,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use bytemuck::Zeroable;
 
-use crate::message::{Text, clamped, monotonic_now_ns, timestamp_now_ns};
+use crate::message::{Text, clamp_count, monotonic_now_ns, timestamp_now_ns};
 
 crate::message! {
     /// A periodic message that shows that its sender runs. No ROS type.
@@ -214,13 +214,13 @@ impl DiagnosticStatus {
     /// Returns the used values: the first `count`, or all if a peer claims more.
     #[must_use]
     pub fn values(&self) -> &[DiagnosticValue] {
-        &self.values[..clamped(self.count, DIAGNOSTIC_VALUES_MAX)]
+        &self.values[..clamp_count(self.count, DIAGNOSTIC_VALUES_MAX)]
     }
 
     /// Adds a value at the end; returns `false` if there is no room.
     #[must_use = "there may be no room"]
     pub fn push(&mut self, value: DiagnosticValue) -> bool {
-        let at = clamped(self.count, DIAGNOSTIC_VALUES_MAX);
+        let at = clamp_count(self.count, DIAGNOSTIC_VALUES_MAX);
         let Some(free) = self.values.get_mut(at) else {
             return false;
         };

@@ -223,12 +223,12 @@ impl Default for Pose3D {
 
 impl fmt::Display for Pose3D {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        show_pose(f, self.position, self.orientation)
+        format_pose(f, self.position, self.orientation)
     }
 }
 
 /// Formats a pose like `(1.000, 2.000, 0.000) m, xyzw (0.000, 0.000, 0.000, 1.000)`.
-fn show_pose(
+fn format_pose(
     f: &mut fmt::Formatter<'_>,
     [x, y, z]: [f64; 3],
     [qx, qy, qz, qw]: [f64; 4],
@@ -281,7 +281,7 @@ impl Default for PoseStamped {
 impl fmt::Display for PoseStamped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.frame_id)?;
-        show_pose(f, self.position, self.orientation)
+        format_pose(f, self.position, self.orientation)
     }
 }
 
@@ -334,7 +334,7 @@ impl Default for PoseWithCovariance {
 
 impl fmt::Display for PoseWithCovariance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        show_pose(f, self.position, self.orientation)
+        format_pose(f, self.position, self.orientation)
     }
 }
 
@@ -499,7 +499,7 @@ impl Default for TransformStamped {
 impl fmt::Display for TransformStamped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} in {}: ", self.child_frame_id, self.frame_id)?;
-        show_pose(f, self.translation, self.rotation)
+        format_pose(f, self.translation, self.rotation)
     }
 }
 

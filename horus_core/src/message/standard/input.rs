@@ -1,6 +1,6 @@
 //! Input from a joystick or a keyboard.
 
-use crate::message::{Text, clamped, timestamp_now_ns};
+use crate::message::{Text, clamp_count, timestamp_now_ns};
 
 /// The largest number of axes in a [`JoystickInput`]: a pair of flight sticks with pedals has 12.
 pub const JOYSTICK_AXES_MAX: usize = 16;
@@ -36,13 +36,13 @@ impl JoystickInput {
     /// Returns the axes of the device: the first `axis_count`, or all if a peer claims more.
     #[must_use]
     pub fn axes(&self) -> &[f32] {
-        &self.axes[..clamped(self.axis_count, JOYSTICK_AXES_MAX)]
+        &self.axes[..clamp_count(self.axis_count, JOYSTICK_AXES_MAX)]
     }
 
     /// Returns the buttons of the device: the first `button_count`, or all if a peer claims more.
     #[must_use]
     pub fn buttons(&self) -> &[u8] {
-        &self.buttons[..clamped(self.button_count, JOYSTICK_BUTTONS_MAX)]
+        &self.buttons[..clamp_count(self.button_count, JOYSTICK_BUTTONS_MAX)]
     }
 
     /// Returns true if a button is pressed, and `false` for a button that the device does not have.

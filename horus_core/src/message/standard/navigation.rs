@@ -5,7 +5,7 @@ use std::fmt;
 use bytemuck::Zeroable;
 
 use crate::message::standard::geometry::IDENTITY;
-use crate::message::{FrameId, Text, clamped, timestamp_now_ns};
+use crate::message::{FrameId, Text, clamp_count, timestamp_now_ns};
 
 crate::message! {
     /// Estimated pose and velocity of a body, like `nav_msgs/Odometry`.
@@ -259,7 +259,7 @@ impl NavPath {
     /// Returns the used waypoints: the first `count`, or all if a peer claims more.
     #[must_use]
     pub fn waypoints(&self) -> &[Waypoint] {
-        &self.waypoints[..clamped(self.count, NAV_PATH_WAYPOINTS_MAX)]
+        &self.waypoints[..clamp_count(self.count, NAV_PATH_WAYPOINTS_MAX)]
     }
 
     /// Adds a waypoint at the end; returns `false` if there is no room.
@@ -273,7 +273,7 @@ impl NavPath {
     /// ```
     #[must_use = "the path may be full"]
     pub fn push(&mut self, waypoint: Waypoint) -> bool {
-        let at = clamped(self.count, NAV_PATH_WAYPOINTS_MAX);
+        let at = clamp_count(self.count, NAV_PATH_WAYPOINTS_MAX);
         let Some(free) = self.waypoints.get_mut(at) else {
             return false;
         };

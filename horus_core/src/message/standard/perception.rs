@@ -6,7 +6,7 @@ use std::fmt;
 use bytemuck::Zeroable;
 
 use crate::message::standard::geometry::IDENTITY;
-use crate::message::{FrameId, Text, clamped};
+use crate::message::{FrameId, Text, clamp_count};
 
 crate::message! {
     /// A rectangle in an image, like `vision_msgs/BoundingBox2D`. It has no timestamp: it is for
@@ -400,7 +400,7 @@ impl CameraInfo {
     /// Returns the coefficients of the model: the first `d_count`, or all if a peer claims more.
     #[must_use]
     pub fn distortion(&self) -> &[f64] {
-        &self.d[..clamped(self.d_count, DISTORTION_MAX)]
+        &self.d[..clamp_count(self.d_count, DISTORTION_MAX)]
     }
 }
 

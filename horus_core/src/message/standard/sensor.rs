@@ -8,12 +8,12 @@ use bytemuck::Zeroable;
 
 use crate::message::standard::control::JOINTS_MAX;
 use crate::message::standard::geometry::IDENTITY;
-use crate::message::{FrameId, Text, clamped, timestamp_now_ns};
+use crate::message::{FrameId, Text, clamp_count, timestamp_now_ns};
 
 pub use battery::{BATTERY_CELLS_MAX, BatteryState};
 
 /// A 3 × 3 covariance of a quantity that is not provided.
-const NOT_PROVIDED: [f64; 9] = [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+const COVARIANCE_NOT_PROVIDED: [f64; 9] = [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
 
 crate::message! {
     /// One sample of an inertial measurement unit, like `sensor_msgs/Imu`.
@@ -72,7 +72,7 @@ impl Imu {
 impl Default for Imu {
     /// Returns a sample at rest with time 0, and an orientation that is marked as not provided.
     fn default() -> Self {
-        let orientation_covariance = NOT_PROVIDED;
+        let orientation_covariance = COVARIANCE_NOT_PROVIDED;
         Self {
             orientation: IDENTITY,
             orientation_covariance,
@@ -133,7 +133,7 @@ impl LaserScan {
     /// ```
     #[must_use]
     pub fn measured(&self) -> &[f32] {
-        &self.ranges[..clamped(self.count, LASER_RANGES_MAX)]
+        &self.ranges[..clamp_count(self.count, LASER_RANGES_MAX)]
     }
 }
 
@@ -230,7 +230,7 @@ impl JointState {
     /// Returns the number of joints: `count`, or all if a peer claims more.
     #[must_use]
     pub fn joints(&self) -> usize {
-        clamped(self.count, JOINTS_MAX)
+        clamp_count(self.count, JOINTS_MAX)
     }
 
     /// Adds a joint at the end, with its position (rad), velocity (rad/s) and effort (N·m). It
@@ -525,7 +525,7 @@ impl TactileArray {
     /// claims more.
     #[must_use]
     pub fn taxels(&self) -> &[f32] {
-        &self.pressure[..clamped(self.rows.saturating_mul(self.columns), TAXELS_MAX)]
+        &self.pressure[..clamp_count(self.rows.saturating_mul(self.columns), TAXELS_MAX)]
     }
 }
 

@@ -16,7 +16,7 @@ use crate::message::{
 
 /// Maximum distance of the pitch from ±90°, in radians, at which roll and yaw are taken to turn
 /// about the same axis.
-const GIMBAL_LOCK: f64 = 1e-10;
+const GIMBAL_LOCK_MARGIN: f64 = 1e-10;
 
 /// The quaternion is not a rotation: it is all zeros, infinite, or not a number.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
@@ -102,9 +102,9 @@ impl Quaternion {
         let difference = (x - z).atan2(w + y);
         let sum = (x + z).atan2(w - y);
         let pitch = 2.0 * up.atan2(down) - FRAC_PI_2;
-        Ok(if down < GIMBAL_LOCK {
+        Ok(if down < GIMBAL_LOCK_MARGIN {
             [wrap_angle(2.0 * difference), pitch, 0.0]
-        } else if up < GIMBAL_LOCK {
+        } else if up < GIMBAL_LOCK_MARGIN {
             [wrap_angle(2.0 * sum), pitch, 0.0]
         } else {
             [

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use horus_shm::internals::sync::Word;
 
-use crate::scheduler::api::policy::nanos;
+use crate::scheduler::api::policy::saturating_nanos;
 
 /// A fault in the checkpoints of a tick, or in the time between two ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -69,7 +69,7 @@ impl CheckpointPosition {
     /// Returns the last checkpoint that the present tick has passed, 0 if it has passed none;
     /// between two ticks, the last checkpoint of the previous tick. Costs a load.
     #[must_use]
-    pub(crate) fn last(&self) -> u64 {
+    pub(crate) fn last_passed(&self) -> u64 {
         // Relaxed: a counter, which the supervisor polls.
         self.0.get()
     }
@@ -78,7 +78,7 @@ impl CheckpointPosition {
 /// Shows where a node that does not return is stuck, such as `stuck after checkpoint 1`.
 impl std::fmt::Display for CheckpointPosition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.last() {
+        match self.last_passed() {
             0 => f.write_str("stuck before checkpoint 1"),
             last => write!(f, "stuck after checkpoint {last}"),
         }
@@ -105,7 +105,7 @@ impl CheckpointChecker {
     pub(crate) fn new(wanted: u64, not_before: Duration) -> Self {
         Self {
             wanted,
-            not_before_ns: nanos(not_before),
+            not_before_ns: saturating_nanos(not_before),
             last: 0,
             began_ns: None,
             fault: None,
@@ -125,7 +125,7 @@ impl CheckpointChecker {
     pub(crate) fn begin_tick(&mut self, begin_ns: u64) {
         self.last = 0;
         self.fault = None;
-        // Relaxed: see `CheckpointPosition::last`.
+        // Relaxed: see `CheckpointPosition::last_passed`.
         self.position.0.set(0);
         if let Some(before_ns) = self.began_ns.replace(begin_ns) {
             let since_ns = begin_ns.saturating_sub(before_ns);
@@ -146,7 +146,7 @@ impl CheckpointChecker {
             self.note_wrong_order(checkpoint);
         }
         self.last = checkpoint;
-        // Relaxed: see `CheckpointPosition::last`.
+        // Relaxed: see `CheckpointPosition::last_passed`.
         self.position.0.set(checkpoint);
     }
 

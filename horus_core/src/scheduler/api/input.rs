@@ -8,7 +8,7 @@ use std::time::Duration;
 use horus_shm::internals::sync::Word;
 
 use crate::message::Text;
-use crate::scheduler::api::policy::nanos;
+use crate::scheduler::api::policy::saturating_nanos;
 use crate::topic::{Payload, Subscriber};
 
 /// Receives messages of type `T`, and knows the age of the last one.
@@ -91,7 +91,7 @@ impl<T: Payload> Input<T> {
     /// Returns true if [`Self::age`] is longer than the timeout.
     #[must_use]
     pub fn is_stale(&self) -> bool {
-        nanos(self.age()) > self.watch.timeout_ns
+        saturating_nanos(self.age()) > self.watch.timeout_ns
     }
 
     /// Returns the subscriber, to read its counters or to pass it to
@@ -129,7 +129,7 @@ impl InputWatch {
         let last_ns = AtomicU64::new(0);
         Self {
             topic: topic.into(),
-            timeout_ns: nanos(timeout),
+            timeout_ns: saturating_nanos(timeout),
             now_ns,
             last_ns,
         }
@@ -167,7 +167,7 @@ impl InputWatch {
 /// Returns the input that exceeds its timeout by the longest time; the first one if several do so
 /// equally, `None` if no input is stale.
 #[inline]
-pub(crate) fn stalest(inputs: &[Arc<InputWatch>], now_ns: u64) -> Option<&InputWatch> {
+pub(crate) fn stalest_input(inputs: &[Arc<InputWatch>], now_ns: u64) -> Option<&InputWatch> {
     let over = |input: &InputWatch| input.age_ns(now_ns).saturating_sub(input.timeout_ns);
     let stale = inputs
         .iter()
@@ -185,18 +185,18 @@ mod tests {
         let input = InputWatch::new("imu", Duration::from_nanos(100));
         input.restart_timeout(1000);
         let inputs = [Arc::new(input)];
-        assert!(stalest(&inputs, 1100).is_none());
-        let text = stalest(&inputs, 1101).unwrap().describe_stale(1101);
+        assert!(stalest_input(&inputs, 1100).is_none());
+        let text = stalest_input(&inputs, 1101).unwrap().describe_stale(1101);
         assert_eq!(
             text.as_str(),
             "no message on 'imu' for 101ns: the timeout is 100ns"
         );
         inputs[0].last_ns.set(1101);
-        assert!(stalest(&inputs, 1201).is_none() && stalest(&inputs, 1202).is_some());
+        assert!(stalest_input(&inputs, 1201).is_none() && stalest_input(&inputs, 1202).is_some());
         // A clock that went back a little makes no input stale.
-        assert!(stalest(&inputs, 0).is_none());
+        assert!(stalest_input(&inputs, 0).is_none());
         inputs[0].restart_timeout(5000);
-        assert!(stalest(&inputs, 5100).is_none());
+        assert!(stalest_input(&inputs, 5100).is_none());
     }
 
     #[test]
@@ -207,7 +207,7 @@ mod tests {
             Arc::new(input)
         };
         let inputs = [with("slow", 500), with("fast", 10), with("as fast", 10)];
-        let name = |now_ns| stalest(&inputs, now_ns).map(|input| &*input.topic);
+        let name = |now_ns| stalest_input(&inputs, now_ns).map(|input| &*input.topic);
         assert_eq!(
             (name(10), name(11), name(600)),
             (None, Some("fast"), Some("fast"))
@@ -215,13 +215,13 @@ mod tests {
         inputs[1].last_ns.set(590);
         inputs[2].last_ns.set(595);
         assert_eq!(name(600), Some("slow"));
-        assert!(stalest(&[], u64::MAX).is_none());
+        assert!(stalest_input(&[], u64::MAX).is_none());
     }
 
     #[test]
     fn an_infinite_timeout_never_ends() {
         let input = InputWatch::new("map", Duration::MAX);
         input.restart_timeout(0);
-        assert!(stalest(&[Arc::new(input)], u64::MAX).is_none());
+        assert!(stalest_input(&[Arc::new(input)], u64::MAX).is_none());
     }
 }

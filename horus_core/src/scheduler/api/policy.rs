@@ -18,8 +18,8 @@ pub enum Miss {
     /// The reaction grows step by step: first only warnings; then the node ticks only at every
     /// second due time; then it enters its safe state and does not tick for one second, the second
     /// time for two seconds, the third time for four; then the whole scheduler stops. Four misses
-    /// lead to the next step; ten ticks in a row without a miss lead one step back, and reset the
-    /// count of misses.
+    /// lead to the next step; after ten ticks in a row without a miss, the policy goes one step
+    /// back and the count of misses starts again.
     Graduated,
     /// The whole scheduler stops, every node in its safe state.
     Stop,
@@ -97,7 +97,7 @@ impl FailureHistory {
             FailurePolicy::Restart { backoff, .. } => {
                 let doublings = (self.in_a_row - 1).min(31);
                 let pause = backoff.saturating_mul(1 << doublings).min(BACKOFF_MAX);
-                let at_ns = now_ns.saturating_add(nanos(pause));
+                let at_ns = now_ns.saturating_add(saturating_nanos(pause));
                 // WHY: during the pause, the node cannot fail.
                 self.last_ns = at_ns;
                 Remedy::Restart { at_ns }
@@ -106,7 +106,7 @@ impl FailureHistory {
             FailurePolicy::Skip { cooldown, .. } => {
                 self.in_a_row = 0;
                 Remedy::Rest {
-                    until_ns: now_ns.saturating_add(nanos(cooldown)),
+                    until_ns: now_ns.saturating_add(saturating_nanos(cooldown)),
                 }
             }
         }
@@ -122,7 +122,7 @@ impl FailureHistory {
 }
 
 /// Converts a duration to nanoseconds; `u64::MAX` if it is longer than 584 years.
-pub(crate) fn nanos(duration: Duration) -> u64 {
+pub(crate) fn saturating_nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 

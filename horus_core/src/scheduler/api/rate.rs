@@ -31,14 +31,14 @@ impl Rate {
     pub const MIN: Self = Self { microhertz: 1 };
     /// The highest rate: once in a microsecond.
     pub const MAX: Self = Self {
-        microhertz: 1_000_000 * MILLION,
+        microhertz: 1_000_000 * MICROHERTZ_PER_HERTZ,
     };
 
     /// Makes a rate of `hertz` times per second, rounded to a millionth of a hertz. [`Self::check`]
     /// finds an invalid rate.
     #[must_use]
     pub fn hz(hertz: f64) -> Self {
-        let microhertz = (hertz * MILLION as f64).round();
+        let microhertz = (hertz * MICROHERTZ_PER_HERTZ as f64).round();
         // WHY: a value that is out of range or not a number becomes 0, which `check` refuses.
         let fits = (1.0..=Self::MAX.microhertz as f64).contains(&microhertz);
         Self {
@@ -78,7 +78,7 @@ impl Rate {
     /// Returns the number of times per second.
     #[must_use]
     pub fn hertz(self) -> f64 {
-        self.microhertz as f64 / MILLION as f64
+        self.microhertz as f64 / MICROHERTZ_PER_HERTZ as f64
     }
 
     /// Returns the exact period as `(q, r, d)`: it is `q + r / d` nanoseconds.
@@ -92,10 +92,10 @@ impl Rate {
     }
 }
 
-const MILLION: u64 = 1_000_000;
+const MICROHERTZ_PER_HERTZ: u64 = 1_000_000;
 /// Number of nanoseconds in a second, times a million: divided by a rate in microhertz, it is the
 /// period in nanoseconds.
-const NS_PER_SECOND_TIMES_MILLION: u64 = 1_000_000_000 * MILLION;
+const NS_PER_SECOND_TIMES_MILLION: u64 = 1_000_000_000 * MICROHERTZ_PER_HERTZ;
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

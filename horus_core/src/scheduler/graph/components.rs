@@ -8,7 +8,7 @@ const UNVISITED: usize = usize::MAX;
 ///
 /// This is Tarjan's algorithm (1972), with an explicit stack instead of recursion, so that no graph
 /// exhausts the thread's stack. The time is proportional to the number of vertices and edges.
-pub(super) fn components(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
+pub(super) fn strongly_connected_components(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut found = Vec::new();
     let mut index = vec![UNVISITED; next.len()];
     let mut low = vec![UNVISITED; next.len()];
@@ -66,13 +66,13 @@ mod tests {
         let count = 1_000_000;
         let mut next: Vec<_> = (1..count).map(|to| vec![to]).collect();
         next.push(Vec::new());
-        let found = components(&next);
+        let found = strongly_connected_components(&next);
         assert!(
             found
                 .into_iter()
                 .eq((0..count).rev().map(|vertex| vec![vertex]))
         );
         next[count - 1].push(0);
-        assert_eq!(components(&next).len(), 1);
+        assert_eq!(strongly_connected_components(&next).len(), 1);
     }
 }

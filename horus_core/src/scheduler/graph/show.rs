@@ -10,15 +10,17 @@ impl Graph {
     #[must_use]
     pub fn to_dot(&self) -> String {
         let mut text = "digraph nodes {\n    rankdir = LR\n".to_owned();
-        self.draw(&mut text, |text, shape| match shape {
-            Shape::Node(id, node) => {
+        self.draw_shapes(&mut text, |text, shape| match shape {
+            PictureShape::Node(id, node) => {
                 let name = escape_dot(&node.name);
-                let label = describe(node);
+                let label = describe_node(node);
                 writeln!(text, "    n{id} [shape=box, label=\"{name}\\n{label}\"]")
             }
-            Shape::Topic(id, name) => writeln!(text, "    t{id} [label=\"{}\"]", escape_dot(name)),
-            Shape::Writes(node, topic) => writeln!(text, "    n{node} -> t{topic}"),
-            Shape::Reads(topic, node) => writeln!(text, "    t{topic} -> n{node}"),
+            PictureShape::Topic(id, name) => {
+                writeln!(text, "    t{id} [label=\"{}\"]", escape_dot(name))
+            }
+            PictureShape::Writes(node, topic) => writeln!(text, "    n{node} -> t{topic}"),
+            PictureShape::Reads(topic, node) => writeln!(text, "    t{topic} -> n{node}"),
         });
         text + "}\n"
     }
@@ -27,41 +29,47 @@ impl Graph {
     #[must_use]
     pub fn to_mermaid(&self) -> String {
         let mut text = "flowchart LR\n".to_owned();
-        self.draw(&mut text, |text, shape| match shape {
-            Shape::Node(id, node) => {
+        self.draw_shapes(&mut text, |text, shape| match shape {
+            PictureShape::Node(id, node) => {
                 let name = escape_mermaid(&node.name);
-                let label = describe(node);
+                let label = describe_node(node);
                 writeln!(text, "    n{id}[\"{name}<br>{label}\"]")
             }
-            Shape::Topic(id, name) => writeln!(text, "    t{id}([\"{}\"])", escape_mermaid(name)),
-            Shape::Writes(node, topic) => writeln!(text, "    n{node} --> t{topic}"),
-            Shape::Reads(topic, node) => writeln!(text, "    t{topic} --> n{node}"),
+            PictureShape::Topic(id, name) => {
+                writeln!(text, "    t{id}([\"{}\"])", escape_mermaid(name))
+            }
+            PictureShape::Writes(node, topic) => writeln!(text, "    n{node} --> t{topic}"),
+            PictureShape::Reads(topic, node) => writeln!(text, "    t{topic} --> n{node}"),
         });
         text
     }
 
     /// Calls `draw` with each shape: first the nodes and topics, then the edges between them.
-    fn draw(&self, text: &mut String, mut draw: impl FnMut(&mut String, Shape<'_>) -> fmt::Result) {
+    fn draw_shapes(
+        &self,
+        text: &mut String,
+        mut draw: impl FnMut(&mut String, PictureShape<'_>) -> fmt::Result,
+    ) {
         let topics = endpoints_by_topic(&self.nodes);
         let nodes = self
             .nodes
             .iter()
             .enumerate()
-            .map(|(id, node)| Shape::Node(id, node));
+            .map(|(id, node)| PictureShape::Node(id, node));
         let names = topics
             .keys()
             .enumerate()
-            .map(|(id, name)| Shape::Topic(id, name));
+            .map(|(id, name)| PictureShape::Topic(id, name));
         let edges = topics.values().enumerate().flat_map(|(id, endpoints)| {
             let writes = endpoints
                 .writers
                 .iter()
-                .map(move |node| Shape::Writes(*node, id));
+                .map(move |node| PictureShape::Writes(*node, id));
             writes.chain(
                 endpoints
                     .readers
                     .iter()
-                    .map(move |node| Shape::Reads(id, *node)),
+                    .map(move |node| PictureShape::Reads(id, *node)),
             )
         });
         for shape in nodes.chain(names).chain(edges) {
@@ -72,14 +80,14 @@ impl Graph {
 }
 
 /// A part of a picture. The numbers are indices of nodes and of topics.
-enum Shape<'a> {
+enum PictureShape<'a> {
     Node(usize, &'a GraphNode),
     Topic(usize, &'a str),
     Writes(usize, usize),
     Reads(usize, usize),
 }
 
-fn describe(node: &GraphNode) -> String {
+fn describe_node(node: &GraphNode) -> String {
     match node.rate {
         Some(rate) => format!("{}, {rate}", node.class),
         None => node.class.to_string(),

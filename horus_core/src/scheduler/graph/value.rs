@@ -6,7 +6,7 @@ use crate::scheduler::api::rate::Rate;
 use crate::value::Value;
 
 /// The word for each class in a published graph, which programs in other languages read.
-const CLASSES: [(Class, &str); 6] = [
+const CLASS_WORDS: [(Class, &str); 6] = [
     (Class::RealTime, "real_time"),
     (Class::Compute, "compute"),
     (Class::Event, "event"),
@@ -41,7 +41,7 @@ impl GraphNode {
             let names = names.iter().map(|name| Value::from(name.as_str()));
             Value::Array(names.collect())
         };
-        let class = CLASSES.iter().find(|(class, _)| *class == self.class);
+        let class = CLASS_WORDS.iter().find(|(class, _)| *class == self.class);
         Value::from([
             ("name", Value::from(self.name.as_str())),
             ("class", class.map_or("", |(_, word)| word).into()),
@@ -65,7 +65,7 @@ impl GraphNode {
         let rate = value.get("rate_hz").and_then(Value::as_f64);
         Some(Self {
             name: value.get("name")?.as_str()?.to_owned(),
-            class: CLASSES.iter().find(|(_, word)| *word == class)?.0,
+            class: CLASS_WORDS.iter().find(|(_, word)| *word == class)?.0,
             order: i32::try_from(value.get("order")?.as_i64()?).ok()?,
             rate: rate.and_then(|hertz| Rate::hz(hertz).check().ok()),
             reads: topics("reads")?,

@@ -39,7 +39,8 @@ use crate::message::{
 use crate::scheduler::api::rate::{Rate, RateError};
 use crate::scheduler::graph::Graph;
 use crate::scheduler::remote::topic_path::{
-    self, BLACK_BOX_EVENTS_MAX, COMMANDS, EVENTS, GRAPH, STATUS, SchedulerTopics,
+    self, BLACK_BOX_EVENTS_MAX, COMMANDS_SUFFIX, EVENTS_SUFFIX, GRAPH_SUFFIX, STATUS_SUFFIX,
+    SchedulerTopics,
 };
 use crate::topic::Publisher;
 use crate::topic::error::{SendError, TopicError};
@@ -77,7 +78,7 @@ pub fn schedulers(namespace: &Arc<Namespace>) -> Result<Vec<SchedulerInfo>, Open
     // This leaves out topics that were removed meanwhile, and files that are no topics.
     Ok(found
         .iter()
-        .filter_map(|topics| inspect(topics).ok())
+        .filter_map(|topics| inspect_scheduler(topics).ok())
         .collect())
 }
 
@@ -122,7 +123,7 @@ pub fn scheduler_graph(namespace: &Arc<Namespace>, name: &str) -> Option<Graph> 
 pub fn forget(namespace: &Arc<Namespace>, name: &str) -> Result<bool, TopicError> {
     let topics = SchedulerTopics::new(namespace, name);
     // WHY the status first: a scheduler that is alive has it open, so nothing is removed.
-    let parts = [STATUS, EVENTS, GRAPH, COMMANDS];
+    let parts = [STATUS_SUFFIX, EVENTS_SUFFIX, GRAPH_SUFFIX, COMMANDS_SUFFIX];
     parts
         .iter()
         .try_fold(true, |gone, part| Ok(gone && topics.remove(part)?))
@@ -143,8 +144,8 @@ pub fn emergency_stop(namespace: &Arc<Namespace>) -> Result<Publisher<EmergencyS
 }
 
 /// Reads the state of a scheduler from its topics.
-fn inspect(topics: &SchedulerTopics) -> Result<SchedulerInfo, TopicError> {
-    let inspector = Inspector::open_in(topics.namespace(), &topics.topic_name(STATUS))?;
+fn inspect_scheduler(topics: &SchedulerTopics) -> Result<SchedulerInfo, TopicError> {
+    let inspector = Inspector::open_in(topics.namespace(), &topics.topic_name(STATUS_SUFFIX))?;
     // WHY read before the status: if the scheduler dies in between, its last status is still read.
     let lanes = inspector.publishers();
     let mut living = lanes
@@ -256,7 +257,7 @@ impl RemoteScheduler {
     ///
     /// Returns [`RemoteError::Topic`].
     pub fn info(&self) -> Result<SchedulerInfo, RemoteError> {
-        Ok(inspect(&self.topics)?)
+        Ok(inspect_scheduler(&self.topics)?)
     }
 
     /// Pauses a node until it is resumed.
@@ -265,7 +266,7 @@ impl RemoteScheduler {
     ///
     /// Returns [`RemoteError`] if the command was not sent.
     pub fn pause(&mut self, node: &str) -> Result<(), RemoteError> {
-        self.command(node, NodeCommand::new(NodeCommand::PAUSE, Text::new(node)?))
+        self.send_command(node, NodeCommand::new(NodeCommand::PAUSE, Text::new(node)?))
     }
 
     /// Resumes a paused node.
@@ -274,7 +275,7 @@ impl RemoteScheduler {
     ///
     /// Returns [`RemoteError`] if the command was not sent.
     pub fn resume(&mut self, node: &str) -> Result<(), RemoteError> {
-        self.command(
+        self.send_command(
             node,
             NodeCommand::new(NodeCommand::RESUME, Text::new(node)?),
         )
@@ -286,7 +287,7 @@ impl RemoteScheduler {
     ///
     /// Returns [`RemoteError`] if the command was not sent.
     pub fn stop_node(&mut self, node: &str) -> Result<(), RemoteError> {
-        self.command(node, NodeCommand::new(NodeCommand::STOP, Text::new(node)?))
+        self.send_command(node, NodeCommand::new(NodeCommand::STOP, Text::new(node)?))
     }
 
     /// Sets the rate of a node.
@@ -296,7 +297,7 @@ impl RemoteScheduler {
     /// Returns [`RemoteError`] if the command was not sent.
     pub fn set_rate(&mut self, node: &str, rate: Rate) -> Result<(), RemoteError> {
         let set_rate = NodeCommand::new(NodeCommand::SET_RATE, Text::new(node)?);
-        self.command(node, set_rate.with_rate_hz(rate.check()?.hertz()))
+        self.send_command(node, set_rate.with_rate_hz(rate.check()?.hertz()))
     }
 
     /// Stops the scheduler: all nodes are shut down.
@@ -305,13 +306,13 @@ impl RemoteScheduler {
     ///
     /// Returns [`RemoteError`] if the command was not sent.
     pub fn stop(&mut self) -> Result<(), RemoteError> {
-        self.command(
+        self.send_command(
             "",
             NodeCommand::new(NodeCommand::STOP_SCHEDULER, Text::EMPTY),
         )
     }
 
-    fn command(&mut self, node: &str, command: NodeCommand) -> Result<(), RemoteError> {
+    fn send_command(&mut self, node: &str, command: NodeCommand) -> Result<(), RemoteError> {
         // WHY the status is opened anew for each command: if it stayed open here, the scheduler's
         // next run could not replace it.
         let SchedulerInfo {
@@ -341,7 +342,7 @@ impl RemoteScheduler {
 
 /// Returns the state of a scheduler, or an error if it is not alive.
 fn expect_alive(topics: &SchedulerTopics) -> Result<SchedulerInfo, RemoteError> {
-    let found = inspect(topics);
+    let found = inspect_scheduler(topics);
     let is_absent =
         |error: &TopicError| matches!(error.as_open_error(), Some(OpenError::NotFound { .. }));
     match found {

@@ -30,7 +30,8 @@ use crate::scheduler::api::metrics::HISTOGRAM_BUCKETS;
 use crate::scheduler::graph::Graph;
 use crate::scheduler::remote::recorder::{BlackBoxLane, Recorder};
 use crate::scheduler::remote::topic_path::{
-    self, BLACK_BOX_EVENTS_MAX, BLACK_BOX_LANES, COMMANDS, EVENTS, GRAPH, STATUS, SchedulerTopics,
+    self, BLACK_BOX_EVENTS_MAX, BLACK_BOX_LANES, COMMANDS_SUFFIX, EVENTS_SUFFIX, GRAPH_SUFFIX,
+    STATUS_SUFFIX, SchedulerTopics,
 };
 use crate::topic::error::{SendError, TopicError, WriteError};
 use crate::topic::{Publisher, Subscriber};
@@ -42,7 +43,7 @@ const _: () = assert!(HISTOGRAM_BUCKETS == NODE_METRICS_BUCKETS);
 /// name that are alive at a time.
 const NAME_SUFFIX_MAX: u32 = 1000;
 
-/// The topics of a running scheduler.
+/// The endpoints by which other processes observe and command a running scheduler.
 #[derive(Debug)]
 pub(crate) struct Monitor {
     name: String,
@@ -77,14 +78,14 @@ impl Monitor {
     ) -> Result<Self, TopicError> {
         let wanted = SchedulerTopics::new(namespace, wanted_name);
         for number in 1..=NAME_SUFFIX_MAX {
-            if let Some(monitor) = Self::try_open(&wanted.numbered(number), graph, threads)? {
+            if let Some(monitor) = Self::try_open(&wanted.with_number(number), graph, threads)? {
                 return Ok(monitor);
             }
         }
         let error = OpenError::TooManyPublishers {
             limit: NAME_SUFFIX_MAX,
         };
-        Err(TopicError::new(&wanted.topic_name(STATUS), error))
+        Err(TopicError::new(&wanted.topic_name(STATUS_SUFFIX), error))
     }
 
     /// Opens the topics of one name. Returns `None` if the name is taken.
@@ -96,12 +97,13 @@ impl Monitor {
         let nodes = graph.nodes().len();
         // WHY the commands first: other processes send commands once they see the status, and none
         // may be lost.
-        let commands = topics.open_endpoint(COMMANDS, || topics.commands().subscriber())?;
-        let status = topics.open_endpoint(STATUS, || topics.status(nodes).publisher())?;
+        let commands = topics.open_endpoint(COMMANDS_SUFFIX, || topics.commands().subscriber())?;
+        let status = topics.open_endpoint(STATUS_SUFFIX, || topics.status(nodes).publisher())?;
         let (Some(commands), Some(status)) = (commands, status) else {
             return Ok(None);
         };
-        let Some(first) = topics.open_endpoint(EVENTS, || topics.events().publisher())? else {
+        let Some(first) = topics.open_endpoint(EVENTS_SUFFIX, || topics.events().publisher())?
+        else {
             return Ok(None);
         };
         let lanes = claim_lanes(first, threads)?;
@@ -163,7 +165,7 @@ impl Monitor {
             WriteError::Unencodable {
                 reason: error.to_string(),
             }
-            .refuses(topic, 0)
+            .into_send_error(topic, 0)
         };
         let mut count = 0;
         for (place, node) in loan.data_as_mut().map_err(refused)?.iter_mut().zip(nodes) {
@@ -200,7 +202,7 @@ fn publish_graph(
     let value = graph.to_value();
     // It cannot fail: a graph is not nested deeply.
     let bytes = value.encoded_bytes().unwrap_or_default() as u64;
-    let mut publisher = topics.open_endpoint(GRAPH, || topics.graph(bytes).publisher())?;
+    let mut publisher = topics.open_endpoint(GRAPH_SUFFIX, || topics.graph(bytes).publisher())?;
     if let Some(publisher) = &mut publisher {
         // WHY ignored: a scheduler that cannot show its graph runs all the same.
         let _ = publisher.send(&value);

@@ -13,11 +13,11 @@ use crate::value::Value;
 const TOPIC_PREFIX: &str = "horus/schedulers/";
 /// The latch key of a scheduler's topics. It is the same in all programs, so that the next
 /// scheduler of the name finds the messages that the last one left.
-const KEY: &str = "scheduler";
-pub(crate) const STATUS: &str = "/status";
-pub(crate) const EVENTS: &str = "/events";
-pub(crate) const COMMANDS: &str = "/commands";
-pub(crate) const GRAPH: &str = "/graph";
+const NAME_LATCH_KEY: &str = "scheduler";
+pub(crate) const STATUS_SUFFIX: &str = "/status";
+pub(crate) const EVENTS_SUFFIX: &str = "/events";
+pub(crate) const COMMANDS_SUFFIX: &str = "/commands";
+pub(crate) const GRAPH_SUFFIX: &str = "/graph";
 
 /// The topic on which every scheduler of a namespace receives emergency stops.
 pub const EMERGENCY_STOP_TOPIC: &str = "emergency_stop";
@@ -62,7 +62,7 @@ impl SchedulerTopics {
 
     /// Returns the topics of the same name with `number` appended, such as `arm-2`; without it if
     /// `number` is 1.
-    pub(crate) fn numbered(&self, number: u32) -> Self {
+    pub(crate) fn with_number(&self, number: u32) -> Self {
         let mut numbered = self.clone();
         if number > 1 {
             let suffix = format!("-{number}");
@@ -80,7 +80,7 @@ impl SchedulerTopics {
             let name = topic
                 .as_str()
                 .strip_prefix(TOPIC_PREFIX)?
-                .strip_suffix(STATUS)?;
+                .strip_suffix(STATUS_SUFFIX)?;
             let topics = Self::new(namespace, name);
             (topics.name == name).then_some(topics)
         };
@@ -97,8 +97,8 @@ impl SchedulerTopics {
         &self.namespace
     }
 
-    /// Returns the full name of one of the topics; `part` is [`STATUS`], [`EVENTS`],
-    /// [`COMMANDS`] or [`GRAPH`].
+    /// Returns the full name of one of the topics; `part` is [`STATUS_SUFFIX`], [`EVENTS_SUFFIX`],
+    /// [`COMMANDS_SUFFIX`] or [`GRAPH_SUFFIX`].
     pub(crate) fn topic_name(&self, part: &str) -> String {
         format!("{TOPIC_PREFIX}{}{part}", self.name)
     }
@@ -116,9 +116,12 @@ impl SchedulerTopics {
         let bytes = (size_of::<SchedulerStatusHeader>() + nodes) as u64;
         // WHY a history of 2: the last slot may be one that the publisher has skipped because a
         // reader had pinned it.
-        let qos = Qos::latched().latch_key(KEY).history(2).publishers_max(1);
+        let qos = Qos::latched()
+            .latch_key(NAME_LATCH_KEY)
+            .history(2)
+            .publishers_max(1);
         let bytes = bytes.max(SchedulerStatusHeader::MAX_MESSAGE_BYTES);
-        self.builder(STATUS, qos).max_message_bytes(bytes)
+        self.builder(STATUS_SUFFIX, qos).max_message_bytes(bytes)
     }
 
     /// Returns the builder of the events topic, the black box. It persists after all processes have
@@ -129,7 +132,7 @@ impl SchedulerTopics {
             .history(LANE_HISTORY);
         let qos = qos.publishers_max(BLACK_BOX_LANES as u32);
         let qos = qos.persist_after_exit(true).continue_history();
-        self.builder(EVENTS, qos.latch_key(KEY))
+        self.builder(EVENTS_SUFFIX, qos.latch_key(NAME_LATCH_KEY))
     }
 
     /// Returns the builder of the commands topic. Commands are lost if no scheduler receives them.
@@ -137,14 +140,14 @@ impl SchedulerTopics {
         let qos = Qos::command()
             .capacity(64)
             .publishers_max(BLACK_BOX_LANES as u32);
-        self.builder(COMMANDS, qos)
+        self.builder(COMMANDS_SUFFIX, qos)
     }
 
     /// Returns the builder of the graph topic, which keeps the graph of the last run. The message
     /// of its publisher may have up to `bytes` bytes.
     pub(crate) fn graph(&self, bytes: u64) -> TopicBuilder<Value> {
-        let qos = Qos::latched().latch_key(KEY).publishers_max(1);
-        self.builder(GRAPH, qos).max_message_bytes(bytes)
+        let qos = Qos::latched().latch_key(NAME_LATCH_KEY).publishers_max(1);
+        self.builder(GRAPH_SUFFIX, qos).max_message_bytes(bytes)
     }
 
     /// Opens an endpoint of one of these topics with `make`. An incompatible topic, such as one of
@@ -224,9 +227,9 @@ mod tests {
         for (wanted, name) in table {
             let place = SchedulerTopics::new(&namespace, wanted);
             assert_eq!(place.name(), name, "{wanted:?}");
-            for place in [place.clone(), place.numbered(2), place.numbered(1000)] {
+            for place in [place.clone(), place.with_number(2), place.with_number(1000)] {
                 assert!(
-                    TopicName::new(&place.topic_name(STATUS)).is_ok(),
+                    TopicName::new(&place.topic_name(STATUS_SUFFIX)).is_ok(),
                     "{place:?}"
                 );
                 assert_eq!(
@@ -236,14 +239,18 @@ mod tests {
             }
         }
         assert_eq!(
-            SchedulerTopics::new(&namespace, "arm").numbered(1).name(),
+            SchedulerTopics::new(&namespace, "arm")
+                .with_number(1)
+                .name(),
             "arm"
         );
         assert_eq!(
-            SchedulerTopics::new(&namespace, "arm").numbered(3).name(),
+            SchedulerTopics::new(&namespace, "arm")
+                .with_number(3)
+                .name(),
             "arm-3"
         );
-        let numbered = SchedulerTopics::new(&namespace, &long).numbered(12);
+        let numbered = SchedulerTopics::new(&namespace, &long).with_number(12);
         assert_eq!(numbered.name(), format!("{}-12", &long[..61]));
     }
 }

@@ -10,21 +10,22 @@ use std::time::Duration;
 use horus_shm::internals::sync::Word;
 
 use crate::scheduler::api::plan::Plan;
-use crate::scheduler::api::policy::nanos;
+use crate::scheduler::api::policy::saturating_nanos;
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::run::pending_swap::PendingSwap;
 
 /// The pending commands of one node.
 #[derive(Default)]
 pub(crate) struct Commands {
-    /// [`NEW`] or [`KNOWN`] while the node's thread has to read `wanted` in each turn; else 0.
+    /// [`PENDING_NEW`] or [`PENDING_KNOWN`] while the node's thread has to read `wanted` in each
+    /// turn; else 0.
     pending: AtomicU64,
     wanted: Mutex<WantedState>,
-    /// The executor of the node, if it has to be told of each command.
+    /// The executor of the node, if it has to be notified of each command.
     listener: OnceLock<Box<dyn Listener>>,
 }
 
-/// An executor that runs a node and does not poll for commands, so it has to be told of each.
+/// An executor that runs a node without polling for commands. It is notified of each command.
 pub(crate) trait Listener: Send + Sync {
     /// Applies the wanted state at once. Called under the lock of the commands.
     fn apply(&self, _wanted: &WantedState) {}
@@ -34,20 +35,20 @@ pub(crate) trait Listener: Send + Sync {
 }
 
 /// The value of `pending` while there is a command that the node's thread has not applied.
-const NEW: u64 = 2;
+const PENDING_NEW: u64 = 2;
 
 /// The value of `pending` after the thread has applied the commands, while they keep the node from
 /// ticking.
-const KNOWN: u64 = 1;
+const PENDING_KNOWN: u64 = 1;
 
-/// The wanted state of a node.
+/// The state that commands have requested for a node.
 #[derive(Debug, Default)]
 pub(crate) struct WantedState {
     pub(crate) mode: Mode,
     /// True during an emergency stop: the node is in its safe state and does not tick.
     pub(crate) is_emergency: bool,
     /// A new rate, until the node's thread takes it.
-    pub(crate) pace: Option<Pace>,
+    pub(crate) pace: Option<TickPace>,
     /// A requested swap, until the node's thread takes it.
     pub(crate) pending_swap: Option<PendingSwap>,
 }
@@ -64,21 +65,21 @@ pub(crate) enum Mode {
 /// The rate of a node, and the times that follow from it. Without a budget or a deadline, that time
 /// is `u64::MAX`. Without a rate, the period is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Pace {
+pub(crate) struct TickPace {
     pub(crate) rate: Option<Rate>,
     pub(crate) budget_ns: u64,
     pub(crate) deadline_ns: u64,
     pub(crate) period_ns: u64,
 }
 
-impl Pace {
+impl TickPace {
     pub(crate) fn from_plan(plan: &Plan) -> Self {
-        let or_never = |time: Option<Duration>| time.map_or(u64::MAX, nanos);
+        let or_never = |time: Option<Duration>| time.map_or(u64::MAX, saturating_nanos);
         Self {
             rate: plan.rate,
             budget_ns: or_never(plan.budget),
             deadline_ns: or_never(plan.deadline),
-            period_ns: plan.rate.map_or(0, |rate| nanos(rate.period())),
+            period_ns: plan.rate.map_or(0, |rate| saturating_nanos(rate.period())),
         }
     }
 }
@@ -93,7 +94,7 @@ impl Commands {
 
     /// Changes the wanted state of the node. WHY `try_lock` in a loop: with `lock`, this thread
     /// could sleep, and the node's thread would have to wake it by a system call.
-    pub(crate) fn change<R>(&self, change: impl FnOnce(&mut WantedState) -> R) -> R {
+    pub(crate) fn change_wanted_state<R>(&self, change: impl FnOnce(&mut WantedState) -> R) -> R {
         let mut wanted = loop {
             match self.wanted.try_lock() {
                 Ok(wanted) => break wanted,
@@ -104,7 +105,7 @@ impl Commands {
         let answer = change(&mut wanted);
         // Relaxed: as in `are_pending`. Also set by a change back to normal, which the node's
         // thread does not know yet.
-        self.pending.set(NEW);
+        self.pending.set(PENDING_NEW);
         if let Some(listener) = self.listener.get() {
             listener.apply(&wanted);
         }
@@ -120,21 +121,24 @@ impl Commands {
         }
     }
 
-    /// Tells `listener` of each command from now on. Only the first call has an effect.
+    /// Notifies `listener` of each command from now on. Only the first call has an effect.
     pub(crate) fn set_listener(&self, listener: impl Listener + 'static) {
         // WHY ignored: a node is run in one way.
         let _ = self.listener.set(Box::new(listener));
     }
 
     /// Returns true if there is a command that the node's thread has not applied. Costs a load.
-    pub(crate) fn are_new(&self) -> bool {
+    pub(crate) fn has_unapplied(&self) -> bool {
         // Relaxed: as in `are_pending`.
-        self.pending.get() == NEW
+        self.pending.get() == PENDING_NEW
     }
 
     /// Calls `look` with the wanted state, for the node's thread. Returns `None` if another thread
     /// holds the lock: the node's thread never waits, and tries again in its next turn.
-    pub(crate) fn try_take<R>(&self, look: impl FnOnce(&mut WantedState) -> R) -> Option<R> {
+    pub(crate) fn try_take_wanted_state<R>(
+        &self,
+        look: impl FnOnce(&mut WantedState) -> R,
+    ) -> Option<R> {
         let mut wanted: MutexGuard<'_, WantedState> = match self.wanted.try_lock() {
             Ok(wanted) => wanted,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -145,8 +149,11 @@ impl Commands {
         let is_taken = wanted.pace.is_none() && wanted.pending_swap.is_none();
         // Relaxed: as in `are_pending`. Set under the lock, so that a later change is not
         // overwritten.
-        self.pending
-            .set(if is_plain && is_taken { 0 } else { KNOWN });
+        self.pending.set(if is_plain && is_taken {
+            0
+        } else {
+            PENDING_KNOWN
+        });
         Some(answer)
     }
 }
@@ -168,34 +175,38 @@ mod tests {
     fn attention_lasts_until_the_node_runs_and_all_commands_are_taken() {
         let commands = Commands::default();
         assert!(!commands.are_pending());
-        let pace = Pace {
+        let pace = TickPace {
             rate: None,
             budget_ns: 1,
             deadline_ns: 2,
             period_ns: 3,
         };
-        commands.change(|wanted| (wanted.mode, wanted.pace) = (Mode::Pause, Some(pace)));
+        commands
+            .change_wanted_state(|wanted| (wanted.mode, wanted.pace) = (Mode::Pause, Some(pace)));
         assert!(commands.are_pending());
         assert_eq!(
-            commands.try_take(|wanted| wanted.pace.take()),
+            commands.try_take_wanted_state(|wanted| wanted.pace.take()),
             Some(Some(pace))
         );
         assert!(commands.are_pending(), "it is still paused");
-        commands.change(|wanted| wanted.mode = Mode::Run);
+        commands.change_wanted_state(|wanted| wanted.mode = Mode::Run);
         assert!(
             commands.are_pending(),
             "the thread has not seen that it is over"
         );
-        assert_eq!(commands.try_take(|wanted| wanted.is_emergency), Some(false));
+        assert_eq!(
+            commands.try_take_wanted_state(|wanted| wanted.is_emergency),
+            Some(false)
+        );
         assert!(!commands.are_pending());
-        commands.change(|wanted| wanted.is_emergency = true);
-        commands.try_take(|_| ());
+        commands.change_wanted_state(|wanted| wanted.is_emergency = true);
+        commands.try_take_wanted_state(|_| ());
         assert!(commands.are_pending());
     }
 
     #[test]
     fn the_thread_of_a_node_never_waits_for_a_sender_of_commands() {
         let commands = Commands::default();
-        commands.change(|_| assert!(commands.try_take(|_| ()).is_none()));
+        commands.change_wanted_state(|_| assert!(commands.try_take_wanted_state(|_| ()).is_none()));
     }
 }

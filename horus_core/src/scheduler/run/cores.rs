@@ -7,7 +7,7 @@ use std::thread;
 /// WHY not `available_parallelism`: that is the number of CPUs on which the calling thread may run
 /// now. For a program that was started on CPU 1 alone it is one, and yet a node may be pinned to
 /// CPU 1 or any other. A pin that the system refuses is reported.
-pub(crate) fn cores() -> usize {
+pub(crate) fn highest_cpu_plus_one() -> usize {
     let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
     cpus_in_list(&possible)
         .unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
@@ -29,6 +29,6 @@ mod tests {
             assert_eq!(cpus_in_list(list), Some(wanted), "{list}");
         }
         assert_eq!(cpus_in_list(""), None);
-        assert!(cores() >= thread::available_parallelism().map_or(1, usize::from));
+        assert!(highest_cpu_plus_one() >= thread::available_parallelism().map_or(1, usize::from));
     }
 }

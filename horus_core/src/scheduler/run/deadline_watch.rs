@@ -31,10 +31,10 @@ pub(crate) enum Verdict {
     Stop,
 }
 
-/// Number of ticks in a row without a miss that lead one step back.
+/// Number of ticks in a row without a miss after which the node's miss policy goes one step back.
 const RECOVERY_TICKS: u32 = 10;
-/// Number of misses that only cause warnings; one more leads to the next step.
-const MISSES_ONLY_WARNED: u32 = 3;
+/// Number of misses that only cause warnings; one more miss leads to the next step of the policy.
+const WARNED_MISSES_MAX: u32 = 3;
 /// Number of isolations after which the next step stops the scheduler.
 const ISOLATIONS_MAX: u32 = 3;
 /// The duration of the first isolation. It doubles each time.
@@ -42,7 +42,7 @@ const FIRST_ISOLATION_NS: u64 = 1_000_000_000;
 
 /// The step of the miss policy that a node has reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Level {
+enum EscalationLevel {
     /// The node ticks at every due time.
     #[default]
     Free,
@@ -61,7 +61,7 @@ enum Level {
 /// causes warnings, and one in ten leads to the next step.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DeadlineWatch {
-    level: Level,
+    level: EscalationLevel,
     /// True if the node has to be without a miss for some ticks, because misses were counted or a
     /// step was taken.
     is_recovering: bool,
@@ -76,41 +76,42 @@ impl DeadlineWatch {
     /// Records whether the tick that ended at `now_ns` was a miss, and returns what to do. Costs a
     /// branch as long as there are no misses.
     #[inline(always)]
-    pub(crate) fn record(&mut self, policy: Miss, missed: bool, now_ns: u64) -> Verdict {
+    pub(crate) fn record_tick(&mut self, policy: Miss, missed: bool, now_ns: u64) -> Verdict {
         match (missed, self.is_recovering) {
             (false, false) => Verdict::Fine,
-            (false, true) => self.record_in_time(policy),
+            (false, true) => self.record_tick_in_time(policy),
             (true, _) => self.record_miss(policy, now_ns),
         }
     }
 
     /// Returns true if the node has to be in its safe state.
     pub(crate) fn requires_safe_state(&self) -> bool {
-        self.level == Level::Safe
+        self.level == EscalationLevel::Safe
     }
 
-    /// Records a tick without a miss that follows a miss: ten in a row lead one step back.
+    /// Records a tick without a miss, after an earlier miss. After ten such ticks in a row, returns
+    /// the action that takes the last step of the miss policy back.
     #[cold]
-    fn record_in_time(&mut self, policy: Miss) -> Verdict {
+    fn record_tick_in_time(&mut self, policy: Miss) -> Verdict {
         self.good_in_a_row += 1;
         if self.good_in_a_row < RECOVERY_TICKS {
             return Verdict::Fine;
         }
         (self.good_in_a_row, self.misses) = (0, 0);
         match self.level {
-            Level::Free => {
+            EscalationLevel::Free => {
                 self.is_recovering = false;
                 Verdict::Fine
             }
-            Level::Halved => {
+            EscalationLevel::Halved => {
                 *self = Self::default();
                 Verdict::Restore
             }
-            Level::Safe if policy == Miss::Graduated => {
-                self.level = Level::Halved;
+            EscalationLevel::Safe if policy == Miss::Graduated => {
+                self.level = EscalationLevel::Halved;
                 Verdict::LeaveSafeState
             }
-            Level::Safe => {
+            EscalationLevel::Safe => {
                 *self = Self::default();
                 Verdict::LeaveSafeState
             }
@@ -124,9 +125,9 @@ impl DeadlineWatch {
         match policy {
             Miss::Warn => Verdict::Warn,
             Miss::Skip => Verdict::Skip,
-            Miss::SafeMode if self.level == Level::Safe => Verdict::Warn,
+            Miss::SafeMode if self.level == EscalationLevel::Safe => Verdict::Warn,
             Miss::SafeMode => {
-                self.level = Level::Safe;
+                self.level = EscalationLevel::Safe;
                 Verdict::EnterSafeState
             }
             Miss::Graduated => self.escalate(now_ns),
@@ -137,12 +138,12 @@ impl DeadlineWatch {
     /// Records a miss under [`Miss::Graduated`].
     fn escalate(&mut self, now_ns: u64) -> Verdict {
         self.misses += 1;
-        if self.misses <= MISSES_ONLY_WARNED {
+        if self.misses <= WARNED_MISSES_MAX {
             return Verdict::Warn;
         }
         self.misses = 0;
-        if self.level == Level::Free {
-            self.level = Level::Halved;
+        if self.level == EscalationLevel::Free {
+            self.level = EscalationLevel::Halved;
             return Verdict::Halve;
         }
         if self.isolations >= ISOLATIONS_MAX {
@@ -150,8 +151,8 @@ impl DeadlineWatch {
         }
         let until_ns = now_ns.saturating_add(FIRST_ISOLATION_NS << self.isolations);
         self.isolations += 1;
-        let enters_safe_state = self.level != Level::Safe;
-        self.level = Level::Safe;
+        let enters_safe_state = self.level != EscalationLevel::Safe;
+        self.level = EscalationLevel::Safe;
         Verdict::Isolate {
             until_ns,
             enters_safe_state,
@@ -172,7 +173,8 @@ mod tests {
         ticks: u32,
         now_ns: u64,
     ) -> Vec<Verdict> {
-        let verdicts = (0..ticks).map(|_| deadline_watch.record(Miss::Graduated, missed, now_ns));
+        let verdicts =
+            (0..ticks).map(|_| deadline_watch.record_tick(Miss::Graduated, missed, now_ns));
         verdicts
             .filter(|verdict| *verdict != Verdict::Fine)
             .collect()
@@ -193,7 +195,7 @@ mod tests {
     #[test]
     fn a_safe_state_is_entered_once_and_left_when_the_node_is_in_time_again() {
         let mut deadline_watch = DeadlineWatch::default();
-        let mut judge = |missed| deadline_watch.record(Miss::SafeMode, missed, 0);
+        let mut judge = |missed| deadline_watch.record_tick(Miss::SafeMode, missed, 0);
         for _ in 0..3 {
             assert_eq!(judge(false), Verdict::Fine);
             assert_eq!(judge(true), Verdict::EnterSafeState);
@@ -218,9 +220,9 @@ mod tests {
         ] {
             let mut deadline_watch = DeadlineWatch::default();
             for _ in 0..100 {
-                assert_eq!(deadline_watch.record(policy, false, 0), Verdict::Fine);
-                assert_eq!(deadline_watch.record(policy, true, 0), verdict);
-                assert_eq!(deadline_watch.record(policy, false, 0), Verdict::Fine);
+                assert_eq!(deadline_watch.record_tick(policy, false, 0), Verdict::Fine);
+                assert_eq!(deadline_watch.record_tick(policy, true, 0), verdict);
+                assert_eq!(deadline_watch.record_tick(policy, false, 0), Verdict::Fine);
             }
         }
     }

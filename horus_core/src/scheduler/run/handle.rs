@@ -8,7 +8,7 @@ use crate::scheduler::api::node::Node;
 use crate::scheduler::api::plan::{NodeSpec, PlanError};
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::report::Reason;
-use crate::scheduler::run::commands::{Mode, Pace};
+use crate::scheduler::run::commands::{Mode, TickPace};
 use crate::scheduler::run::node_entry::NodeEntry;
 use crate::scheduler::run::pending_swap::{PendingSwap, Swap};
 use crate::scheduler::run::run_state::RunState;
@@ -125,7 +125,7 @@ impl Handle {
 
     fn change_mode(&self, node: &str, mode: Mode) -> Result<(), CommandError> {
         let change = |entry: &NodeEntry| {
-            entry.commands.change(|wanted| {
+            entry.commands.change_wanted_state(|wanted| {
                 // WHY: a node that is shut down cannot be started again.
                 if wanted.mode != Mode::Stop {
                     wanted.mode = mode;
@@ -165,8 +165,10 @@ impl Handle {
         }
         for entry in node_entries.iter_mut().filter(|entry| is_meant(entry)) {
             let spec = of_rate(entry);
-            let pace = Pace::from_plan(&spec.clone().into_plan(self.cores)?);
-            entry.commands.change(|wanted| wanted.pace = Some(pace));
+            let pace = TickPace::from_plan(&spec.clone().into_plan(self.cores)?);
+            entry
+                .commands
+                .change_wanted_state(|wanted| wanted.pace = Some(pace));
             entry.spec = spec;
         }
         Ok(())
@@ -234,7 +236,7 @@ impl Handle {
             drop(
                 entry
                     .commands
-                    .change(|wanted| wanted.pending_swap.replace(pending_swap)),
+                    .change_wanted_state(|wanted| wanted.pending_swap.replace(pending_swap)),
             );
             swap
         })

@@ -13,22 +13,22 @@ use crate::scheduler::run::runner::Runner;
 
 thread_local! {
     /// The metrics of the nodes that this thread runs.
-    static THREAD_NODES: RefCell<Vec<Arc<LiveMetrics>>> = const { RefCell::new(Vec::new()) };
+    static NODES_OF_THREAD: RefCell<Vec<Arc<LiveMetrics>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Registers nodes as run by the calling thread, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct NodesOnThread {
+pub(crate) struct ThreadNodesGuard {
     /// Number of nodes that were registered before: this scheduler may run inside a tick of another
     /// one.
     before: usize,
-    /// Keeps this on its thread (`!Send`).
+    /// Makes the guard `!Send`: it has to be dropped on the thread that made it.
     marker: PhantomData<*const ()>,
 }
 
-impl NodesOnThread {
+impl ThreadNodesGuard {
     pub(crate) fn mark<'a>(runners: impl IntoIterator<Item = &'a Runner>) -> Self {
-        let before = THREAD_NODES.with_borrow_mut(|nodes| {
+        let before = NODES_OF_THREAD.with_borrow_mut(|nodes| {
             let before = nodes.len();
             nodes.extend(
                 runners
@@ -44,9 +44,9 @@ impl NodesOnThread {
     }
 }
 
-impl Drop for NodesOnThread {
+impl Drop for ThreadNodesGuard {
     fn drop(&mut self) {
-        THREAD_NODES.with_borrow_mut(|nodes| nodes.truncate(self.before));
+        NODES_OF_THREAD.with_borrow_mut(|nodes| nodes.truncate(self.before));
     }
 }
 
@@ -54,7 +54,7 @@ impl Drop for NodesOnThread {
 fn for_each_node_in_a_tick(act: impl Fn(&LiveMetrics)) {
     // WHY errors are ignored: this runs in a panic hook, perhaps at the end of the thread, and must
     // not panic itself.
-    let _ = THREAD_NODES.try_with(|nodes| {
+    let _ = NODES_OF_THREAD.try_with(|nodes| {
         let Ok(nodes) = nodes.try_borrow() else {
             return;
         };

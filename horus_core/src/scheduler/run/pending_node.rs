@@ -24,7 +24,7 @@ pub(crate) struct PendingNode {
 }
 
 /// Returns the group of actors whose threads run a node, if it has no thread of its own.
-pub(crate) fn group_of(
+pub(crate) fn shared_group(
     plan: &Plan,
     entries: &[PendingNode],
 ) -> Result<Option<Arc<ActorGroup>>, PlanError> {

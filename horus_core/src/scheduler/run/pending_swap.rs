@@ -88,23 +88,23 @@ impl Swap {
     }
 }
 
-/// A function that turns the old node into the new one and a [`WayBack`], or returns the old node
-/// with the reason why it could not.
-type ChangeFn = Box<dyn FnOnce(Box<dyn Node>) -> Result<Replaced, NotReplaced> + Send>;
+/// A function that turns the old node into the new one and an [`OldNodeSource`], or returns the old
+/// node with the reason why it could not.
+type ChangeFn = Box<dyn FnOnce(Box<dyn Node>) -> Result<ReplacedNode, KeptNode> + Send>;
 type UndoFn = Box<dyn FnOnce(Box<dyn Node>) -> Option<Box<dyn Node>> + Send>;
 
-struct Replaced {
+struct ReplacedNode {
     node: Box<dyn Node>,
-    way_back: WayBack,
+    way_back: OldNodeSource,
 }
 
-struct NotReplaced {
+struct KeptNode {
     node: Box<dyn Node>,
     reason: String,
 }
 
-/// The way to restore the old node.
-enum WayBack {
+/// The source from which the old node is restored when a swap is rolled back.
+enum OldNodeSource {
     /// The old node itself.
     OldNode(Box<dyn Node>),
     /// A function that turns the new node back into the old one.
@@ -131,9 +131,9 @@ impl PendingSwap {
     pub(crate) fn replace_by(node: impl Node) -> Self {
         let node: Box<dyn Node> = Box::new(node);
         Self::new(move |old| {
-            Ok(Replaced {
+            Ok(ReplacedNode {
                 node,
-                way_back: WayBack::OldNode(old),
+                way_back: OldNodeSource::OldNode(old),
             })
         })
     }
@@ -147,20 +147,20 @@ impl PendingSwap {
         Self::new(move |old| match downcast::<Old>(old) {
             Ok(old) => {
                 let undo = |new| Some(Box::new(undo(*downcast::<New>(new).ok()?)) as _);
-                Ok(Replaced {
+                Ok(ReplacedNode {
                     node: Box::new(change(*old)),
-                    way_back: WayBack::Undo(Box::new(undo)),
+                    way_back: OldNodeSource::Undo(Box::new(undo)),
                 })
             }
             Err(node) => {
                 let reason = format!("the node is not of type {}", type_name::<Old>());
-                Err(NotReplaced { node, reason })
+                Err(KeptNode { node, reason })
             }
         })
     }
 
     fn new(
-        change: impl FnOnce(Box<dyn Node>) -> Result<Replaced, NotReplaced> + Send + 'static,
+        change: impl FnOnce(Box<dyn Node>) -> Result<ReplacedNode, KeptNode> + Send + 'static,
     ) -> Self {
         Self {
             change: Some(Box::new(change)),
@@ -178,7 +178,7 @@ impl PendingSwap {
     pub(crate) fn perform(mut self, place: &mut Box<dyn Node>) -> Result<Probation, String> {
         let change = self.change.take().expect("a swap is performed once");
         match change(std::mem::replace(place, Box::new(VacantNode))) {
-            Ok(Replaced { node, way_back }) => {
+            Ok(ReplacedNode { node, way_back }) => {
                 *place = node;
                 self.swap.set_state(SwapState::OnTrial);
                 Ok(Probation {
@@ -187,7 +187,7 @@ impl PendingSwap {
                     ticks_left: PROBATION_TICKS,
                 })
             }
-            Err(NotReplaced { node, reason }) => {
+            Err(KeptNode { node, reason }) => {
                 *place = node;
                 self.swap.set_state(SwapState::RolledBack(reason.clone()));
                 Err(reason)
@@ -208,7 +208,7 @@ impl Drop for PendingSwap {
 /// The probation of a new node, during which the old node can be restored. If it is dropped, the
 /// swap is abandoned.
 pub(crate) struct Probation {
-    way_back: Option<WayBack>,
+    way_back: Option<OldNodeSource>,
     swap: Swap,
     ticks_left: u64,
 }
@@ -223,7 +223,7 @@ impl Probation {
     /// Takes the old node, if it was kept, so that it can be shut down before [`Self::accept`].
     pub(crate) fn take_old(&mut self) -> Option<Box<dyn Node>> {
         match self.way_back.take() {
-            Some(WayBack::OldNode(old)) => Some(old),
+            Some(OldNodeSource::OldNode(old)) => Some(old),
             _ => None,
         }
     }
@@ -242,8 +242,8 @@ impl Probation {
     ) -> Option<Box<dyn Node>> {
         let new = std::mem::replace(place, Box::new(VacantNode));
         let (old, new) = match self.way_back.take() {
-            Some(WayBack::OldNode(old)) => (Some(old), Some(new)),
-            Some(WayBack::Undo(undo)) => (undo(new), None),
+            Some(OldNodeSource::OldNode(old)) => (Some(old), Some(new)),
+            Some(OldNodeSource::Undo(undo)) => (undo(new), None),
             None => (None, None),
         };
         if let Some(old) = old {

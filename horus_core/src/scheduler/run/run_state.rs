@@ -103,7 +103,7 @@ impl RunState {
     }
 
     /// Records that all threads have started, so that nodes may tick.
-    pub(crate) fn record_start(&self) {
+    pub(crate) fn mark_started(&self) {
         let reason = self.reason.lock();
         self.started.set(1);
         drop(reason);
@@ -124,7 +124,7 @@ impl RunState {
     }
 
     /// Records that all nodes are shut down.
-    pub(crate) fn record_end(&self) {
+    pub(crate) fn mark_ended(&self) {
         self.ended.set(1);
     }
 

@@ -27,7 +27,7 @@ use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::remote::recorder::Recorder;
 use crate::scheduler::run::catch_panic::catch_panic;
-use crate::scheduler::run::commands::{Commands, Mode, Pace};
+use crate::scheduler::run::commands::{Commands, Mode, TickPace};
 use crate::scheduler::run::deadline_watch::DeadlineWatch;
 use crate::scheduler::run::node_entry::NodeEntry;
 use crate::scheduler::run::pending_swap::Probation;
@@ -38,13 +38,13 @@ pub(crate) struct Runner {
     node: Box<dyn Node>,
     metrics: Arc<LiveMetrics>,
     commands: Arc<Commands>,
-    state: State,
+    state: NodeState,
     /// The applied commands that keep the node from ticking.
     blocked_by: BlockingCommands,
     /// True while the node is in its safe state.
     is_in_safe_state: bool,
     tick: u64,
-    pace: Pace,
+    pace: TickPace,
     failures: FailureHistory,
     deadline_watch: DeadlineWatch,
     /// True if the node ticks only at every second due time.
@@ -57,7 +57,7 @@ pub(crate) struct Runner {
     event_log: EventLog,
     /// The name of the node, for the lines that it logs.
     log_name: &'static str,
-    /// The reason why this node stops the run, if it does.
+    /// The error with which this node stops the run; `None` if it does not stop the run.
     fatal_error: Option<String>,
     plan: Plan,
     /// The node's position in the order of start.
@@ -68,7 +68,7 @@ pub(crate) struct Runner {
 
 /// The state of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum NodeState {
     /// The node ticks.
     Active,
     /// The node skips its next tick.
@@ -123,13 +123,13 @@ impl std::fmt::Debug for Runner {
 
 impl Runner {
     pub(crate) fn new(node: Box<dyn Node>, plan: Plan, entry: &NodeEntry) -> Self {
-        let pace = Pace::from_plan(&plan);
+        let pace = TickPace::from_plan(&plan);
         entry.metrics.set_budget_ns(pace.budget_ns);
         Self {
             node,
             metrics: Arc::clone(&entry.metrics),
             commands: Arc::clone(&entry.commands),
-            state: State::New { at_ns: 0 },
+            state: NodeState::New { at_ns: 0 },
             blocked_by: BlockingCommands::default(),
             is_in_safe_state: false,
             tick: 0,
@@ -164,7 +164,7 @@ impl Runner {
     }
 
     /// Seeds the generator of the node's random numbers.
-    pub(crate) fn seed(&mut self, seed: u64) {
+    pub(crate) fn seed_random(&mut self, seed: u64) {
         self.random = Random::new(seed, &self.plan.name);
     }
 
@@ -183,7 +183,7 @@ impl Runner {
     }
 
     /// Stores and records the thread settings that the system refused.
-    pub(crate) fn record_refused(&mut self, refused: Vec<String>) {
+    pub(crate) fn record_refused_settings(&mut self, refused: Vec<String>) {
         refused.iter().for_each(|what| {
             self.event_log
                 .record(self.tick, NodeEvent::REFUSED, 0, what)
@@ -239,7 +239,7 @@ impl Runner {
 
     /// Returns true if the node was shut down.
     pub(crate) const fn is_over(&self) -> bool {
-        matches!(self.state, State::Over)
+        matches!(self.state, NodeState::Over)
     }
 
     /// Applies pending commands. Costs a load if there are none.
@@ -254,15 +254,18 @@ impl Runner {
     pub(crate) fn is_blocked(&mut self, clock: &Clock, now_ns: u64) -> bool {
         self.poll_commands(clock, now_ns);
         match self.state {
-            State::Resting { until_ns: at_ns } | State::New { at_ns } => now_ns < at_ns,
-            State::Over => true,
+            NodeState::Resting { until_ns: at_ns } | NodeState::New { at_ns } => now_ns < at_ns,
+            NodeState::Over => true,
             _ => self.blocked_by != BlockingCommands::default(),
         }
     }
 
     /// Returns true if the node may not tick before some time, because of a policy.
     pub(crate) const fn is_resting(&self) -> bool {
-        matches!(self.state, State::Resting { .. } | State::New { .. })
+        matches!(
+            self.state,
+            NodeState::Resting { .. } | NodeState::New { .. }
+        )
     }
 
     /// Returns true if the node has applied an emergency stop.
@@ -319,7 +322,7 @@ impl Runner {
         due_ns: u64,
         begin_ns: u64,
     ) -> Option<AfterTurn> {
-        if (self.commands.are_pending() || self.state != State::Active)
+        if (self.commands.are_pending() || self.state != NodeState::Active)
             && !self.may_tick(clock, begin_ns)
         {
             return Some(self.result_without_tick());
@@ -384,7 +387,7 @@ impl Runner {
         let is_late = late_ns > 0;
         let after = match outcome {
             Ok(Ok(())) => {
-                self.note_success();
+                self.record_success();
                 if self.tick_checks.is_none() {
                     self.apply_miss_policy(is_late, None, late_ns, end_ns)
                 } else {
@@ -412,14 +415,14 @@ impl Runner {
             return false;
         }
         match self.state {
-            State::Active => true,
-            State::Skipping => {
-                self.state = State::Active;
+            NodeState::Active => true,
+            NodeState::Skipping => {
+                self.state = NodeState::Active;
                 self.metrics.count_skipped_ticks(1);
                 false
             }
-            State::Halved { ticks_next } => {
-                self.state = State::Halved {
+            NodeState::Halved { ticks_next } => {
+                self.state = NodeState::Halved {
                     ticks_next: !ticks_next,
                 };
                 if !ticks_next {
@@ -427,17 +430,20 @@ impl Runner {
                 }
                 ticks_next
             }
-            State::Resting { until_ns } if now_ns >= until_ns => {
-                self.wake_up();
+            NodeState::Resting { until_ns } if now_ns >= until_ns => {
+                self.resume_ticking();
                 true
             }
-            State::New { at_ns } if now_ns >= at_ns => self.init_node(clock, now_ns),
-            State::Resting { .. } | State::New { .. } | State::Broken | State::Over => false,
+            NodeState::New { at_ns } if now_ns >= at_ns => self.init_node(clock, now_ns),
+            NodeState::Resting { .. }
+            | NodeState::New { .. }
+            | NodeState::Broken
+            | NodeState::Over => false,
         }
     }
 
     /// Lets the node tick again. Does not end its safe state.
-    fn wake_up(&mut self) {
+    fn resume_ticking(&mut self) {
         self.state = self.ticking_state();
         self.publish_health();
     }
@@ -445,7 +451,7 @@ impl Runner {
     /// Returns what to do after a turn in which the node did not tick.
     const fn result_without_tick(&self) -> AfterTurn {
         match self.state {
-            State::Broken => AfterTurn::Abort,
+            NodeState::Broken => AfterTurn::Abort,
             _ => AfterTurn::Continue,
         }
     }
@@ -453,7 +459,7 @@ impl Runner {
     #[cold]
     fn apply_commands(&mut self, clock: &Clock, now_ns: u64) {
         let commands = Arc::clone(&self.commands);
-        let look = commands.try_take(|wanted| {
+        let look = commands.try_take_wanted_state(|wanted| {
             (
                 wanted.mode,
                 wanted.is_emergency,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::message::{NodeEvent, Text};
 use crate::scheduler::api::checkpoints::{CheckpointChecker, CheckpointPosition};
-use crate::scheduler::api::input::{InputWatch, stalest};
+use crate::scheduler::api::input::{InputWatch, stalest_input};
 use crate::scheduler::api::plan::Plan;
 
 /// The checks of a node that has checkpoints, a shortest time between ticks, or inputs with a
@@ -85,7 +85,7 @@ impl TickChecks {
 
     /// Returns a fault if an input is stale. Can also be called between two ticks.
     pub(crate) fn check_inputs(&mut self, now_ns: u64) -> Option<TickFault> {
-        let stale = stalest(&self.inputs, now_ns);
+        let stale = stalest_input(&self.inputs, now_ns);
         let is_new = !std::mem::replace(&mut self.is_stale, stale.is_some());
         let kind = is_new.then_some(NodeEvent::STALE_INPUT);
         stale.map(|input| TickFault {

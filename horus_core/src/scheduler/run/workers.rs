@@ -17,9 +17,9 @@ use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::api::timeline::Timeline;
 use crate::scheduler::run::executor::actors::{ActorThread, ActorThreads};
 #[cfg(feature = "async-io")]
-use crate::scheduler::run::executor::async_io::{AsyncIo, Task};
-use crate::scheduler::run::executor::compute::{self, Job, Pool};
-use crate::scheduler::run::executor::shared::{SharedNodes, Sharing};
+use crate::scheduler::run::executor::async_io::{AsyncIo, AsyncTask};
+use crate::scheduler::run::executor::compute::{self, ComputeJob, ComputePool};
+use crate::scheduler::run::executor::shared::{SharedNodes, SharingNode};
 use crate::scheduler::run::executor::spin::Spin;
 use crate::scheduler::run::executor::thread::NodeThread;
 use crate::scheduler::run::executor::{actor_turns, event, real_time, topic_alarm};
@@ -41,7 +41,7 @@ pub(crate) struct Workers {
     threads: Vec<NodeThread>,
     /// The eventcounts at which the threads of event nodes sleep.
     bells: Vec<Arc<LocalEventcount>>,
-    pool: Option<Pool>,
+    pool: Option<ComputePool>,
     actors: Vec<ActorThreads>,
     shared: SharedNodes,
     #[cfg(feature = "async-io")]
@@ -92,7 +92,7 @@ impl Workers {
                     outcome = self.start_actors(runner, actors, start)
                 }
                 Class::Event if outcome.is_ok() => match shared {
-                    Some(group) => sharing.push(Sharing {
+                    Some(group) => sharing.push(SharingNode {
                         runner,
                         wake,
                         group,
@@ -102,12 +102,12 @@ impl Workers {
                 Class::RealTime => join_chain(&mut chains, runner),
                 Class::Compute => {
                     let timeline = start.timeline(&runner);
-                    jobs.push(Job::new(runner, timeline));
+                    jobs.push(ComputeJob::new(runner, timeline));
                 }
                 #[cfg(feature = "async-io")]
                 Class::AsyncIo => {
                     let timeline = start.timeline(&runner);
-                    tasks.push(Task { runner, timeline });
+                    tasks.push(AsyncTask { runner, timeline });
                 }
                 _ => self.main.push(runner),
             }
@@ -125,7 +125,8 @@ impl Workers {
             }
         }
         outcome = outcome.and_then(|()| self.start_pool(&mut jobs, start));
-        self.main.extend(jobs.into_iter().map(Job::into_runner));
+        self.main
+            .extend(jobs.into_iter().map(ComputeJob::into_runner));
         #[cfg(feature = "async-io")]
         {
             outcome = outcome.and_then(|()| self.start_async_thread(&mut tasks, start));
@@ -152,7 +153,7 @@ impl Workers {
 
     fn start_shared_nodes(
         &mut self,
-        nodes: Vec<Sharing>,
+        nodes: Vec<SharingNode>,
         start: &StartContext,
     ) -> Result<(), StartError> {
         let started = self.shared.start(nodes, &start.clock, &start.shared);
@@ -184,7 +185,7 @@ impl Workers {
             Err((cause, threads)) => {
                 self.actors.push(threads);
                 self.main.push(runner);
-                group.give_back(first);
+                group.give_back_worker(first);
                 let name = group.name().to_owned();
                 return Err(StartError::Thread { name, cause });
             }
@@ -193,7 +194,7 @@ impl Workers {
         self.start_thread(vec![runner], start, move |runners, shared| {
             // WHY again: the CPU of the plan is that of another thread.
             let (core, _) = group.thread_settings(first.index());
-            group.record_refused(&real_time::pin_and_prioritise(core, None));
+            group.record_refused_settings(&real_time::pin_and_prioritise(core, None));
             ActorThread::new(&group, context, shared).run(first, runners.first_mut());
             AfterTurn::Continue
         })
@@ -218,12 +219,16 @@ impl Workers {
         })
     }
 
-    fn start_pool(&mut self, jobs: &mut Vec<Job>, start: &StartContext) -> Result<(), StartError> {
+    fn start_pool(
+        &mut self,
+        jobs: &mut Vec<ComputeJob>,
+        start: &StartContext,
+    ) -> Result<(), StartError> {
         if jobs.is_empty() {
             return Ok(());
         }
-        let threads = compute::thread_count(start.compute_threads, start.cores, jobs.len());
-        let pool = Pool::start(threads, jobs, &start.clock, &start.shared);
+        let threads = compute::compute_thread_count(start.compute_threads, start.cores, jobs.len());
+        let pool = ComputePool::start(threads, jobs, &start.clock, &start.shared);
         let no_thread = |cause| StartError::Thread {
             name: "compute".to_owned(),
             cause,
@@ -235,7 +240,7 @@ impl Workers {
     #[cfg(feature = "async-io")]
     fn start_async_thread(
         &mut self,
-        tasks: &mut Vec<Task>,
+        tasks: &mut Vec<AsyncTask>,
         start: &StartContext,
     ) -> Result<(), StartError> {
         if !tasks.is_empty() {
@@ -292,7 +297,7 @@ impl Workers {
     ) -> bool {
         let mut has_run = false;
         for (index, group) in &self.main_groups {
-            if !group.is_paused() && group.has_turns(now_ns) {
+            if !group.is_paused() && group.has_due_activations(now_ns) {
                 has_run = true;
                 let runner = &mut self.main[*index];
                 let (_, after) = runner.run_turn(clock, now_ns, now_ns);
@@ -398,9 +403,9 @@ pub(crate) fn threads_wanted(
     }
     threads += shared
         .into_values()
-        .map(topic_alarm::threads)
+        .map(topic_alarm::thread_count)
         .sum::<usize>();
-    threads + compute::thread_count(compute_threads, cores, jobs)
+    threads + compute::compute_thread_count(compute_threads, cores, jobs)
 }
 
 /// Adds the node to the members of its chain; a node without a chain becomes a chain of its own.

@@ -29,18 +29,18 @@ pub(crate) type EventSink = Box<dyn FnMut(&NodeEvent) + Send>;
 /// exceed its limit.
 const CHECK_PERIOD_NS: u64 = 10_000_000;
 /// The time between two checks of the nodes while the run stops.
-const STOPPING_PERIOD_NS: u64 = 500_000;
+const STOPPING_CHECK_PERIOD_NS: u64 = 500_000;
 /// The time between two publications of the status.
 const STATUS_PERIOD_NS: u64 = 100_000_000;
 /// The time between two checks while actors enter their safe state.
 const SAFE_STATE_CHECK_PERIOD_NS: u64 = 1_000_000;
 /// The time between two checks of the topics whose messages wake nodes.
-const TOPICS_PERIOD_NS: u64 = 50_000_000;
+const TOPICS_CHECK_PERIOD_NS: u64 = 50_000_000;
 /// The longest time that the supervisor waits for the result of a safe-state callback on another
 /// thread, before it watches the other nodes again.
 const SAFE_STATE_WAIT: Duration = Duration::from_millis(20);
 /// The largest number of commands or events that one round of the supervisor handles.
-const HANDLED_AT_ONCE_MAX: usize = 1024;
+const EVENTS_PER_CHECK_MAX: usize = 1024;
 
 /// Watches the nodes, publishes their status and applies commands, on a thread of its own.
 pub(crate) struct Supervisor {
@@ -64,18 +64,18 @@ impl Supervisor {
     /// Records the start, and applies an emergency stop that is already engaged, before any node is
     /// initialised.
     pub(crate) fn record_start(&mut self) {
-        self.record(NodeEvent::SCHEDULER_STARTED, "", 0, self.monitor.name());
+        self.record_event(NodeEvent::SCHEDULER_STARTED, "", 0, self.monitor.name());
         self.poll_emergency_stop(Clock::kernel().now_ns());
     }
 
-    /// Does the supervisor's work until all nodes are shut down.
+    /// Watches the nodes, applies commands and publishes the status, until all nodes are shut down.
     pub(crate) fn run(mut self) {
         // WHY: the reader of stderr must not keep this thread from watching the nodes.
         set_real_time_thread(true);
         let mut printer = Printer::default();
         let clock = Clock::kernel();
         let (mut status_ns, mut topics_ns) = (0, 0);
-        let mut wake = self.wake_set();
+        let mut wake = self.waking_topics();
         while !self.shared.has_ended() {
             let now_ns = clock.now_ns();
             if let Some(signal) = self.signals.upgrade().and_then(|all| all.received()) {
@@ -84,14 +84,16 @@ impl Supervisor {
             self.check_nodes(now_ns);
             self.check_subscribers();
             if now_ns >= topics_ns {
-                topics_ns = now_ns.saturating_add(TOPICS_PERIOD_NS);
-                self.topics.iter_mut().for_each(TopicLook::look);
+                topics_ns = now_ns.saturating_add(TOPICS_CHECK_PERIOD_NS);
+                self.topics
+                    .iter_mut()
+                    .for_each(TopicLook::wake_for_messages);
             }
             self.make_left_behind_nodes_safe();
             self.poll_safe_state_results(Duration::ZERO);
             self.poll_emergency_stop(now_ns);
             for group in &mut self.groups {
-                let events = group.check_turns(now_ns).into_iter();
+                let events = group.check_activations(now_ns).into_iter();
                 let events = events.chain(group.check(now_ns));
                 events.for_each(|event| self.recorder.record(event));
             }
@@ -109,7 +111,7 @@ impl Supervisor {
         // WHY again: the thread that ends the run may have left nodes behind after the last round.
         self.make_left_behind_nodes_safe();
         self.record_unfinished_safe_states();
-        self.record(
+        self.record_event(
             NodeEvent::SCHEDULER_STOPPED,
             "",
             0,
@@ -122,7 +124,7 @@ impl Supervisor {
     /// Returns the time to sleep until the next check, if the last one was at `checked_ns`.
     fn time_to_next_check_ns(&self, checked_ns: u64, now_ns: u64) -> u64 {
         if self.shared.is_stopping() {
-            return STOPPING_PERIOD_NS;
+            return STOPPING_CHECK_PERIOD_NS;
         }
         let checks = self.nodes.iter().map(|node| node.next_check_ns(checked_ns));
         let is_entering_safe_state = self.groups.iter().any(WatchedGroup::is_entering_safe_state);
@@ -137,7 +139,7 @@ impl Supervisor {
 
     /// Returns the topics whose messages wake the supervisor: commands and emergency stops. WHY not
     /// events: they can wait until the next check.
-    fn wake_set(&mut self) -> WaitSet {
+    fn waking_topics(&mut self) -> WaitSet {
         let mut wake = WaitSet::new();
         wake.set_spin(Duration::ZERO);
         // Cannot fail: a wait set has room for more than two topics.
@@ -157,13 +159,13 @@ impl Supervisor {
         }
     }
 
-    fn record(&self, kind: u8, node: &str, value_ns: u64, text: &str) {
+    fn record_event(&self, kind: u8, node: &str, value_ns: u64, text: &str) {
         let event = NodeEvent::new(kind, node, Clock::kernel().now_ns());
         self.recorder
             .record(event.with_value_ns(value_ns).with_text(text));
     }
 
-    /// Handles ticks that do not end, and those that ended after all.
+    /// Checks all nodes for ticks that are stuck, and for stuck ticks that have ended.
     fn check_nodes(&mut self, now_ns: u64) {
         for index in 0..self.nodes.len() {
             let Some(news) = self.nodes[index].check(now_ns) else {
@@ -172,16 +174,16 @@ impl Supervisor {
             let name = self.nodes[index].name().to_owned();
             match news {
                 // WHY no event except that of the safe state: the event of the panic follows.
-                TickFinding::PanicHookHangs => self.make_safe(index, &name),
+                TickFinding::PanicHookHangs => self.make_node_safe(index, &name),
                 TickFinding::Stuck {
                     busy_ns,
                     checkpoint,
                 } => {
-                    self.record(NodeEvent::STUCK, &name, busy_ns, &checkpoint);
-                    self.make_safe(index, &name);
+                    self.record_event(NodeEvent::STUCK, &name, busy_ns, &checkpoint);
+                    self.make_node_safe(index, &name);
                 }
                 TickFinding::Recovered { busy_ns } => {
-                    self.record(NodeEvent::RECOVERED, &name, busy_ns, "");
+                    self.record_event(NodeEvent::RECOVERED, &name, busy_ns, "");
                 }
                 TickFinding::GivenUp {
                     busy_ns,
@@ -218,13 +220,13 @@ impl Supervisor {
         for name in self.shared.take_left_behind() {
             let is_meant = |node: &WatchedNode| node.name() == name;
             if let Some(index) = self.nodes.iter().position(is_meant) {
-                self.make_safe(index, &name);
+                self.make_node_safe(index, &name);
             }
         }
     }
 
     /// Calls the safe-state callback of a node that hangs, at most once for each of its ticks.
-    fn make_safe(&mut self, index: usize, name: &str) {
+    fn make_node_safe(&mut self, index: usize, name: &str) {
         if !self.nodes[index].begin_safe_state() {
             return;
         }
@@ -236,14 +238,14 @@ impl Supervisor {
             SafeStateCallback::OnOtherThread(begin) => catch_panic(begin).map(Some),
         };
         match begun {
-            Ok(None) => self.record(NodeEvent::SAFE_STATE_ENTERED, name, 0, ""),
+            Ok(None) => self.record_event(NodeEvent::SAFE_STATE_ENTERED, name, 0, ""),
             Ok(safe_state_result) => {
                 self.nodes[index].safe_state_result = safe_state_result;
                 self.poll_safe_state_results(SAFE_STATE_WAIT);
             }
             Err(panic) => {
                 let error = format!("panicked in safe_state: {panic}");
-                self.record(NodeEvent::PANICKED, name, 0, &error);
+                self.record_event(NodeEvent::PANICKED, name, 0, &error);
             }
         }
     }
@@ -263,10 +265,10 @@ impl Supervisor {
             self.nodes[index].safe_state_result = None;
             let name = self.nodes[index].name();
             match outcome {
-                Ok(()) => self.record(NodeEvent::SAFE_STATE_ENTERED, name, 0, ""),
+                Ok(()) => self.record_event(NodeEvent::SAFE_STATE_ENTERED, name, 0, ""),
                 Err(error) => {
                     let text = format!("safe_state failed: {error}");
-                    self.record(NodeEvent::FAILED, name, 0, &text);
+                    self.record_event(NodeEvent::FAILED, name, 0, &text);
                 }
             }
         }
@@ -282,7 +284,7 @@ impl Supervisor {
             .filter(|node| node.safe_state_result.is_some())
         {
             let text = "safe_state had not returned when the run ended";
-            self.record(NodeEvent::FAILED, node.name(), 0, text);
+            self.record_event(NodeEvent::FAILED, node.name(), 0, text);
         }
     }
 
@@ -298,7 +300,7 @@ impl Supervisor {
         for entry in self.shared.node_entries().iter() {
             entry
                 .commands
-                .change(|wanted| wanted.is_emergency = is_engaged);
+                .change_wanted_state(|wanted| wanted.is_emergency = is_engaged);
         }
         for group in &mut self.groups {
             group.begin_emergency(is_engaged.then_some(now_ns));
@@ -309,19 +311,19 @@ impl Supervisor {
         } else {
             NodeEvent::EMERGENCY_OVER
         };
-        self.record(kind, "", 0, &format!("by {source}: {reason}"));
+        self.record_event(kind, "", 0, &format!("by {source}: {reason}"));
         self.publish_status(now_ns);
     }
 
     fn poll_commands(&mut self, now_ns: u64) {
         let mut has_command = false;
-        for _ in 0..HANDLED_AT_ONCE_MAX {
+        for _ in 0..EVENTS_PER_CHECK_MAX {
             let Some(command) = self.monitor.commands().recv() else {
                 break;
             };
             has_command = true;
             if let Err(error) = self.apply_command(&command) {
-                self.record(
+                self.record_event(
                     NodeEvent::COMMAND,
                     command.node.as_str(),
                     0,
@@ -370,12 +372,12 @@ impl Supervisor {
             on_event,
             ..
         } = self;
-        for _ in 0..HANDLED_AT_ONCE_MAX {
+        for _ in 0..EVENTS_PER_CHECK_MAX {
             let Some(event) = monitor.events().recv() else {
                 break;
             };
             let node = nodes.iter_mut().find(|node| event.node == *node.name());
-            node.into_iter().for_each(|node| node.note_event(&event));
+            node.into_iter().for_each(|node| node.record_event(&event));
             if catch_panic(|| on_event(&event)).is_err() {
                 // WHY it is not called again: the panic hook has reported the panic, and the
                 // callback may be broken.

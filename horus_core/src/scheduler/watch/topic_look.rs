@@ -8,7 +8,7 @@ use horus_shm::Watch;
 use crate::scheduler::run::commands::Commands;
 use crate::topic::WaitSet;
 
-/// The topics of a node, and the way to wake its thread.
+/// Checks the topics of a sleeping node, and wakes the node's thread if one has messages.
 pub(crate) struct TopicLook {
     watches: Vec<Watch>,
     commands: Arc<Commands>,
@@ -27,7 +27,7 @@ impl TopicLook {
 
     /// Wakes the thread of the node if it sleeps although a topic has messages. Takes some
     /// nanoseconds for each topic.
-    pub(crate) fn look(&mut self) {
+    pub(crate) fn wake_for_messages(&mut self) {
         self.watches.iter_mut().for_each(Watch::follow);
         if self.watches.iter().any(Watch::is_due) {
             self.commands.wake();

@@ -7,14 +7,14 @@ use horus_shm::clock::Clock;
 
 use crate::actor::group::ActorGroup;
 use crate::actor::safety::SafetyReport;
-use crate::actor::worker_words::LongTurn;
+use crate::actor::worker_words::LongActivation;
 use crate::message::NodeEvent;
 
 /// The time after which an actor that has not confirmed its safe state is reported.
 const SAFE_STATE_NS_MAX: u64 = 100_000_000;
 
 /// Largest number of actors that an event names.
-const NAMED_MAX: usize = 4;
+const NAMED_ACTORS_MAX: usize = 4;
 
 /// A group of actors, as the supervisor watches it.
 pub(crate) struct WatchedGroup {
@@ -24,7 +24,7 @@ pub(crate) struct WatchedGroup {
     entering_safe_state_since_ns: Option<u64>,
     is_reported: bool,
     /// The activations, or runs of an actor, that were stuck at the last check.
-    stuck: Vec<LongTurn>,
+    stuck: Vec<LongActivation>,
 }
 
 impl WatchedGroup {
@@ -51,14 +51,14 @@ impl WatchedGroup {
 
     /// Returns an event for each actor whose handler does not return, and for each that has
     /// returned after all.
-    pub(crate) fn check_turns(&mut self, now_ns: u64) -> Vec<NodeEvent> {
+    pub(crate) fn check_activations(&mut self, now_ns: u64) -> Vec<NodeEvent> {
         let limit_ns = self.group.watchdog_ns();
-        let long = self.group.long_turns(now_ns.saturating_sub(limit_ns));
-        let event = |kind, turn: &LongTurn| {
+        let long = self.group.long_activations(now_ns.saturating_sub(limit_ns));
+        let event = |kind, turn: &LongActivation| {
             let lasted_ns = now_ns.saturating_sub(turn.began_ns);
             let text = format!(
                 "{} on thread {}",
-                self.group.describe(turn.actor),
+                self.group.describe_actor(turn.actor),
                 turn.index
             );
             self.event(kind, lasted_ns, &text)
@@ -92,7 +92,7 @@ impl WatchedGroup {
         let names: Vec<_> = missing
             .into_iter()
             .filter_map(name)
-            .take(NAMED_MAX)
+            .take(NAMED_ACTORS_MAX)
             .collect();
         let names = names.join(", ");
         let text = format!("{count} of {all} actors are not in their safe state: {names}");

@@ -9,7 +9,7 @@ use crate::message::{DiagnosticStatus, NodeEvent, NodeMetrics, Text};
 use crate::scheduler::api::checkpoints::CheckpointPosition;
 use crate::scheduler::api::metrics::{Health, LiveMetrics};
 use crate::scheduler::api::plan::Class;
-use crate::scheduler::api::policy::nanos;
+use crate::scheduler::api::policy::saturating_nanos;
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::safe_state::SafeStateCallback;
 use crate::scheduler::api::subscription::Subscription;
@@ -35,7 +35,7 @@ const BUSY_CHECK_INTERVAL_NS_MIN: u64 = 100_000;
 /// The time between two checks of a node that is stuck.
 const STUCK_CHECK_INTERVAL_NS: u64 = 1_000_000;
 
-/// The supervisor's knowledge of one node.
+/// One node as the supervisor watches it: its limits, and the last findings about its ticks.
 pub(crate) struct WatchedNode {
     name: String,
     class: Class,
@@ -84,7 +84,7 @@ impl WatchedNode {
             rate: plan.rate,
             metrics: Arc::clone(runner.metrics()),
             position: runner.checkpoint_position(),
-            watchdog_ns: plan.watchdog.map(nanos),
+            watchdog_ns: plan.watchdog.map(saturating_nanos),
             may_give_up: matches!(plan.class, Class::RealTime | Class::Event),
             safe_state,
             safe_state_result: None,
@@ -147,7 +147,7 @@ impl WatchedNode {
 
     /// Checks the node once; returns what has changed since the last check.
     pub(crate) fn check(&mut self, now_ns: u64) -> Option<TickFinding> {
-        let busy_ns = self.metrics.busy_time(now_ns).map_or(0, nanos);
+        let busy_ns = self.metrics.busy_time(now_ns).map_or(0, saturating_nanos);
         let lasted_ns = self.metrics.lasted_ns(now_ns);
         let was_stuck_ns = self.stuck_ns;
         // WHY not `busy_ns` in both cases: `busy_ns` is 0 during a panic, but a tick that was stuck
@@ -210,7 +210,7 @@ impl WatchedNode {
     }
 
     /// Stores the error or the new rate that an event of the node reports, to publish it.
-    pub(crate) fn note_event(&mut self, event: &NodeEvent) {
+    pub(crate) fn record_event(&mut self, event: &NodeEvent) {
         match event.kind {
             NodeEvent::FAILED | NodeEvent::PANICKED | NodeEvent::CHECKPOINT => {
                 self.last_error = event.text;
@@ -242,9 +242,9 @@ impl WatchedNode {
         NodeMetrics {
             last_error: self.last_error,
             ticks: counters.ticks,
-            period_ns: self.rate.map_or(0, |rate| nanos(rate.period())),
-            last_ns: nanos(counters.last),
-            max_ns: nanos(counters.max),
+            period_ns: self.rate.map_or(0, |rate| saturating_nanos(rate.period())),
+            last_ns: saturating_nanos(counters.last),
+            max_ns: saturating_nanos(counters.max),
             misses: counters.misses,
             skipped_ticks: counters.skipped_ticks,
             failures: counters.failures,

@@ -7,19 +7,19 @@ use horus_shm::Namespace;
 use super::{DynamicPublisher, DynamicSubscriber, DynamicType};
 use crate::topic::Qos;
 use crate::topic::error::TopicError;
-use crate::topic::opening::Opening;
+use crate::topic::opening::OpenSettings;
 
 /// Builder for endpoints whose message type is known only at run time, with the settings of
 /// [`TopicBuilder`](crate::topic::TopicBuilder).
 #[derive(Debug, Clone)]
 #[must_use]
-pub struct DynamicBuilder(Opening);
+pub struct DynamicBuilder(OpenSettings);
 
 impl DynamicType {
     /// Returns a builder for endpoints of a topic of this type, which is created if it does not
     /// exist.
     pub fn builder(&self, name: &str) -> DynamicBuilder {
-        DynamicBuilder(Opening::new(name, Some(self.info().clone())))
+        DynamicBuilder(OpenSettings::new(name, Some(self.info().clone())))
     }
 }
 
@@ -27,7 +27,7 @@ impl DynamicBuilder {
     /// Returns a builder for endpoints of the topic `name`, which must exist. They have the type of
     /// the topic.
     pub fn adopt(name: &str) -> Self {
-        Self(Opening::new(name, None))
+        Self(OpenSettings::new(name, None))
     }
 
     /// Sets the quality of service. Default: [`Qos::new`].

@@ -52,7 +52,7 @@ pub enum DynamicSchema {
 
 impl DynamicType {
     /// The type text of plain bytes; it is not a schema.
-    const BYTES: &str = "horus bytes 1\n";
+    const BYTES_SCHEMA: &str = "horus bytes 1\n";
     /// The alignment of messages with their own length, as for [`Framed`](crate::message::Framed).
     const SIZED_ALIGN: u32 = 64;
     /// The default length of the longest message in bytes.
@@ -93,8 +93,8 @@ impl DynamicType {
     pub fn bytes() -> Self {
         Self::new(TypeInfo {
             name: "bytes".into(),
-            schema: Self::BYTES.into(),
-            hash: fnv1a_128(Self::BYTES.as_bytes()).to_be_bytes(),
+            schema: Self::BYTES_SCHEMA.into(),
+            hash: fnv1a_128(Self::BYTES_SCHEMA.as_bytes()).to_be_bytes(),
             bytes: Self::DEFAULT_MAX_MESSAGE_BYTES,
             align: Self::SIZED_ALIGN,
             sized: true,

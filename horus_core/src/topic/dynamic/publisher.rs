@@ -12,7 +12,7 @@ use horus_shm::{
 use super::{DynamicBuilder, DynamicType};
 use crate::topic::Backend;
 use crate::topic::endpoint_events::EndpointEvents;
-use crate::topic::endpoint_wait::Wanted;
+use crate::topic::endpoint_wait::WantedEndpoints;
 use crate::topic::error::{
     EndpointKind, EndpointWaitError, LoanError, PublishLentError, SendError, TopicError, TopicLabel,
 };
@@ -97,7 +97,7 @@ impl DynamicPublisher {
     /// [`Self::send_bytes`].
     pub fn send(&mut self, value: &Value) -> Result<(), SendError<()>> {
         let message = self.message_type.encode(value);
-        self.send_bytes(&message.map_err(|error| error.refuses(self.label(), 0))?)
+        self.send_bytes(&message.map_err(|error| error.into_send_error(self.label(), 0))?)
     }
 
     #[inline(always)]
@@ -298,7 +298,7 @@ impl DynamicPublisher {
         count: usize,
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
-        Wanted::subscribers(count).wait(self.raw.files(), timeout)
+        WantedEndpoints::subscribers(count).wait(self.raw.files(), timeout)
     }
 
     /// Waits as [`Self::wait_for_subscribers`] does, but does not count one subscriber, which
@@ -312,7 +312,7 @@ impl DynamicPublisher {
         count: usize,
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
-        let wanted = Wanted::subscribers(count).beside_own();
+        let wanted = WantedEndpoints::subscribers(count).excluding_own();
         wanted.wait(self.raw.files(), timeout)
     }
 
@@ -328,6 +328,6 @@ impl DynamicPublisher {
     /// Returns the kind of ring buffer that the topic acts as with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
-        Backend::of(&self.raw.files())
+        Backend::from_files(&self.raw.files())
     }
 }

@@ -12,7 +12,7 @@ use super::{DynamicBuilder, DynamicPublisher, DynamicType};
 use crate::message::SchemaDifference;
 use crate::topic::encoded::Decoder;
 use crate::topic::endpoint_events::EndpointEvents;
-use crate::topic::endpoint_wait::Wanted;
+use crate::topic::endpoint_wait::WantedEndpoints;
 use crate::topic::error::{
     BorrowError, EndpointKind, EndpointWaitError, RecvError, RecvTimeoutError, TopicError,
     TopicLabel,
@@ -145,7 +145,7 @@ impl DynamicSubscriber {
             .inbox
             .raw
             .recv_bytes_until(self.wait_policy(timeout), buffer);
-        received.ok_or_else(|| self.timed_out())
+        received.ok_or_else(|| self.timeout_error())
     }
 
     /// Returns the bytes of the next message, or `None` if there is none right now. Never blocks.
@@ -163,7 +163,10 @@ impl DynamicSubscriber {
         let wait_policy = self.wait_policy(timeout);
         let recv =
             |raw: &mut RawConsumer, buffer: &mut [u8]| raw.recv_bytes_until(wait_policy, buffer);
-        let bytes = self.inbox.copy_next(recv).ok_or_else(|| self.timed_out())?;
+        let bytes = self
+            .inbox
+            .copy_next(recv)
+            .ok_or_else(|| self.timeout_error())?;
         Ok(&self.inbox.buffers[0].as_ref()[..bytes])
     }
 
@@ -280,7 +283,7 @@ impl DynamicSubscriber {
 
     /// Returns the reason why a wait found no message.
     #[cold]
-    fn timed_out(&self) -> RecvTimeoutError {
+    fn timeout_error(&self) -> RecvTimeoutError {
         match self.check() {
             Ok(()) => RecvTimeoutError::Timeout {
                 topic: self.label(),
@@ -415,7 +418,7 @@ impl DynamicSubscriber {
         count: usize,
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
-        Wanted::publishers(count).wait(self.inbox.raw.files(), timeout)
+        WantedEndpoints::publishers(count).wait(self.inbox.raw.files(), timeout)
     }
 
     /// Waits as [`Self::wait_for_publishers`] does, but does not count one publisher, which belongs
@@ -429,7 +432,7 @@ impl DynamicSubscriber {
         count: usize,
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
-        let wanted = Wanted::publishers(count).beside_own();
+        let wanted = WantedEndpoints::publishers(count).excluding_own();
         wanted.wait(self.inbox.raw.files(), timeout)
     }
 
@@ -445,6 +448,6 @@ impl DynamicSubscriber {
     /// Returns the kind of ring buffer that the topic acts as with its present participants.
     #[must_use]
     pub fn backend(&self) -> Backend {
-        Backend::of(&self.inbox.raw.files())
+        Backend::from_files(&self.inbox.raw.files())
     }
 }

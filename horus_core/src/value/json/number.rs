@@ -3,13 +3,13 @@
 use crate::message::{DType, Element, bf16_to_f32, f16_to_f32, f64_to_f32};
 use crate::value::{Value, typed};
 
-const NAN: &str = "NaN";
-const INFINITY: &str = "Infinity";
-const NEGATIVE_INFINITY: &str = "-Infinity";
+const NAN_TEXT: &str = "NaN";
+const INFINITY_TEXT: &str = "Infinity";
+const NEGATIVE_INFINITY_TEXT: &str = "-Infinity";
 
 /// Prefix of the text for a NaN other than the usual one. The bits of the NaN follow, in
 /// hexadecimal.
-const NAN_BITS: &str = "NaN:";
+const NAN_BITS_PREFIX: &str = "NaN:";
 
 /// Returns the element with these bytes: an integer, a finite float, a boolean, or a text for what
 /// JSON does not have.
@@ -21,10 +21,10 @@ pub(super) fn element_to_json(dtype: DType, bytes: &[u8]) -> Value {
         (DType::F64, bytes) => return float_to_json(f64::from_bytes_le(bytes), bytes, dtype),
         // WHY: any byte except 0 is true, and only 1 is written for true.
         (DType::Bool, &[byte]) if byte > 1 => return byte.into(),
-        _ => return typed::element(dtype, bytes),
+        _ => return typed::element_value(dtype, bytes),
     };
     if single.is_finite() {
-        shortest(single).into()
+        shortest_f64(single).into()
     } else {
         float_to_json(single.into(), bytes, dtype)
     }
@@ -32,7 +32,7 @@ pub(super) fn element_to_json(dtype: DType, bytes: &[u8]) -> Value {
 
 /// Returns a double that is `number` when it is rounded to single precision, with as few digits as
 /// possible: 0.1 and not 0.10000000149011612.
-pub(crate) fn shortest(number: f32) -> f64 {
+pub(crate) fn shortest_f64(number: f32) -> f64 {
     let short = format!("{number:?}").parse::<f64>();
     let short = short.ok().filter(|short| *short as f32 == number);
     short.unwrap_or_else(|| number.into())
@@ -44,21 +44,21 @@ fn float_to_json(number: f64, bytes: &[u8], dtype: DType) -> Value {
     }
     if number.is_infinite() {
         let text = if number > 0.0 {
-            INFINITY
+            INFINITY_TEXT
         } else {
-            NEGATIVE_INFINITY
+            NEGATIVE_INFINITY_TEXT
         };
         return text.into();
     }
-    if bytes == nan(dtype) {
-        return NAN.into();
+    if bytes == canonical_nan_bytes(dtype) {
+        return NAN_TEXT.into();
     }
     let digits = bytes.iter().rev().map(|byte| format!("{byte:02x}"));
-    Value::String(NAN_BITS.to_owned() + &digits.collect::<String>())
+    Value::String(NAN_BITS_PREFIX.to_owned() + &digits.collect::<String>())
 }
 
 /// Returns the little-endian bytes of the usual NaN: positive, quiet and with the payload 0.
-fn nan(dtype: DType) -> &'static [u8] {
+fn canonical_nan_bytes(dtype: DType) -> &'static [u8] {
     match dtype {
         DType::F16 => &[0, 0x7e],
         DType::BF16 => &[0xc0, 0x7f],
@@ -99,14 +99,14 @@ pub(super) fn element_from_json(dtype: DType, json: &Value, bytes: &mut Vec<u8>)
 fn float_from_json(dtype: DType, json: &Value, bytes: &mut Vec<u8>) -> Option<()> {
     let number = match json.as_str() {
         None => json.as_f64()?,
-        Some(INFINITY) => f64::INFINITY,
-        Some(NEGATIVE_INFINITY) => f64::NEG_INFINITY,
-        Some(NAN) => {
-            bytes.extend_from_slice(nan(dtype));
+        Some(INFINITY_TEXT) => f64::INFINITY,
+        Some(NEGATIVE_INFINITY_TEXT) => f64::NEG_INFINITY,
+        Some(NAN_TEXT) => {
+            bytes.extend_from_slice(canonical_nan_bytes(dtype));
             return Some(());
         }
         Some(text) => {
-            let digits = text.strip_prefix(NAN_BITS)?;
+            let digits = text.strip_prefix(NAN_BITS_PREFIX)?;
             let is_whole = digits.len() == 2 * dtype.size() && digits.is_ascii();
             let bits = u64::from_str_radix(digits, 16).ok().filter(|_| is_whole)?;
             bytes.extend_from_slice(&bits.to_le_bytes()[..dtype.size()]);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use bytemuck::Zeroable;
 
-use crate::message::{Text, clamped};
+use crate::message::{Text, clamp_count};
 
 /// The largest number of cells in a [`BatteryState`]. 16 cells of lithium iron phosphate in series
 /// make 51 V, the usual pack of a mobile robot.
@@ -111,14 +111,14 @@ impl BatteryState {
     /// Returns the measured cells, in volts: the first `cell_count`, or all if a peer claims more.
     #[must_use]
     pub fn cell_voltages(&self) -> &[f32] {
-        &self.cell_voltage[..clamped(self.cell_count, BATTERY_CELLS_MAX)]
+        &self.cell_voltage[..clamp_count(self.cell_count, BATTERY_CELLS_MAX)]
     }
 
     /// Returns the measured cells, in degrees Celsius: the first `cell_count`, or all if a peer
     /// claims more.
     #[must_use]
     pub fn cell_temperatures(&self) -> &[f32] {
-        &self.cell_temperature[..clamped(self.cell_count, BATTERY_CELLS_MAX)]
+        &self.cell_temperature[..clamp_count(self.cell_count, BATTERY_CELLS_MAX)]
     }
 }
 

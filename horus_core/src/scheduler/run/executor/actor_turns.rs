@@ -33,26 +33,26 @@ pub(crate) fn run_turns(
             break;
         }
         let is_due = now_ns >= group.timers.next_ns();
-        let due = is_due.then(|| group.take_due(now_ns)).flatten();
+        let due = is_due.then(|| group.run_due_timers(now_ns)).flatten();
         let Some(task) = due.or_else(|| group.waiting.pop()) else {
             break;
         };
-        worker.begin(now_ns);
-        group.words(0).begin_turn(task.id(), now_ns);
+        worker.begin_activation(now_ns);
+        group.worker_words(0).begin_activation(task.id(), now_ns);
         let marked = local::mark_handler();
         let ran = task.run(group, worker, MESSAGES_MAX);
         drop(marked);
-        group.words(0).end_turn();
+        group.worker_words(0).end_activation();
         match ran {
             ActivationOutcome::Slept | ActivationOutcome::Ended => {}
             ActivationOutcome::More(task) => group.inject(task),
             ActivationOutcome::Suspended(task) => {
-                group.suspend(task, worker.resume_ns);
+                group.suspend_actor(task, worker.resume_ns);
             }
         }
         let handled;
-        (now_ns, handled) = worker.end();
-        group.words(0).count_handled(handled);
+        (now_ns, handled) = worker.end_activation();
+        group.worker_words(0).count_handled_messages(handled);
         if let Some(error) = worker.fatal_error.take() {
             return Err(error.into());
         }
@@ -66,13 +66,13 @@ pub(crate) fn run_turns(
 /// Lets the actors that have a safe state enter it, in an emergency stop.
 pub(crate) fn make_safe(group: &ActorGroup) {
     let mut worker = WorkerContext::new(&group.clock());
-    let again = group.safety.take_revisited().into_iter();
+    let again = group.safety.take_tasks_to_revisit().into_iter();
     for mut task in again.chain(group.waiting.take_all()) {
         let marked = local::mark_handler();
         task.visit(group, &mut worker);
         drop(marked);
         let is_safe = !std::mem::take(&mut worker.awaits_safe_state);
-        if let Some(task) = group.safety.hold(task, is_safe) {
+        if let Some(task) = group.safety.hold_task(task, is_safe) {
             group.inject(task);
         }
     }

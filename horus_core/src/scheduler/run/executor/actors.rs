@@ -33,7 +33,7 @@ const PUBLISH_PERIOD_NS: u64 = 20_000_000;
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 
 /// The time between two checks of a paused group.
-const PAUSE: Duration = Duration::from_millis(1);
+const PAUSED_CHECK_PERIOD: Duration = Duration::from_millis(1);
 
 /// The longest time for which a thread searches the queues of other threads before it sleeps: about
 /// as long as a wake takes.
@@ -43,7 +43,7 @@ const SEARCH_NS_MAX: u64 = 60_000;
 const SEARCH_NS_MIN: u64 = 4_000;
 
 /// Number of searches in a row that find nothing after which the time of a search is halved.
-const VAIN_MAX: u32 = 3;
+const VAIN_SEARCHES_MAX: u32 = 3;
 
 /// The time after which a thread leaves the `wrap_handlers` function of its group, so that other
 /// threads get the locks that this function holds. WHY so long: CPython's threads take turns at
@@ -51,7 +51,7 @@ const VAIN_MAX: u32 = 3;
 const BURST_NS: u64 = 5_000_000;
 
 /// Number of checks of the queues after which a searching thread may yield its CPU.
-const LOOKS_PER_YIELD: u32 = 20;
+const CHECKS_PER_YIELD: u32 = 20;
 
 impl Listener for Arc<ActorGroup> {
     fn apply(&self, wanted: &WantedState) {
@@ -73,11 +73,11 @@ impl Listener for Arc<ActorGroup> {
     }
 
     fn wake(&self) {
-        self.queues().wake_all();
+        self.run_queues().wake_all();
     }
 }
 
-/// The threads of a group, except the one that also applies commands.
+/// The threads of a group of actors, except the thread that also applies the group's commands.
 #[derive(Debug)]
 pub(crate) struct ActorThreads {
     group: Arc<ActorGroup>,
@@ -112,7 +112,7 @@ impl ActorThreads {
             let run = move || {
                 let (core, priority) = group.thread_settings(worker.index());
                 set_real_time_thread(priority.is_some());
-                group.record_refused(&pin_and_prioritise(core, priority));
+                group.record_refused_settings(&pin_and_prioritise(core, priority));
                 shared.wait_for_start();
                 ActorThread::new(&group, context, &shared).run(worker, None);
             };
@@ -126,7 +126,7 @@ impl ActorThreads {
 
     /// Wakes the threads, because the run stops.
     pub(crate) fn wake(&self) {
-        self.group.queues().wake_all();
+        self.group.run_queues().wake_all();
     }
 
     /// Lets the actors enter their safe state before they are shut down, as the run has failed.
@@ -139,10 +139,10 @@ impl ActorThreads {
     pub(crate) fn end(self, deadline: Instant, runners: &mut [Runner]) {
         for (index, thread) in self.threads {
             if join(thread, deadline).is_none() {
-                let turns = self.group.long_turns(u64::MAX);
+                let turns = self.group.long_activations(u64::MAX);
                 let actor = turns.iter().find(|turn| turn.index == index);
                 let actor = actor.map_or_else(String::new, |turn| {
-                    format!(" of {}", self.group.describe(turn.actor))
+                    format!(" of {}", self.group.describe_actor(turn.actor))
                 });
                 let error = format!("a handler{actor} does not return: its thread was left behind");
                 self.group.record_failure(false, &error);
@@ -188,7 +188,7 @@ impl<'a> ActorThread<'a> {
             context,
             shared,
             index: 0,
-            words: group.words(0),
+            words: group.worker_words(0),
             now_ns: 0,
             publish_ns: 0,
             search_ns: SEARCH_NS_MAX,
@@ -201,16 +201,16 @@ impl<'a> ActorThread<'a> {
     /// own node, also applies the pending commands of that node.
     pub(crate) fn run(&mut self, worker: Worker<Task>, mut runner: Option<&mut Runner>) {
         self.index = worker.index() as u8;
-        self.words = self.group.words(worker.index());
-        local::enter(self.group, worker);
+        self.words = self.group.worker_words(worker.index());
+        local::set_local_worker(self.group, worker);
         self.now_ns = self.context.clock.resync();
         while !self.shared.is_stopping() {
             if let Some(runner) = runner.as_deref_mut() {
                 self.apply_commands(runner);
             }
             if self.group.is_paused() {
-                self.make_safe();
-                self.shared.wait_for_stop(PAUSE);
+                self.make_actors_safe();
+                self.shared.wait_for_stop(PAUSED_CHECK_PERIOD);
                 self.now_ns = self.context.clock.resync();
                 continue;
             }
@@ -219,8 +219,8 @@ impl<'a> ActorThread<'a> {
                 None => self.wait(runner.as_deref()),
             }
         }
-        if let Some(worker) = local::leave() {
-            self.group.give_back(worker);
+        if let Some(worker) = local::take_local_worker() {
+            self.group.give_back_worker(worker);
         }
     }
 
@@ -235,32 +235,32 @@ impl<'a> ActorThread<'a> {
     /// In an emergency stop, visits all actors that have mail: those that have a safe state enter
     /// it. All of them are held until the emergency stop ends.
     #[cold]
-    fn make_safe(&mut self) {
+    fn make_actors_safe(&mut self) {
         if !self.group.safety.is_engaged() {
             return;
         }
-        for task in self.group.safety.take_revisited() {
-            self.visit(task);
+        for task in self.group.safety.take_tasks_to_revisit() {
+            self.visit_actor(task);
         }
         let now_ns = self.now_ns;
         let any = move |local: &mut local::LocalWorker| {
             let own = local.next(now_ns, false).or_else(|| local.worker.steal());
             own.or_else(|| local.worker.steal_stalled(now_ns))
         };
-        // WHY the first condition: after the stop has ended, `visit` puts each actor back into the
-        // queue.
+        // WHY the first condition: after the stop has ended, `visit_actor` puts each actor back
+        // into the queue.
         while self.group.safety.is_engaged()
             && let Some(task) = local::with_local_worker(any).flatten()
         {
-            self.visit(task);
+            self.visit_actor(task);
         }
     }
 
-    fn visit(&mut self, mut task: Task) {
-        self.context.begin(self.now_ns);
+    fn visit_actor(&mut self, mut task: Task) {
+        self.context.begin_activation(self.now_ns);
         task.visit(self.group, &mut self.context);
         let is_safe = !std::mem::take(&mut self.context.awaits_safe_state);
-        if let Some(task) = self.group.safety.hold(task, is_safe) {
+        if let Some(task) = self.group.safety.hold_task(task, is_safe) {
             local::with_local_worker(|local| local.worker.push(task));
         }
     }
@@ -271,9 +271,9 @@ impl<'a> ActorThread<'a> {
         let timer_ns = self.group.timers.next_ns();
         let has_timers = timer_ns != u64::MAX;
         if self.now_ns >= timer_ns
-            && let Some(task) = self.group.take_due(self.now_ns)
+            && let Some(task) = self.group.run_due_timers(self.now_ns)
         {
-            local::with_local_worker(|local| local.begin(has_timers));
+            local::with_local_worker(|local| local.begin_activation(has_timers));
             return Some(task);
         }
         if has_timers {
@@ -321,7 +321,7 @@ impl<'a> ActorThread<'a> {
         let timer_ns = self.group.timers.next_ns();
         let mut next = Some(task);
         while let Some(task) = next {
-            self.activate(task);
+            self.run_actor(task);
             if self.now_ns != begin_ns
                 || self.group.is_paused()
                 || self.group.timers.next_ns() != timer_ns
@@ -334,31 +334,31 @@ impl<'a> ActorThread<'a> {
 
     /// Runs an actor once.
     #[inline(always)]
-    fn activate(&mut self, task: Task) {
+    fn run_actor(&mut self, task: Task) {
         task.set_last_worker(self.index);
-        self.context.begin(self.now_ns);
-        self.words.begin_turn(task.id(), self.now_ns);
+        self.context.begin_activation(self.now_ns);
+        self.words.begin_activation(task.id(), self.now_ns);
         match task.run(self.group, &mut self.context, MESSAGES_MAX) {
             ActivationOutcome::Slept | ActivationOutcome::Ended => {}
             ActivationOutcome::More(task) => {
                 local::with_local_worker(|local| local.worker.push(task));
             }
             ActivationOutcome::Suspended(task) => {
-                self.group.suspend(task, self.context.resume_ns);
+                self.group.suspend_actor(task, self.context.resume_ns);
             }
         }
-        self.words.end_turn();
-        let (now_ns, handled) = self.context.end();
+        self.words.end_activation();
+        let (now_ns, handled) = self.context.end_activation();
         self.now_ns = now_ns;
-        self.words.count_handled(handled);
+        self.words.count_handled_messages(handled);
         if self.context.fatal_error.is_some() {
-            self.stop_run();
+            self.stop_run_on_error();
         }
     }
 
     /// Stops the run because of an actor's error, if its policy demands that.
     #[cold]
-    fn stop_run(&mut self) {
+    fn stop_run_on_error(&mut self) {
         if let Some(error) = self.context.fatal_error.take() {
             let name = self.group.name().to_owned();
             self.shared.stop(Reason::Node { name, error });
@@ -373,20 +373,20 @@ impl<'a> ActorThread<'a> {
             return self.poll();
         }
         if !self.has_overslept
-            && let Some(task) = self.search()
+            && let Some(task) = self.search_other_queues()
         {
-            return self.begin(task);
+            return self.run_stolen_actor(task);
         }
         self.group.publish_counts();
         let slept_ns = self.context.clock.resync();
         let timers = &self.group.timers;
-        let claimed = timers.claim();
+        let claimed = timers.claim_sleep();
         let due = claimed.unwrap_or(u64::MAX).saturating_sub(slept_ns);
         let longest = SLEEP_MAX.min(Duration::from_nanos(due));
         let (clock, shared) = (&self.context.clock, self.shared);
         let is_wanted = || {
             // WHY only new ones: those of a group that was stopped stay pending.
-            let has_commands = runner.is_some_and(|runner| runner.commands().are_new());
+            let has_commands = runner.is_some_and(|runner| runner.commands().has_unapplied());
             shared.is_stopping() || has_commands || timers.next_ns() <= clock.now_ns()
         };
         let park = |local: &mut local::LocalWorker| {
@@ -395,7 +395,7 @@ impl<'a> ActorThread<'a> {
         };
         let parked = local::with_local_worker(park);
         if let Some(claimed) = claimed {
-            timers.release(claimed);
+            timers.release_sleep(claimed);
         }
         self.now_ns = self.context.clock.resync();
         self.has_overslept = matches!(parked, Some(ParkOutcome::Elapsed));
@@ -403,13 +403,13 @@ impl<'a> ActorThread<'a> {
             self.lengthen_search();
         }
         if let Some(ParkOutcome::Found(task)) = parked {
-            self.begin(task);
+            self.run_stolen_actor(task);
         }
     }
 
     /// Searches for an actor of another thread and runs it. Never sleeps.
     fn poll(&mut self) {
-        for _ in 0..LOOKS_PER_YIELD {
+        for _ in 0..CHECKS_PER_YIELD {
             let now_ns = self.now_ns;
             let look = |local: &mut local::LocalWorker| {
                 let sent = local.worker.pop_injected();
@@ -417,7 +417,7 @@ impl<'a> ActorThread<'a> {
                 found.or_else(|| local.worker.steal_stalled(now_ns))
             };
             if let Some(task) = local::with_local_worker(look).flatten() {
-                return self.begin(task);
+                return self.run_stolen_actor(task);
             }
             std::hint::spin_loop();
         }
@@ -427,22 +427,22 @@ impl<'a> ActorThread<'a> {
         self.now_ns = self.context.clock.resync();
     }
 
-    /// Runs an actor that another worker had.
-    fn begin(&mut self, task: Task) {
+    /// Runs an actor that this thread has taken from the queue of another worker.
+    fn run_stolen_actor(&mut self, task: Task) {
         let has_timers = self.group.timers.next_ns() != u64::MAX;
-        local::with_local_worker(|local| local.begin(has_timers));
+        local::with_local_worker(|local| local.begin_activation(has_timers));
         self.run_from(task);
     }
 
     /// Searches the queues of the other threads; checks them only once if enough threads search.
-    fn search(&mut self) -> Option<Task> {
+    fn search_other_queues(&mut self) -> Option<Task> {
         let searches = local::with_local_worker(|local| local.worker.begin_search());
         if searches != Some(true) || self.search_ns == 0 {
             return local::with_local_worker(|local| local.worker.steal()).flatten();
         }
         let end_ns = self.now_ns.saturating_add(self.search_ns);
         while self.now_ns < end_ns && !self.shared.is_stopping() {
-            for _ in 0..LOOKS_PER_YIELD {
+            for _ in 0..CHECKS_PER_YIELD {
                 let look = |local: &mut local::LocalWorker| {
                     let sent = local.worker.pop_injected();
                     sent.or_else(|| local.worker.steal())
@@ -470,7 +470,7 @@ impl<'a> ActorThread<'a> {
     /// message per millisecond would cost 6 % of a core.
     fn shorten_search(&mut self) {
         self.vain += 1;
-        if self.vain < VAIN_MAX {
+        if self.vain < VAIN_SEARCHES_MAX {
             return;
         }
         self.vain = 0;

@@ -23,7 +23,7 @@ use crate::scheduler::api::node::{IntoNodeResult, Node, NodeError, NodeResult};
 use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::api::timeline::Timeline;
 use crate::scheduler::run::catch_panic::{catch_panic, drop_caught};
-use crate::scheduler::run::panics::NodesOnThread;
+use crate::scheduler::run::panics::ThreadNodesGuard;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 
@@ -158,14 +158,18 @@ type DropTime = Option<time::Instant>;
 
 /// A node that runs as an async task, with its due times.
 #[derive(Debug)]
-pub(crate) struct Task {
+pub(crate) struct AsyncTask {
     pub(crate) runner: Runner,
     pub(crate) timeline: Timeline,
 }
 
-impl Task {
+impl AsyncTask {
     /// Runs the node at its due times until the run is to stop, then returns it.
-    async fn run(mut self, shared: Arc<RunState>, mut end: watch::Receiver<DropTime>) -> Runner {
+    async fn run_tasks(
+        mut self,
+        shared: Arc<RunState>,
+        mut end: watch::Receiver<DropTime>,
+    ) -> Runner {
         // WHY the kernel's clock and not the CPU's counter: the counter would drift during a long
         // tick.
         let clock = Clock::kernel();
@@ -286,7 +290,7 @@ impl AsyncIo {
     ///
     /// Returns an error if the system cannot create a thread or a descriptor. Then no node has run,
     /// and `tasks` is unchanged.
-    pub(crate) fn start(tasks: &mut Vec<Task>, shared: &Arc<RunState>) -> io::Result<Self> {
+    pub(crate) fn start(tasks: &mut Vec<AsyncTask>, shared: &Arc<RunState>) -> io::Result<Self> {
         let runtime =
             with_standard_streams_open(|| Builder::new_current_thread().enable_all().build())?;
         let (end, ends) = watch::channel(None);
@@ -297,7 +301,7 @@ impl AsyncIo {
         let thread = spawn("async i/o", move || {
             let tasks = given.recv().unwrap_or_default();
             shared.wait_for_start();
-            run(runtime, tasks, &shared, &ends, &done);
+            run_tasks(runtime, tasks, &shared, &ends, &done);
         })?;
         let members = tasks
             .iter()
@@ -334,16 +338,17 @@ impl AsyncIo {
 }
 
 /// Runs the tasks until all have ended; moves each node to `ended` when its task ends.
-fn run(
+fn run_tasks(
     runtime: Runtime,
-    tasks: Vec<Task>,
+    tasks: Vec<AsyncTask>,
     shared: &Arc<RunState>,
     end: &watch::Receiver<DropTime>,
     ended: &Mutex<Vec<Runner>>,
 ) {
-    let _marked = NodesOnThread::mark(tasks.iter().map(|task| &task.runner));
+    let _marked = ThreadNodesGuard::mark(tasks.iter().map(|task| &task.runner));
     let local = LocalSet::new();
-    let start = |task: Task| local.spawn_local(task.run(Arc::clone(shared), end.clone()));
+    let start =
+        |task: AsyncTask| local.spawn_local(task.run_tasks(Arc::clone(shared), end.clone()));
     let running: Vec<_> = tasks.into_iter().map(start).collect();
     local.block_on(&runtime, async {
         for task in running {

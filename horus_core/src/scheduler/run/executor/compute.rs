@@ -11,7 +11,7 @@ use horus_shm::clock::Clock;
 
 use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::api::timeline::Timeline;
-use crate::scheduler::run::panics::NodesOnThread;
+use crate::scheduler::run::panics::ThreadNodesGuard;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 
@@ -19,13 +19,13 @@ use super::thread::{ThreadMember, join, spawn};
 
 /// A compute node with its due times. WHY the runner is boxed: a heap moves small values cheaply.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub(crate) struct ComputeJob {
     timeline: Timeline,
     runner: Box<Runner>,
     member: Arc<ThreadMember>,
 }
 
-impl Job {
+impl ComputeJob {
     pub(crate) fn new(runner: Runner, timeline: Timeline) -> Self {
         let member = Arc::new(ThreadMember::from_runner(&runner));
         Self {
@@ -45,21 +45,21 @@ impl Job {
     }
 }
 
-impl PartialEq for Job {
+impl PartialEq for ComputeJob {
     fn eq(&self, other: &Self) -> bool {
         self.sort_key() == other.sort_key()
     }
 }
 
-impl Eq for Job {}
+impl Eq for ComputeJob {}
 
-impl PartialOrd for Job {
+impl PartialOrd for ComputeJob {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Job {
+impl Ord for ComputeJob {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.sort_key().cmp(&other.sort_key())
     }
@@ -67,7 +67,7 @@ impl Ord for Job {
 
 /// Returns the number of threads for `nodes` compute nodes: `wanted`, or by default one less than
 /// the number of CPUs.
-pub(crate) fn thread_count(wanted: Option<usize>, cores: usize, nodes: usize) -> usize {
+pub(crate) fn compute_thread_count(wanted: Option<usize>, cores: usize, nodes: usize) -> usize {
     wanted.unwrap_or(cores.saturating_sub(1)).max(1).min(nodes)
 }
 
@@ -78,15 +78,15 @@ const COMMAND_POLL_PERIOD_NS: u64 = 20_000_000;
 /// The queue that the threads of the pool share. It is locked only to take a node and to put it
 /// back.
 #[derive(Debug)]
-struct SharedQueue {
-    queue: Mutex<Queue>,
+struct SharedJobQueue {
+    queue: Mutex<JobQueue>,
     changed: Condvar,
 }
 
 /// The nodes that wait until they are due, and those that run.
 #[derive(Debug, Default)]
-struct Queue {
-    jobs: BinaryHeap<Reverse<Job>>,
+struct JobQueue {
+    jobs: BinaryHeap<Reverse<ComputeJob>>,
     /// The nodes that a thread has taken from the queue.
     running: Vec<Arc<ThreadMember>>,
     /// The due time for which one thread sleeps; all other threads sleep until they are notified.
@@ -97,14 +97,14 @@ struct Queue {
     is_over: bool,
 }
 
-impl SharedQueue {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+impl SharedJobQueue {
+    fn lock(&self) -> MutexGuard<'_, JobQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until a node is due, and takes it from the queue. Returns it with the present time, or
     /// `None` if the run is to stop.
-    fn take_due(&self, clock: &mut Clock, shared: &RunState) -> Option<(Job, u64)> {
+    fn take_due(&self, clock: &mut Clock, shared: &RunState) -> Option<(ComputeJob, u64)> {
         let mut queue = self.lock();
         while !queue.is_over && !shared.is_stopping() {
             let now_ns = clock.resync();
@@ -144,12 +144,12 @@ impl SharedQueue {
     /// Applies the pending commands of nodes that are not due soon. Releases the lock meanwhile.
     fn poll_commands<'a>(
         &'a self,
-        mut queue: MutexGuard<'a, Queue>,
+        mut queue: MutexGuard<'a, JobQueue>,
         clock: &Clock,
         now_ns: u64,
-    ) -> MutexGuard<'a, Queue> {
+    ) -> MutexGuard<'a, JobQueue> {
         queue.next_poll_ns = now_ns.saturating_add(COMMAND_POLL_PERIOD_NS);
-        let is_meant = |job: &Job| {
+        let is_meant = |job: &ComputeJob| {
             job.timeline.due_ns() > now_ns.saturating_add(COMMAND_POLL_PERIOD_NS)
                 && job.runner.has_commands()
         };
@@ -174,7 +174,7 @@ impl SharedQueue {
     }
 
     /// Puts a node back after its turn.
-    fn put_back(&self, job: Job) -> MutexGuard<'_, Queue> {
+    fn put_back(&self, job: ComputeJob) -> MutexGuard<'_, JobQueue> {
         let mut queue = self.lock();
         if let Some(index) = queue
             .running
@@ -194,7 +194,7 @@ impl SharedQueue {
     fn run_thread(&self, clock: &mut Clock, shared: &RunState) {
         shared.wait_for_start();
         while let Some((mut job, now_ns)) = self.take_due(clock, shared) {
-            let marked = NodesOnThread::mark([&*job.runner]);
+            let marked = ThreadNodesGuard::mark([&*job.runner]);
             let (end_ns, after) = job.runner.run_turn(clock, job.timeline.due_ns(), now_ns);
             drop(marked);
             shared.stop_after([&*job.runner], after);
@@ -214,12 +214,12 @@ impl SharedQueue {
 /// only one thread at a time runs a node. A long tick delays no other node as long as a thread is
 /// free.
 #[derive(Debug)]
-pub(crate) struct Pool {
-    shared_queue: Arc<SharedQueue>,
+pub(crate) struct ComputePool {
+    shared_queue: Arc<SharedJobQueue>,
     threads: Vec<JoinHandle<()>>,
 }
 
-impl Pool {
+impl ComputePool {
     /// Starts `threads` threads for the nodes in `jobs`, which it takes.
     ///
     /// # Errors
@@ -228,11 +228,11 @@ impl Pool {
     /// unchanged.
     pub(crate) fn start(
         threads: usize,
-        jobs: &mut Vec<Job>,
+        jobs: &mut Vec<ComputeJob>,
         clock: &Clock,
         shared: &Arc<RunState>,
     ) -> io::Result<Self> {
-        let shared_queue = Arc::new(SharedQueue {
+        let shared_queue = Arc::new(SharedJobQueue {
             queue: Mutex::default(),
             changed: Condvar::new(),
         });
@@ -306,7 +306,7 @@ mod tests {
             (None, 8, 0, 0),
         ] {
             assert_eq!(
-                thread_count(wanted, cores, nodes),
+                compute_thread_count(wanted, cores, nodes),
                 found,
                 "{wanted:?} {cores} {nodes}"
             );

@@ -7,7 +7,7 @@ use std::time::Duration;
 use horus_shm::clock::Clock;
 use horus_shm::internals::wait::LocalEventcount;
 
-use crate::scheduler::api::policy::nanos;
+use crate::scheduler::api::policy::saturating_nanos;
 use crate::scheduler::run::commands::Listener;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
@@ -44,8 +44,11 @@ pub(crate) fn run(
         INPUT_CHECK_PERIOD
     };
     let commands = Arc::clone(runner.commands());
-    let is_rung = || commands.are_new() || shared.is_stopping();
-    let pause_ns = runner.plan().at_most.map_or(0, |rate| nanos(rate.period()));
+    let is_rung = || commands.has_unapplied() || shared.is_stopping();
+    let pause_ns = runner
+        .plan()
+        .at_most
+        .map_or(0, |rate| saturating_nanos(rate.period()));
     let mut not_before_ns = 0;
     let mut seen_ns = None;
     while !shared.is_stopping() && !runner.is_over() {

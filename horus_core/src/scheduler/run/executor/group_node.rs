@@ -16,11 +16,11 @@ use super::actor_turns;
 /// The time between two comparisons of the clock with the kernel's.
 const RESYNC_PERIOD_NS: u64 = 20_000_000;
 
-/// The right to run the actors of a group without threads, and what their runs need.
+/// The state that a thread needs to run the actors of a group without threads.
 ///
 /// One thread has it at a time: the one that ticks the node, or that waits for an answer.
 #[derive(Debug, Default)]
-struct Turns {
+struct InlineActorRuns {
     /// The thread that ticked the node last, by [`local::thread_number`]; 0 if none may run actors
     /// while it waits.
     thread: usize,
@@ -31,7 +31,7 @@ struct Turns {
     error: Option<NodeError>,
 }
 
-impl Turns {
+impl InlineActorRuns {
     /// Runs the actors for a thread that waits. Returns true if there was something to do.
     fn run(&mut self, group: &ActorGroup) -> bool {
         let Some(worker) = &mut self.worker else {
@@ -48,7 +48,7 @@ impl Turns {
             now_ns = worker.clock.resync();
             self.resync_ns = now_ns.saturating_add(RESYNC_PERIOD_NS);
         }
-        if !group.has_turns(now_ns) {
+        if !group.has_due_activations(now_ns) {
             return false;
         }
         if let Err(error) = actor_turns::run_turns(group, worker, now_ns) {
@@ -72,7 +72,7 @@ fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
 #[derive(Debug)]
 pub(crate) struct GroupNode {
     group: Arc<ActorGroup>,
-    turns: Arc<Mutex<Turns>>,
+    turns: Arc<Mutex<InlineActorRuns>>,
 }
 
 impl GroupNode {
@@ -84,7 +84,7 @@ impl GroupNode {
     }
 
     /// Lets this thread run the actors also while it waits for an answer, and no other thread.
-    fn add_turns(&self, turns: &mut Turns, clock: &Clock) {
+    fn add_turns(&self, turns: &mut InlineActorRuns, clock: &Clock) {
         let thread = local::thread_number();
         if turns.thread != thread {
             turns.thread = thread;
@@ -99,12 +99,12 @@ impl GroupNode {
         });
     }
 
-    /// Ends what [`Self::add_turns`] has begun.
+    /// Reverts [`Self::add_turns`]: no thread runs the actors while it waits.
     fn end_turns(&self) {
         local::remove_threadless_group(&self.group);
         // WHY not in vain: a thread that has the lock finds no actor when its handler returns.
         if let Some(mut turns) = try_lock(&self.turns) {
-            *turns = Turns::default();
+            *turns = InlineActorRuns::default();
         }
     }
 

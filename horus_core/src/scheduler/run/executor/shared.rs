@@ -12,10 +12,10 @@ use horus_shm::clock::Clock;
 use crate::actor::group::ActorGroup;
 use crate::actor::{Actor, Actors, Address, Context, Mailbox};
 use crate::scheduler::api::node::NodeResult;
-use crate::scheduler::api::policy::nanos;
+use crate::scheduler::api::policy::saturating_nanos;
 use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::run::commands::Listener;
-use crate::scheduler::run::panics::NodesOnThread;
+use crate::scheduler::run::panics::ThreadNodesGuard;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 use crate::topic::WaitSet;
@@ -25,20 +25,20 @@ use super::thread::ThreadMember;
 use super::topic_alarm::{TopicAlarms, WakingTopic};
 
 /// A node that shares the threads of a group, before it runs.
-pub(crate) struct Sharing {
+pub(crate) struct SharingNode {
     pub(crate) runner: Runner,
     pub(crate) wake: WaitSet,
     pub(crate) group: Arc<ActorGroup>,
 }
 
-/// The place of a runner. The actor of its node uses the runner there, and the end of the run takes
-/// it out.
-type Place = Arc<Mutex<Option<Runner>>>;
+/// Shares a runner between the actor of its node, which runs it, and the end of the run, which
+/// takes it out.
+type RunnerSlot = Arc<Mutex<Option<Runner>>>;
 
 /// The nodes that share the threads of groups.
 #[derive(Debug, Default)]
 pub(crate) struct SharedNodes {
-    nodes: Vec<(Place, ThreadMember)>,
+    nodes: Vec<(RunnerSlot, ThreadMember)>,
     alarms: Vec<TopicAlarms>,
 }
 
@@ -50,7 +50,7 @@ impl SharedNodes {
     /// Returns the name of the group, and the error, if the system cannot create a thread.
     pub(crate) fn start(
         &mut self,
-        nodes: Vec<Sharing>,
+        nodes: Vec<SharingNode>,
         clock: &Clock,
         shared: &Arc<RunState>,
     ) -> Result<(), (String, io::Error)> {
@@ -73,8 +73,13 @@ impl SharedNodes {
     }
 
     /// Makes an actor of a node; returns the topics that wake it.
-    fn add(&mut self, node: Sharing, clock: &Clock, shared: &Arc<RunState>) -> Vec<WakingTopic> {
-        let Sharing {
+    fn add(
+        &mut self,
+        node: SharingNode,
+        clock: &Clock,
+        shared: &Arc<RunState>,
+    ) -> Vec<WakingTopic> {
+        let SharingNode {
             runner,
             wake,
             group,
@@ -83,7 +88,7 @@ impl SharedNodes {
         let (name, commands) = (runner.plan().name.clone(), Arc::clone(runner.commands()));
         let actor = SharedNode::new(runner, wake.watches().to_vec(), clock, shared);
         self.nodes.push((Arc::clone(&actor.place), member));
-        let group = Actors::of(group);
+        let group = Actors::from_group(group);
         let options = group.options().mailbox(Mailbox::latest()).safe_state();
         let Ok(address) = options.label(&name).spawn(actor) else {
             // WHY no error: the group has ended, so the node does not tick.
@@ -134,7 +139,7 @@ impl Listener for Address<()> {
 /// A node as an actor. Each message to the actor makes it check for commands to the node and for
 /// messages of its topics.
 struct SharedNode {
-    place: Place,
+    place: RunnerSlot,
     watches: Vec<Watch>,
     clock: Clock,
     shared: Arc<RunState>,
@@ -148,7 +153,7 @@ struct SharedNode {
     checks_inputs: bool,
 }
 
-fn lock(place: &Place) -> MutexGuard<'_, Option<Runner>> {
+fn lock(place: &RunnerSlot) -> MutexGuard<'_, Option<Runner>> {
     place.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -156,7 +161,9 @@ impl SharedNode {
     fn new(runner: Runner, watches: Vec<Watch>, clock: &Clock, shared: &Arc<RunState>) -> Self {
         let plan = runner.plan();
         Self {
-            pause_ns: plan.at_most.map_or(0, |rate| nanos(rate.period())),
+            pause_ns: plan
+                .at_most
+                .map_or(0, |rate| saturating_nanos(rate.period())),
             checks_inputs: !plan.inputs.is_empty(),
             place: Arc::new(Mutex::new(Some(runner))),
             watches,
@@ -173,7 +180,7 @@ impl SharedNode {
     }
 
     /// Makes a timer wake the actor at `at_ns` or before.
-    fn wake_at(&mut self, now_ns: u64, at_ns: u64, context: &mut Context<'_, Self>) {
+    fn schedule_wake(&mut self, now_ns: u64, at_ns: u64, context: &mut Context<'_, Self>) {
         // WHY: each message may come here, and one timer suffices.
         if self.timer_ns <= now_ns || at_ns < self.timer_ns {
             self.timer_ns = at_ns;
@@ -182,16 +189,16 @@ impl SharedNode {
         }
     }
 
-    /// Runs the node's turn, if there are messages and it may tick.
-    fn turn(&mut self, runner: &mut Runner, context: &mut Context<'_, Self>) -> AfterTurn {
+    /// Runs the node's turn, if messages wait and the node may tick.
+    fn run_turn(&mut self, runner: &mut Runner, context: &mut Context<'_, Self>) -> AfterTurn {
         self.watches.iter_mut().for_each(Watch::follow);
         let now_ns = self.clock.resync();
-        let pause_ns = now_ns.saturating_add(nanos(IDLE_PAUSE));
+        let pause_ns = now_ns.saturating_add(saturating_nanos(IDLE_PAUSE));
         let has_message = self.has_message();
         if runner.is_blocked(&self.clock, now_ns) {
             // WHY not in a pause: the command that ends it wakes the actor.
             if has_message && runner.is_resting() {
-                self.wake_at(now_ns, pause_ns, context);
+                self.schedule_wake(now_ns, pause_ns, context);
             }
             return AfterTurn::Continue;
         }
@@ -200,18 +207,18 @@ impl SharedNode {
         }
         let due_ns = self.not_before_ns.max(*self.seen_ns.get_or_insert(now_ns));
         if now_ns < due_ns {
-            self.wake_at(now_ns, due_ns, context);
+            self.schedule_wake(now_ns, due_ns, context);
             return AfterTurn::Continue;
         }
         let marked = runner
             .plan()
             .is_watched()
-            .then(|| NodesOnThread::mark([&*runner]));
+            .then(|| ThreadNodesGuard::mark([&*runner]));
         let (end_ns, after) = runner.run_turn(&self.clock, due_ns, now_ns);
         drop(marked);
         (self.not_before_ns, self.seen_ns) = (now_ns.saturating_add(self.pause_ns), None);
         if end_ns == now_ns {
-            self.wake_at(now_ns, pause_ns, context);
+            self.schedule_wake(now_ns, pause_ns, context);
         } else if self.has_message() {
             // WHY ignored: the actor is not ended, and keeps one wake.
             let _ = context.address().tell(());
@@ -238,7 +245,7 @@ impl Actor for SharedNode {
             return Ok(());
         };
         if !self.shared.is_stopping() {
-            let after = self.turn(runner, context);
+            let after = self.run_turn(runner, context);
             self.shared.stop_after([&*runner], after);
         }
         Ok(())

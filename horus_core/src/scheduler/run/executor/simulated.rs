@@ -8,7 +8,7 @@ use horus_shm::clock::Clock;
 
 use crate::actor::group::ActorGroup;
 use crate::message::simulate_time;
-use crate::scheduler::api::policy::nanos;
+use crate::scheduler::api::policy::saturating_nanos;
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::timeline::Timeline;
 use crate::scheduler::run::run_state::RunState;
@@ -19,7 +19,7 @@ use super::actor_turns;
 
 /// The largest number of rounds at one simulated time. WHY a limit: nodes that answer each other's
 /// messages would never let the time advance.
-const ROUNDS_AT_ONE_TIME_MAX: u32 = 1024;
+const ROUNDS_PER_INSTANT_MAX: u32 = 1024;
 
 /// A node in a simulated run, with what makes it run: due times, topics, or mail of its actors.
 pub(crate) struct SimulatedNode {
@@ -46,7 +46,10 @@ impl SimulatedNode {
             actors.begin_simulation();
         }
         let timeline = rate.map(|rate| Timeline::new(0, rate));
-        let pause_ns = runner.plan().at_most.map_or(0, |rate| nanos(rate.period()));
+        let pause_ns = runner
+            .plan()
+            .at_most
+            .map_or(0, |rate| saturating_nanos(rate.period()));
         Self {
             runner,
             wake,
@@ -66,7 +69,7 @@ impl SimulatedNode {
                 true
             }
             Some(_) => false,
-            None if self.actors.is_some() => self.has_turns(clock, now_ns),
+            None if self.actors.is_some() => self.has_due_turns(clock, now_ns),
             None if now_ns < self.not_before_ns => false,
             None => self
                 .wake
@@ -82,14 +85,14 @@ impl SimulatedNode {
 
     /// Returns true if there are actors to run. In an emergency stop, lets them enter their safe
     /// state instead.
-    fn has_turns(&mut self, clock: &Clock, now_ns: u64) -> bool {
+    fn has_due_turns(&mut self, clock: &Clock, now_ns: u64) -> bool {
         self.has_run = true;
         self.runner.poll_commands(clock, now_ns);
         self.actors.as_ref().is_some_and(|actors| {
             if actors.safety.is_engaged() {
                 actor_turns::make_safe(actors);
             }
-            !actors.is_paused() && actors.has_turns(now_ns)
+            !actors.is_paused() && actors.has_due_activations(now_ns)
         })
     }
 
@@ -137,7 +140,7 @@ pub(crate) fn run(
             actors.set_simulated_time(now_ns);
         }
         simulate_time(Some(epoch_ns.saturating_add(now_ns)));
-        for _ in 0..ROUNDS_AT_ONE_TIME_MAX {
+        for _ in 0..ROUNDS_PER_INSTANT_MAX {
             let mut turn = |node: &mut SimulatedNode| node.run_turn(&clock, now_ns, &mut after);
             // WHY a fold and not `any`: `any` would stop at the first node that ran.
             if !nodes.iter_mut().fold(false, |any, node| turn(node) | any) {

@@ -9,7 +9,7 @@ use crate::log::set_real_time_thread;
 use crate::scheduler::api::metrics::LiveMetrics;
 use crate::scheduler::api::plan::Class;
 use crate::scheduler::api::report::NodeReport;
-use crate::scheduler::run::panics::NodesOnThread;
+use crate::scheduler::run::panics::ThreadNodesGuard;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 
@@ -22,7 +22,7 @@ pub(crate) struct NodeThread {
     members: Vec<ThreadMember>,
 }
 
-/// The parts of a node that stay known while a thread owns its runner.
+/// The parts of a node that other threads can read while a thread owns the node's runner.
 #[derive(Debug)]
 pub(crate) struct ThreadMember {
     name: String,
@@ -52,13 +52,13 @@ impl NodeThread {
         let to_thread = Arc::clone(&given);
         let thread = spawn(&name, move || {
             let mut runners = take(&to_thread);
-            let _marked = NodesOnThread::mark(&runners);
+            let _marked = ThreadNodesGuard::mark(&runners);
             let plan = runners[0].plan();
             set_real_time_thread(plan.class == Class::RealTime || plan.priority.is_some());
             let (_awake, refused) = real_time::apply_thread_settings(plan);
             runners
                 .iter_mut()
-                .for_each(|runner| runner.record_refused(refused.clone()));
+                .for_each(|runner| runner.record_refused_settings(refused.clone()));
             // WHY the wait: if another thread cannot be started, no node may have ticked.
             shared.wait_for_start();
             let after = run(&mut runners, &shared);

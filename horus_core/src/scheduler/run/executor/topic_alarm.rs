@@ -22,7 +22,7 @@ const TOPICS_MAX: usize = EVENTS_MAX - 1;
 /// [`TOPICS_MAX`] topics, it checks them every millisecond.
 const THREADS_MAX: usize = 8;
 
-/// The threads of a group that wait for topics.
+/// The threads of a group that wait for messages of topics and wake the actors of these topics.
 #[derive(Debug)]
 pub(crate) struct TopicAlarms {
     bell: Arc<LocalEventcount>,
@@ -48,7 +48,7 @@ impl WakingTopic {
 }
 
 /// Returns the number of threads that wait for this number of topics.
-pub(crate) fn threads(topics: usize) -> usize {
+pub(crate) fn thread_count(topics: usize) -> usize {
     topics.div_ceil(TOPICS_MAX).min(THREADS_MAX)
 }
 
@@ -68,13 +68,13 @@ impl TopicAlarms {
             threads: Vec::new(),
         };
         let mut topics = topics.into_iter();
-        for number in 1..=threads(topics.len()) {
+        for number in 1..=thread_count(topics.len()) {
             let count = if number == THREADS_MAX {
                 topics.len()
             } else {
                 TOPICS_MAX
             };
-            let mut alarm = TopicAlarm::new(topics.by_ref().take(count));
+            let mut alarm = TopicAlarmThread::new(topics.by_ref().take(count));
             let (bell, shared) = (Arc::clone(&started.bell), Arc::clone(shared));
             let run = move || {
                 shared.wait_for_start();
@@ -102,14 +102,14 @@ impl TopicAlarms {
     }
 }
 
-/// The topics of one thread.
-struct TopicAlarm {
+/// A thread's loop that waits for messages of its topics, and wakes the actors of these topics.
+struct TopicAlarmThread {
     /// The topics, one for each of `actors`.
     watches: Vec<Watch>,
     actors: Vec<(Address<()>, u64)>,
 }
 
-impl TopicAlarm {
+impl TopicAlarmThread {
     fn new(topics: impl Iterator<Item = WakingTopic>) -> Self {
         let topics = topics.map(|topic| (topic.watch, (topic.actor, topic.arrivals)));
         let (watches, actors) = topics.unzip();
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn each_thread_waits_for_127_topics_and_there_are_eight_at_most() {
-        let counts = [0, 1, 127, 128, 1000, 1016, 1017, 100_000].map(threads);
+        let counts = [0, 1, 127, 128, 1000, 1016, 1017, 100_000].map(thread_count);
         assert_eq!(counts, [0, 1, 1, 2, 8, 8, 8, 8]);
     }
 }

@@ -2,7 +2,7 @@
 
 use horus_shm::clock::Clock;
 
-use super::{AfterTurn, Runner, State};
+use super::{AfterTurn, NodeState, Runner};
 use crate::message::NodeEvent;
 use crate::scheduler::api::context::Context;
 use crate::scheduler::api::node::{Node, NodeResult};
@@ -38,16 +38,16 @@ impl Runner {
         drop(scope);
         match outcome {
             Ok(Ok(())) => {
-                self.wake_up();
+                self.resume_ticking();
                 self.event_log.record(self.tick, NodeEvent::STARTED, 0, "");
                 true
             }
             failed => {
                 if self.handle_failure(failed, " in init", now_ns) == AfterTurn::Abort {
-                    self.state = State::Broken;
+                    self.state = NodeState::Broken;
                 }
                 // If a swap was rolled back, the old node can tick at once.
-                matches!(self.state, State::Active | State::Halved { .. })
+                matches!(self.state, NodeState::Active | NodeState::Halved { .. })
             }
         }
     }
@@ -111,14 +111,17 @@ impl Runner {
     /// Shuts the node down for the rest of the run. Calls its `shutdown` only if it was
     /// initialised.
     pub(crate) fn shut_down(&mut self) {
-        if !matches!(self.state, State::New { .. } | State::Broken | State::Over) {
+        if !matches!(
+            self.state,
+            NodeState::New { .. } | NodeState::Broken | NodeState::Over
+        ) {
             self.shut_down_node();
         }
         // If a swap is on probation, the old node is shut down, too.
         if let Some(old) = self.probation.as_mut().and_then(Probation::take_old) {
             self.shut_down_other(old);
         }
-        self.state = State::Over;
+        self.state = NodeState::Over;
         self.publish_health();
     }
 

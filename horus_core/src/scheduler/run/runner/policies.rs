@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{AfterTurn, BlockingCommands, Runner, State};
+use super::{AfterTurn, BlockingCommands, NodeState, Runner};
 use crate::message::NodeEvent;
 use crate::scheduler::api::metrics::Health;
 use crate::scheduler::api::node::{NodeError, NodeResult};
@@ -12,9 +12,9 @@ use crate::scheduler::run::deadline_watch::{DeadlineWatch, Verdict};
 use crate::scheduler::run::tick_checks::{TickChecks, TickFault};
 
 impl Runner {
-    /// Notes that a tick has not failed.
+    /// Records a tick without a failure in the node's failure history.
     #[inline]
-    pub(super) fn note_success(&mut self) {
+    pub(super) fn record_success(&mut self) {
         if self.probation.is_some() {
             self.count_probation_tick();
         }
@@ -28,12 +28,12 @@ impl Runner {
         late_ns: u64,
         end_ns: u64,
     ) -> AfterTurn {
-        let fault = self.run_check(|tick_checks| tick_checks.end_tick(begin_ns));
+        let fault = self.run_tick_check(|tick_checks| tick_checks.end_tick(begin_ns));
         self.apply_miss_policy(is_late || fault.is_some(), fault, late_ns, end_ns)
     }
 
     /// Runs one of the tick checks, and records a fault that begins or ends.
-    pub(super) fn run_check(
+    pub(super) fn run_tick_check(
         &mut self,
         look: impl FnOnce(&mut TickChecks) -> Option<TickFault>,
     ) -> Option<TickFault> {
@@ -58,14 +58,14 @@ impl Runner {
 
     /// Checks the inputs of a node that has no messages to handle: a stale input counts as a miss.
     pub(crate) fn check_idle_inputs(&mut self, now_ns: u64) -> AfterTurn {
-        let is_waiting = matches!(self.state, State::Active | State::Halved { .. });
+        let is_waiting = matches!(self.state, NodeState::Active | NodeState::Halved { .. });
         if self.tick_checks.is_none()
             || !is_waiting
             || self.blocked_by != BlockingCommands::default()
         {
             return AfterTurn::Continue;
         }
-        match self.run_check(|tick_checks| tick_checks.check_inputs(now_ns)) {
+        match self.run_tick_check(|tick_checks| tick_checks.check_inputs(now_ns)) {
             None => AfterTurn::Continue,
             fault => self.apply_miss_policy(true, fault, 0, now_ns),
         }
@@ -84,7 +84,7 @@ impl Runner {
     ) -> AfterTurn {
         match self
             .deadline_watch
-            .record(self.plan.on_miss, is_miss, now_ns)
+            .record_tick(self.plan.on_miss, is_miss, now_ns)
         {
             Verdict::Fine => AfterTurn::Continue,
             verdict => self.apply_verdict(verdict, fault, late_ns),
@@ -101,7 +101,7 @@ impl Runner {
         if !matches!(verdict, Verdict::LeaveSafeState | Verdict::Restore) {
             self.metrics.count_miss();
             match &fault {
-                // The fault itself was recorded by `run_check`.
+                // The fault itself was recorded by `run_tick_check`.
                 Some(fault) => self.event_log.set_last_error(fault.text.as_str()),
                 None => self
                     .event_log
@@ -111,7 +111,7 @@ impl Runner {
         match verdict {
             Verdict::Fine | Verdict::Warn => {}
             Verdict::LeaveSafeState => self.leave_safe_state(),
-            Verdict::Skip => self.state = State::Skipping,
+            Verdict::Skip => self.state = NodeState::Skipping,
             Verdict::Halve | Verdict::Restore => {
                 self.is_halved = verdict == Verdict::Halve;
                 self.state = self.ticking_state();
@@ -123,7 +123,7 @@ impl Runner {
                 if enters_safe_state {
                     self.enter_safe_state();
                 }
-                self.state = State::Resting { until_ns };
+                self.state = NodeState::Resting { until_ns };
             }
             Verdict::EnterSafeState => {
                 self.enter_safe_state();
@@ -143,11 +143,11 @@ impl Runner {
 
     /// Returns the state of a node that may tick: active, or skipping every second tick, of which
     /// the next is skipped.
-    pub(super) const fn ticking_state(&self) -> State {
+    pub(super) const fn ticking_state(&self) -> NodeState {
         if self.is_halved {
-            State::Halved { ticks_next: false }
+            NodeState::Halved { ticks_next: false }
         } else {
-            State::Active
+            NodeState::Active
         }
     }
 
@@ -155,7 +155,10 @@ impl Runner {
     /// panic in that call is only recorded.
     pub(crate) fn enter_safe_state(&mut self) {
         if self.is_in_safe_state
-            || matches!(self.state, State::Over | State::New { .. } | State::Broken)
+            || matches!(
+                self.state,
+                NodeState::Over | NodeState::New { .. } | NodeState::Broken
+            )
         {
             return;
         }
@@ -192,15 +195,16 @@ impl Runner {
     /// Publishes the health of the node in its metrics.
     pub(super) fn publish_health(&self) {
         let health = match self.state {
-            State::Over | State::Broken => Health::Stopped,
+            NodeState::Over | NodeState::Broken => Health::Stopped,
             // A node that is not initialised yet is safe, too: it has moved nothing.
             _ if self.blocked_by.is_emergency => Health::Safe,
             _ if self.blocked_by.is_paused => Health::Paused,
             _ if self.is_in_safe_state => Health::Safe,
-            State::Resting { .. } | State::New { at_ns: 1.. } => Health::Resting,
-            State::New { .. } | State::Active | State::Skipping | State::Halved { .. } => {
-                Health::Active
-            }
+            NodeState::Resting { .. } | NodeState::New { at_ns: 1.. } => Health::Resting,
+            NodeState::New { .. }
+            | NodeState::Active
+            | NodeState::Skipping
+            | NodeState::Halved { .. } => Health::Active,
         };
         let is_paused = self.blocked_by.is_paused && health != Health::Stopped;
         self.metrics.set_health(health, is_paused);
@@ -256,18 +260,18 @@ impl Runner {
             // it ticks.
             Remedy::Rest { until_ns } => {
                 self.state = match self.state {
-                    State::New { .. } => State::New { at_ns: until_ns },
-                    _ => State::Resting { until_ns },
+                    NodeState::New { .. } => NodeState::New { at_ns: until_ns },
+                    _ => NodeState::Resting { until_ns },
                 };
                 self.publish_health();
             }
             Remedy::Restart { at_ns } => {
-                if !matches!(self.state, State::New { .. }) {
+                if !matches!(self.state, NodeState::New { .. }) {
                     self.shut_down_node();
                 }
                 // The count of misses starts anew with the restarted node.
                 (self.deadline_watch, self.is_halved) = (DeadlineWatch::default(), false);
-                (self.state, self.is_in_safe_state) = (State::New { at_ns }, false);
+                (self.state, self.is_in_safe_state) = (NodeState::New { at_ns }, false);
                 self.publish_health();
             }
             Remedy::Stop => {

@@ -3,7 +3,7 @@
 
 use horus_shm::clock::Clock;
 
-use super::{Runner, State};
+use super::{NodeState, Runner};
 use crate::message::NodeEvent;
 use crate::scheduler::run::catch_panic::catch_panic;
 use crate::scheduler::run::pending_swap::{PendingSwap, Probation};
@@ -11,7 +11,7 @@ use crate::scheduler::run::pending_swap::{PendingSwap, Probation};
 impl Runner {
     /// Replaces the node by the new one of `pending_swap`, and initialises that.
     pub(crate) fn swap_node(&mut self, pending_swap: PendingSwap, clock: &Clock, now_ns: u64) {
-        if matches!(self.state, State::Over | State::Broken) {
+        if matches!(self.state, NodeState::Over | NodeState::Broken) {
             return;
         }
         // WHY an earlier swap on probation is accepted: a caller that swaps again is satisfied with
@@ -24,7 +24,7 @@ impl Runner {
                 self.event_log.record(self.tick, NodeEvent::SWAPPED, 0, "");
                 // If `init` fails, `init_node` rolls the swap back.
                 let is_new =
-                    !matches!(self.state, State::New { .. }) && self.init_node(clock, now_ns);
+                    !matches!(self.state, NodeState::New { .. }) && self.init_node(clock, now_ns);
                 // WHY: the new node has to enter its safe state, too.
                 if is_new && self.probation.is_some() && std::mem::take(&mut self.is_in_safe_state)
                 {
@@ -69,8 +69,8 @@ impl Runner {
             Err(panic) => self.record_panic(&panic, " in a swap"),
         }
         // An old node that was not initialised before the swap still has to be.
-        if !matches!(self.state, State::New { .. }) {
-            self.wake_up();
+        if !matches!(self.state, NodeState::New { .. }) {
+            self.resume_ticking();
         }
         // WHY: only the new node was told to enter its safe state.
         if std::mem::take(&mut self.is_in_safe_state) {

@@ -88,7 +88,7 @@ fn swapped(spec: NodeSpec) -> (Runner, Swap, Arc<AtomicU64>) {
     let (runner, commands, entered) = counting(spec);
     let pending = PendingSwap::replace_by(Failing(0));
     let swap = pending.handle();
-    commands.change(|wanted| wanted.pending_swap = Some(pending));
+    commands.change_wanted_state(|wanted| wanted.pending_swap = Some(pending));
     (runner, swap, entered)
 }
 
