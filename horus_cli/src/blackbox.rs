@@ -21,7 +21,7 @@ use crate::scheduler::no_scheduler;
 const PERIOD: Duration = Duration::from_millis(50);
 
 /// The names of the kinds of events, as `--kind` takes them.
-const KINDS: [(u8, &str); 30] = [
+const EVENT_KINDS: [(u8, &str); 30] = [
     (NodeEvent::STARTED, "started"),
     (NodeEvent::FINISHED, "finished"),
     (NodeEvent::FAILED, "failed"),
@@ -94,7 +94,7 @@ pub(crate) struct Event {
 
 impl Event {
     pub(crate) fn new(event: &NodeEvent) -> Self {
-        let kind = KINDS.iter().find(|(kind, _)| *kind == event.kind);
+        let kind = EVENT_KINDS.iter().find(|(kind, _)| *kind == event.kind);
         Self {
             timestamp_ns: event.timestamp_ns,
             monotonic_ns: event.monotonic_ns,
@@ -111,9 +111,9 @@ impl Event {
 
 /// Parses the name of a kind.
 fn kind(name: &str) -> Result<u8, String> {
-    let found = KINDS.iter().find(|(_, known)| *known == name);
+    let found = EVENT_KINDS.iter().find(|(_, known)| *known == name);
     found.map(|(kind, _)| *kind).ok_or_else(|| {
-        let names = KINDS.map(|(_, name)| name).join(", ");
+        let names = EVENT_KINDS.map(|(_, name)| name).join(", ");
         format!("the kinds are: {names}")
     })
 }

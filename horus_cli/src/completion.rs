@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Args)]
 pub(crate) struct Names {
     /// The kind of names
-    kind: Kind,
+    kind: NameKind,
     /// The beginning of the names
     #[arg(default_value = "")]
     prefix: String,
@@ -41,7 +41,7 @@ pub(crate) struct Names {
 
 /// The kinds of names that are completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum NameKind {
     Topics,
     Nodes,
     Schedulers,
@@ -84,7 +84,7 @@ fn live_zsh(script: &str) -> String {
 /// in its prompt.
 pub(crate) fn print_names(arguments: &Names, context: &mut Context) -> Result<(), Failure> {
     let names = match arguments.kind {
-        Kind::Types => STANDARD
+        NameKind::Types => STANDARD
             .iter()
             .map(|schema| schema.name.to_owned())
             .collect(),
@@ -97,16 +97,16 @@ pub(crate) fn print_names(arguments: &Names, context: &mut Context) -> Result<()
     names.iter().try_for_each(|name| context.out.line(name))
 }
 
-fn live_names(kind: Kind, context: &Context) -> Option<Vec<String>> {
+fn live_names(kind: NameKind, context: &Context) -> Option<Vec<String>> {
     if !path_of(&context.config().ok()?).is_dir() {
         return None;
     }
     let namespace = context.namespace().ok()?;
-    if kind == Kind::Topics {
+    if kind == NameKind::Topics {
         return topics(&namespace).ok();
     }
     let schedulers = schedulers(&namespace).ok()?;
-    if kind == Kind::Schedulers {
+    if kind == NameKind::Schedulers {
         return Some(schedulers.into_iter().map(|info| info.name).collect());
     }
     let nodes = schedulers.iter().flat_map(|info| &info.nodes);

@@ -14,7 +14,8 @@ use crate::failure::Failure;
 use crate::output::nearest;
 
 /// Words for which this repository has a program that is built separately, and its package.
-const KNOWN: [(&str, &str); 2] = [("foxglove", "horus_foxglove"), ("bridge", "horus_bridge")];
+const KNOWN_PROGRAMS: [(&str, &str); 2] =
+    [("foxglove", "horus_foxglove"), ("bridge", "horus_bridge")];
 
 /// Replaces this process by the program for `words`. Returns only if that fails.
 ///
@@ -55,7 +56,7 @@ fn find(program: &OsStr) -> Option<PathBuf> {
 
 /// Returns the failure that there is no command `word`.
 fn unknown(word: &str) -> Failure {
-    if let Some((_, package)) = KNOWN.iter().find(|(known, _)| *known == word) {
+    if let Some((_, package)) = KNOWN_PROGRAMS.iter().find(|(known, _)| *known == word) {
         return Failure::usage(format_args!(
             "'{word}' is a program of its own, horus-{word}, and it is neither beside this one nor \
              in PATH. To build it: cargo build --release -p {package}"

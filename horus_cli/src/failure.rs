@@ -9,17 +9,17 @@ use horus_core::OpenError;
 use horus_core::TopicError;
 
 /// Exit code: the answer of a check is no.
-const NO: u8 = 1;
+const EXIT_NO: u8 = 1;
 /// Exit code: the arguments are wrong.
-const USAGE: u8 = 2;
+const EXIT_USAGE: u8 = 2;
 /// Exit code: there is no such topic, node, scheduler, namespace or file.
-const NOT_FOUND: u8 = 3;
+const EXIT_NOT_FOUND: u8 = 3;
 /// Exit code: a topic, node or scheduler refused the request.
-const REFUSED: u8 = 4;
+const EXIT_REFUSED: u8 = 4;
 /// Exit code: the system refused (rights, space, a broken file).
-const SYSTEM: u8 = 5;
+const EXIT_SYSTEM: u8 = 5;
 /// Exit code: the time of `--timeout` is over.
-const TIMEOUT: u8 = 124;
+const EXIT_TIMEOUT: u8 = 124;
 /// Exit code: a signal came before the answer.
 pub(crate) const INTERRUPTED: u8 = 130;
 
@@ -35,39 +35,39 @@ impl Failure {
     /// The answer is no, and the output says why.
     pub(crate) const fn no() -> Self {
         Self {
-            code: NO,
+            code: EXIT_NO,
             message: None,
         }
     }
 
     /// The answer is no, for this reason.
     pub(crate) fn no_because(message: impl Display) -> Self {
-        Self::with(NO, message)
+        Self::with(EXIT_NO, message)
     }
 
     /// The arguments are wrong.
     pub(crate) fn usage(message: impl Display) -> Self {
-        Self::with(USAGE, message)
+        Self::with(EXIT_USAGE, message)
     }
 
     /// There is nothing of the given name.
     pub(crate) fn not_found(message: impl Display) -> Self {
-        Self::with(NOT_FOUND, message)
+        Self::with(EXIT_NOT_FOUND, message)
     }
 
     /// A participant or a contract refused the request.
     pub(crate) fn refused(message: impl Display) -> Self {
-        Self::with(REFUSED, message)
+        Self::with(EXIT_REFUSED, message)
     }
 
     /// The system refused.
     pub(crate) fn system(message: impl Display) -> Self {
-        Self::with(SYSTEM, message)
+        Self::with(EXIT_SYSTEM, message)
     }
 
     /// The time of `--timeout` is over; `what` says what has not happened by then.
     pub(crate) fn timeout(what: impl Display) -> Self {
-        Self::with(TIMEOUT, format_args!("timeout: {what}"))
+        Self::with(EXIT_TIMEOUT, format_args!("timeout: {what}"))
     }
 
     /// A signal came before the answer.
@@ -84,7 +84,7 @@ impl Failure {
         // WHY the error is ignored: the reader of the help text has closed the pipe.
         let _ = error.print();
         Self {
-            code: if error.use_stderr() { USAGE } else { 0 },
+            code: if error.use_stderr() { EXIT_USAGE } else { 0 },
             message: None,
         }
     }
@@ -115,7 +115,7 @@ impl Failure {
 
     /// Returns true if there is nothing of the given name.
     pub(crate) const fn is_not_found(&self) -> bool {
-        self.code == NOT_FOUND
+        self.code == EXIT_NOT_FOUND
     }
 
     /// Prints the message to stderr, and returns the exit code.
@@ -147,15 +147,15 @@ fn line(message: &str) -> String {
 
 fn code_of(error: &OpenError) -> u8 {
     match error {
-        OpenError::Name(_) => USAGE,
-        OpenError::NotFound { .. } => NOT_FOUND,
+        OpenError::Name(_) => EXIT_USAGE,
+        OpenError::NotFound { .. } => EXIT_NOT_FOUND,
         OpenError::SchemaMismatch { .. }
         | OpenError::TooManyPublishers { .. }
         | OpenError::TooManySubscribers { .. }
         | OpenError::Shape(_)
         | OpenError::TypeTooLong { .. }
-        | OpenError::Retiring { .. } => REFUSED,
-        _ => SYSTEM,
+        | OpenError::Retiring { .. } => EXIT_REFUSED,
+        _ => EXIT_SYSTEM,
     }
 }
 

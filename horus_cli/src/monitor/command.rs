@@ -8,7 +8,7 @@ use horus_core::scheduler::{Rate, RemoteError, RemoteScheduler};
 use serde::{Deserialize, Serialize};
 
 use super::http::{Request, Response, to_json};
-use super::server::Site;
+use super::server::RequestContext;
 use crate::estop;
 use crate::failure::Failure;
 use crate::node::of_remote;
@@ -41,12 +41,12 @@ enum Command {
 }
 
 #[derive(Debug, Serialize)]
-struct Done {
+struct CommandDone {
     done: String,
 }
 
 /// Executes the command in the body of a request.
-pub(super) fn execute(request: &Request, site: Site<'_>) -> Result<Response, Response> {
+pub(super) fn execute(request: &Request, site: RequestContext<'_>) -> Result<Response, Response> {
     // WHY: a foreign page may send other types without asking first.
     if request.header("content-type") != Some("application/json") {
         let text = "the Content-Type is not application/json";
@@ -62,7 +62,7 @@ pub(super) fn execute(request: &Request, site: Site<'_>) -> Result<Response, Res
     let namespace = namespace.ok_or_else(|| Response::error(409, "the namespace is gone"))?;
     let done = command.send(namespace);
     let done = done.map_err(|failure| Response::error(409, failure.text()))?;
-    let body = to_json(versioned(Done { done }));
+    let body = to_json(versioned(CommandDone { done }));
     Ok(Response::new("application/json", body))
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::http::{Request, Response};
 use super::picture::Picture;
-use super::server::Site;
+use super::server::RequestContext;
 use super::watch::Watch;
 
 /// The shortest time between two images of a topic.
@@ -36,7 +36,11 @@ struct Source {
 impl Images {
     /// Answers the query `topic=TOPIC&width=PIXELS&after=NUMBER` with the newest image; without
     /// content if there is none, or if its number is NUMBER.
-    pub(super) fn answer(&self, request: &Request, site: Site<'_>) -> Result<Response, Response> {
+    pub(super) fn answer(
+        &self,
+        request: &Request,
+        site: RequestContext<'_>,
+    ) -> Result<Response, Response> {
         let parameter = |name: &'static str| request.parameters(name).next();
         let number = |name| parameter(name).and_then(|text| text.parse().ok());
         let topic = parameter("topic").unwrap_or_default();
@@ -87,7 +91,7 @@ impl Images {
 
 impl Source {
     /// Reads the newest image, unless that was done a short time ago.
-    fn read(&mut self, site: Site<'_>) {
+    fn read(&mut self, site: RequestContext<'_>) {
         self.asked = Instant::now();
         if self.read.is_some_and(|read| read.elapsed() < PERIOD) {
             return;

@@ -31,7 +31,7 @@ use crate::sample::Sampler;
 use access::Access;
 use hub::Hub;
 use images::Images;
-use server::{Server, Site};
+use server::{RequestContext, Server};
 
 /// Time between two samples: while a page is open, and while none is.
 const WATCHED_PERIOD: Duration = Duration::from_millis(250);
@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let context = &*context;
     let access = Access::new(port, token, arguments.allow_control);
     let images = Images::default();
-    let site = Site {
+    let site = RequestContext {
         access: &access,
         hub: &hub,
         images: &images,
@@ -125,8 +125,8 @@ fn print(address: &Address, context: &mut Context) -> Result<(), Failure> {
 }
 
 /// Takes samples until a signal comes, or the time of `--timeout` is over.
-fn take_samples(sampler: &mut Sampler, site: Site<'_>) -> Result<(), Failure> {
-    let Site {
+fn take_samples(sampler: &mut Sampler, site: RequestContext<'_>) -> Result<(), Failure> {
+    let RequestContext {
         hub,
         images,
         context,

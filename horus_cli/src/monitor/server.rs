@@ -22,7 +22,7 @@ use crate::failure::Failure;
 const CONNECTIONS_MAX: usize = 64;
 
 /// Time until the next attempt after a connection could not be accepted.
-const PAUSE: Duration = Duration::from_millis(10);
+const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(10);
 
 /// An HTTP server that listens on 127.0.0.1, and answers each connection on a thread of its own.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(super) struct Server {
 
 /// References to everything that is needed to answer a request.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Site<'a> {
+pub(super) struct RequestContext<'a> {
     pub(super) access: &'a Access,
     pub(super) hub: &'a Hub,
     pub(super) images: &'a Images,
@@ -71,7 +71,7 @@ impl Server {
     pub(super) fn accept<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
-        site: Site<'scope>,
+        site: RequestContext<'scope>,
     ) {
         let mut number = 0;
         loop {
@@ -81,7 +81,7 @@ impl Server {
             }
             let Ok((mut connection, _)) = accepted else {
                 // Too many open files, or a client that has gone: both pass.
-                thread::sleep(PAUSE);
+                thread::sleep(ACCEPT_RETRY_PAUSE);
                 continue;
             };
             number += 1;
@@ -134,7 +134,7 @@ impl Server {
     }
 
     /// Reads a request, and answers it.
-    fn serve(&self, connection: &mut TcpStream, site: Site<'_>) -> io::Result<()> {
+    fn serve(&self, connection: &mut TcpStream, site: RequestContext<'_>) -> io::Result<()> {
         let answer = match Request::read(connection) {
             Ok(request) => answer(&request, site),
             Err(Some(response)) => Answer::Response(response),
@@ -163,14 +163,14 @@ fn of_port(port: u16, error: &io::Error) -> Failure {
     }
 }
 
-fn answer(request: &Request, site: Site<'_>) -> Answer {
+fn answer(request: &Request, site: RequestContext<'_>) -> Answer {
     match try_answer(request, site) {
         Ok(answer) => answer,
         Err(response) => Answer::Response(response),
     }
 }
 
-fn try_answer(request: &Request, site: Site<'_>) -> Result<Answer, Response> {
+fn try_answer(request: &Request, site: RequestContext<'_>) -> Result<Answer, Response> {
     site.access.check_origin(request)?;
     let path = request.path.as_str();
     if let Some(file) = assets::find(path) {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::http::{Request, Response, begin_stream, is_timeout, to_json, write};
-use super::server::Site;
+use super::server::RequestContext;
 use super::watch::Watch;
 
 /// Time between two looks for messages and samples.
@@ -70,7 +70,11 @@ impl Wanted {
 }
 
 /// Sends events until the client has gone, or a signal comes.
-pub(super) fn send(connection: &mut TcpStream, wanted: Wanted, site: Site<'_>) -> io::Result<()> {
+pub(super) fn send(
+    connection: &mut TcpStream,
+    wanted: Wanted,
+    site: RequestContext<'_>,
+) -> io::Result<()> {
     begin_stream(connection)?;
     let mut page = Page {
         wanted,
@@ -111,7 +115,7 @@ struct Page {
 
 impl Page {
     /// Returns the server-sent events that are due, as bytes to write.
-    fn next_events(&mut self, site: Site<'_>) -> Vec<u8> {
+    fn next_events(&mut self, site: RequestContext<'_>) -> Vec<u8> {
         let mut events = Vec::new();
         self.add_sample(site, &mut events);
         for watch in &mut self.wanted.plots {
@@ -140,7 +144,7 @@ impl Page {
 
     /// Adds the newest sample and events if they were not sent yet. Then opens watched topics that
     /// are in use now, and closes the others.
-    fn add_sample(&mut self, site: Site<'_>, events: &mut Vec<u8>) {
+    fn add_sample(&mut self, site: RequestContext<'_>, events: &mut Vec<u8>) {
         let newest = site.hub.newest();
         if newest.version == self.version {
             return;

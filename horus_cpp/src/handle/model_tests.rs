@@ -27,7 +27,7 @@ models! {
 /// Checks that some model fails for each ordering that is weakened everywhere.
 #[test]
 fn every_weakened_edge_turns_a_model_red() {
-    let edges = edge::MODELLED
+    let edges = edge::MODELLED_EDGES
         .into_iter()
         .map(|edge| Mutant::Edge(edge.label));
     all_are_killed("weakened to relaxed", &MODELS, edges);

@@ -76,7 +76,7 @@ pub(crate) mod edge {
 
     /// The edges that models can weaken. The others order pointers, and follow the same pattern.
     #[cfg(test)]
-    pub(crate) const MODELLED: [Edge; 8] = [
+    pub(crate) const MODELLED_EDGES: [Edge; 8] = [
         HANDLE_OPEN,
         HANDLE_SEE,
         HAZARD_ENTER,

@@ -56,7 +56,7 @@ impl PyActors {
 }
 
 /// The arguments of a call that spawns an actor.
-struct Asked<'a, 'py> {
+struct SpawnArguments<'a, 'py> {
     mailbox: Option<&'a Bound<'py, PyAny>>,
     batch: Option<usize>,
     name: Option<&'a Bound<'py, PyString>>,
@@ -70,7 +70,7 @@ impl PyActors {
         &self,
         handler: &Bound<'_, PyAny>,
         is_factory: bool,
-        asked: &Asked<'_, '_>,
+        asked: &SpawnArguments<'_, '_>,
     ) -> PyResult<PyAddress> {
         let py = handler.py();
         let policy = asked.failure_policy.map(parse_failure_policy).transpose()?;
@@ -193,7 +193,7 @@ impl PyActors {
         name: Option<&Bound<'_, PyString>>,
         failure_policy: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyAddress> {
-        let asked = Asked {
+        let asked = SpawnArguments {
             mailbox,
             batch,
             name,
@@ -216,7 +216,7 @@ impl PyActors {
         name: Option<&Bound<'_, PyString>>,
         failure_policy: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyAddress> {
-        let asked = Asked {
+        let asked = SpawnArguments {
             mailbox,
             batch,
             name,

@@ -39,11 +39,11 @@ pub(crate) struct PyActorContext {
 
 thread_local! {
     /// A context that no handler uses, for the next call. WHY kept: then a call allocates nothing.
-    static SPARE: Cell<Option<Py<PyActorContext>>> = const { Cell::new(None) };
+    static SPARE_CONTEXT: Cell<Option<Py<PyActorContext>>> = const { Cell::new(None) };
 }
 
 fn take_context(py: Python<'_>) -> PyResult<Bound<'_, PyActorContext>> {
-    if let Some(spare) = SPARE.take() {
+    if let Some(spare) = SPARE_CONTEXT.take() {
         return Ok(spare.into_bound(py));
     }
     let context = PyActorContext {
@@ -57,7 +57,7 @@ fn keep_context(context: Bound<'_, PyActorContext>) {
     // SAFETY: a live object, and the interpreter is attached.
     let owners = unsafe { ffi::Py_REFCNT(context.as_ptr()) };
     if owners == 1 {
-        SPARE.set(Some(context.unbind()));
+        SPARE_CONTEXT.set(Some(context.unbind()));
     }
 }
 

@@ -21,7 +21,7 @@ impl Message {
         bytes: pyo3::buffer::PyBuffer<u8>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let bytes = bytes.to_vec(class.py())?;
-        with_checked_bytes(class, kind_of_message_class(class)?, &bytes)
+        object_from_checked_bytes(class, kind_of_message_class(class)?, &bytes)
     }
 
     /// Makes a message with the current time as its `timestamp_ns`, and `monotonic_ns` if it has
@@ -129,7 +129,7 @@ fn _restore<'py>(
         );
         return Err(PyValueError::new_err(text));
     }
-    with_checked_bytes(class, kind, bytes)
+    object_from_checked_bytes(class, kind, bytes)
 }
 
 /// Returns the time for a message's `timestamp_ns`: CLOCK_REALTIME, in nanoseconds since 1970.
@@ -144,7 +144,7 @@ fn kind_of_message_class(class: &Bound<'_, PyAny>) -> PyResult<&'static Kind> {
     kind::kind_of_argument(class).ok_or_else(wanted)
 }
 
-fn with_checked_bytes<'py>(
+fn object_from_checked_bytes<'py>(
     class: &Bound<'py, PyAny>,
     kind: &'static Kind,
     bytes: &[u8],

@@ -5,13 +5,13 @@ use pyo3::prelude::*;
 
 /// The name of a message, the names of counted arrays in it, and the names of its count fields. The
 /// product of the count fields is the number of elements in use of each of these arrays.
-type Counted = (
+type CountedArrays = (
     &'static str,
     &'static [&'static str],
     &'static [&'static str],
 );
 
-const COUNTED: &[Counted] = &[
+const COUNTED_ARRAYS: &[CountedArrays] = &[
     (
         "BatteryState",
         &["cell_voltage", "cell_temperature"],
@@ -50,7 +50,7 @@ const COUNTED: &[Counted] = &[
 /// Returns the fields whose product is the number of elements in use of an array of a standard
 /// message; none if the array is not counted.
 pub(crate) fn counts_of(message: &str, field: &str) -> &'static [&'static str] {
-    let mut found = COUNTED.iter().filter(|counted| counted.0 == message);
+    let mut found = COUNTED_ARRAYS.iter().filter(|counted| counted.0 == message);
     found
         .find(|counted| counted.1.contains(&field))
         .map_or(&[], |counted| counted.2)
@@ -59,11 +59,11 @@ pub(crate) fn counts_of(message: &str, field: &str) -> &'static [&'static str] {
 /// Returns the table for tests: a message, an array of it, and the fields that count its elements.
 #[pyfunction]
 pub(crate) fn _counted() -> Vec<(&'static str, &'static str, Vec<&'static str>)> {
-    let each = |counted: &Counted| {
+    let each = |counted: &CountedArrays| {
         let (message, arrays, counts) = *counted;
         arrays
             .iter()
             .map(move |array| (message, *array, counts.to_vec()))
     };
-    COUNTED.iter().flat_map(each).collect()
+    COUNTED_ARRAYS.iter().flat_map(each).collect()
 }

@@ -41,7 +41,7 @@ enum Stage {
 }
 
 /// The schedulers that run. The interpreter's exit ends them.
-static RUNNING: Mutex<Vec<Py<PyScheduler>>> = Mutex::new(Vec::new());
+static RUNNING_SCHEDULERS: Mutex<Vec<Py<PyScheduler>>> = Mutex::new(Vec::new());
 
 /// A set of nodes, and the threads that run them.
 #[pyclass(frozen, name = "Scheduler", module = "horus", weakref)]
@@ -341,7 +341,7 @@ impl PyScheduler {
         let running = run_detached(slf.py(), || scheduler.start()).map_err(scheduler_error)?;
         running.name().clone_into(&mut lock(&self.name));
         *stage = Stage::Running(Box::new(running));
-        lock(&RUNNING).push(slf.clone().unbind());
+        lock(&RUNNING_SCHEDULERS).push(slf.clone().unbind());
         Ok(())
     }
 
@@ -390,7 +390,7 @@ impl PyScheduler {
         let report = run_detached(py, || running.finish()).or_else(RunError::into_report);
         let report = report.map_err(scheduler_error)?;
         let is_this = |other: &Py<Self>| std::ptr::eq(other.get(), self);
-        let mut living = lock(&RUNNING);
+        let mut living = lock(&RUNNING_SCHEDULERS);
         let position = living.iter().position(is_this);
         // It is dropped after the lock is released, and is not the last reference: the caller has
         // one.
@@ -526,7 +526,7 @@ fn program_name(py: Python<'_>) -> PyResult<String> {
 /// Ends all running schedulers. Python calls it (`atexit`) while the interpreter still works.
 #[pyfunction]
 pub(super) fn _end_schedulers(py: Python<'_>) {
-    let living: Vec<_> = lock(&RUNNING)
+    let living: Vec<_> = lock(&RUNNING_SCHEDULERS)
         .iter()
         .map(|living| living.clone_ref(py))
         .collect();
@@ -549,16 +549,16 @@ pub(super) fn _end_schedulers(py: Python<'_>) {
         }
     }
     let end = Instant::now() + EXIT_WAIT_MAX;
-    while !lock(&RUNNING).is_empty() && Instant::now() < end {
+    while !lock(&RUNNING_SCHEDULERS).is_empty() && Instant::now() < end {
         py.detach(|| thread::sleep(Duration::from_millis(1)));
     }
-    let are_over = lock(&RUNNING).is_empty();
+    let are_over = lock(&RUNNING_SCHEDULERS).is_empty();
     python_calls::close(py, are_over);
 }
 
 /// Forgets all schedulers in the child after `fork`, where none of their threads exist.
 #[pyfunction]
 pub(super) fn _forget_schedulers() {
-    std::mem::forget(std::mem::take(&mut *lock(&RUNNING)));
+    std::mem::forget(std::mem::take(&mut *lock(&RUNNING_SCHEDULERS)));
     python_calls::reset_after_fork();
 }

@@ -40,7 +40,7 @@ pub(crate) fn apply<'a>(
                     builder.add_subscriber(end.name(), end);
                     Ok(())
                 };
-                with_subscriber(builder, end, read)
+                with_endpoint(builder, end, read)
             })?,
             "writes" => for_each(builder, &value, |builder, topic| {
                 Ok(builder.writes_topic(&topic.extract::<String>()?))
@@ -51,7 +51,7 @@ pub(crate) fn apply<'a>(
                         .add_waking_subscriber(end.name(), end)
                         .map_err(scheduler_error)
                 };
-                with_subscriber(builder, end, wake)
+                with_endpoint(builder, end, wake)
             })?,
             _ => match setter_for(&name, &value)? {
                 Some(set) => set(builder),
@@ -140,7 +140,7 @@ fn for_each<'a, 'py>(
 }
 
 /// Calls `set` with the builder and the subscriber of `end`, a `Subscriber` or `Topic`.
-fn with_subscriber<'a>(
+fn with_endpoint<'a>(
     mut builder: NodeBuilder<'a>,
     end: &Bound<'_, PyAny>,
     set: impl Fn(&mut NodeBuilder<'a>, &mut DynamicSubscriber) -> PyResult<()>,
@@ -148,9 +148,9 @@ fn with_subscriber<'a>(
     let py = end.py();
     let set = |end: &mut DynamicSubscriber| set(&mut builder, end);
     if let Ok(subscriber) = end.cast::<PySubscriber>() {
-        subscriber.get().inbox.ask(py, set)??;
+        subscriber.get().inbox.with_endpoint(py, set)??;
     } else if let Ok(topic) = end.cast::<PyTopic>() {
-        topic.get().inbox.ask(py, set)??;
+        topic.get().inbox.with_endpoint(py, set)??;
     } else {
         let found = end.get_type();
         let text = format!("{found} where a Subscriber or Topic is wanted");

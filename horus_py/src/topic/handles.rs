@@ -22,14 +22,14 @@ use crate::wait::gil::run_detached;
 use crate::wait::wakeups::Wakeups;
 
 /// A topic that is to be opened, and its settings.
-struct Opening {
+struct OpenArguments {
     codec: Codec,
     builder: DynamicBuilder,
     observe: bool,
     ignore_own: bool,
 }
 
-impl Opening {
+impl OpenArguments {
     fn new(
         name: &str,
         kind: Option<&Bound<'_, PyAny>>,
@@ -161,18 +161,18 @@ macro_rules! handle {
 
             /// Number of live publishers of the topic, in all processes.
             fn publisher_count(&self, py: Python<'_>) -> PyResult<usize> {
-                self.$first.ask(py, |end| end.publisher_count())
+                self.$first.with_endpoint(py, |end| end.publisher_count())
             }
 
             /// Number of live subscribers of the topic, in all processes.
             fn subscriber_count(&self, py: Python<'_>) -> PyResult<usize> {
-                self.$first.ask(py, |end| end.subscriber_count())
+                self.$first.with_endpoint(py, |end| end.subscriber_count())
             }
 
             /// The name of the ring type that the topic's present participants make it.
             #[getter]
             fn backend(&self, py: Python<'_>) -> PyResult<String> {
-                self.$first.ask(py, |end| end.backend().to_string())
+                self.$first.with_endpoint(py, |end| end.backend().to_string())
             }
         }
     };
@@ -197,32 +197,32 @@ macro_rules! receives {
             /// now: also those that no call has come across yet.
             #[getter]
             fn lost(&self, py: Python<'_>) -> PyResult<u64> {
-                self.inbox.ask(py, |end| end.lost())
+                self.inbox.with_endpoint(py, |end| end.lost())
             }
 
             /// Returns the message counters since this subscriber joined.
             fn stats(&self, py: Python<'_>) -> PyResult<PyStats> {
-                self.inbox.ask(py, |end| PyStats(end.stats()))
+                self.inbox.with_endpoint(py, |end| PyStats(end.stats()))
             }
 
             /// Sequence number of the last message received, counted by its publisher; 0 before the
             /// first.
             #[getter]
             fn sequence(&self, py: Python<'_>) -> PyResult<u64> {
-                self.inbox.ask(py, |end| end.sequence())
+                self.inbox.with_endpoint(py, |end| end.sequence())
             }
 
             /// Number of bytes of the last message that came from its publisher; 0 before the
             /// first. The fields behind them have the default values of the class.
             #[getter]
             fn received_bytes(&self, py: Python<'_>) -> PyResult<usize> {
-                self.inbox.ask(py, |end| end.received_bytes())
+                self.inbox.with_endpoint(py, |end| end.received_bytes())
             }
 
             /// Sets the time for which a wait polls before it sleeps, in seconds.
             fn set_spin(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
                 let spin = duration_from_secs(seconds)?;
-                self.inbox.ask(py, |end| end.set_spin(spin))
+                self.inbox.with_endpoint(py, |end| end.set_spin(spin))
             }
 
             fn __iter__(slf: Py<Self>) -> Py<Self> {
@@ -284,14 +284,14 @@ fn kind_of(py: Python<'_>, argument: Option<&Bound<'_, PyAny>>) -> Py<PyAny> {
     argument.map_or_else(|| py.None(), |argument| argument.clone().unbind())
 }
 
-type Opened<T> = PyResult<(Codec, T)>;
+type OpenedEndpoint<T> = PyResult<(Codec, T)>;
 
 fn open<T: Send>(
     py: Python<'_>,
-    opening: Opening,
+    opening: OpenArguments,
     open: impl FnOnce(DynamicBuilder) -> Result<T, horus_core::TopicError> + Send,
-) -> Opened<T> {
-    let Opening { codec, builder, .. } = opening;
+) -> OpenedEndpoint<T> {
+    let OpenArguments { codec, builder, .. } = opening;
     let opened = run_detached(py, || open(builder));
     Ok((
         codec,
@@ -310,7 +310,7 @@ impl PyPublisher {
         qos: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let name = topic_name(name)?;
-        let opening = Opening::new(&name, r#type, qos)?.without(false, false)?;
+        let opening = OpenArguments::new(&name, r#type, qos)?.without(false, false)?;
         let (codec, end) = open(py, opening, DynamicBuilder::publisher)?;
         let called = format!("the publisher of topic '{name}'");
         let outbox = Outbox::new(end, codec, Arc::clone(&name), called);
@@ -324,7 +324,9 @@ impl PyPublisher {
     /// Returns the events of the topic's subscribers, in all processes: of those that are there,
     /// and that join, leave or die from now on.
     fn subscriber_events(&self, py: Python<'_>) -> PyResult<PyEndpointEvents> {
-        let events = self.outbox.ask(py, |end| end.subscriber_events())?;
+        let events = self
+            .outbox
+            .with_endpoint(py, |end| end.subscriber_events())?;
         Ok(events.into())
     }
 
@@ -345,7 +347,7 @@ impl PyPublisher {
     /// Number of messages that this publisher's lane has carried since the topic was created.
     #[getter]
     fn sequence(&self, py: Python<'_>) -> PyResult<u64> {
-        self.outbox.ask(py, |end| end.sequence())
+        self.outbox.with_endpoint(py, |end| end.sequence())
     }
 }
 
@@ -360,7 +362,7 @@ impl PySubscriber {
         qos: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let name = topic_name(name)?;
-        let opening = Opening::new(&name, r#type, qos)?.without(true, false)?;
+        let opening = OpenArguments::new(&name, r#type, qos)?.without(true, false)?;
         let (codec, end) = match opening.observe {
             true => open(py, opening, DynamicBuilder::observer)?,
             false => open(py, opening, DynamicBuilder::subscriber)?,
@@ -377,7 +379,7 @@ impl PySubscriber {
     /// Returns the events of the topic's publishers, in all processes: of those that are there, and
     /// that join, leave or die from now on.
     fn publisher_events(&self, py: Python<'_>) -> PyResult<PyEndpointEvents> {
-        let events = self.inbox.ask(py, |end| end.publisher_events())?;
+        let events = self.inbox.with_endpoint(py, |end| end.publisher_events())?;
         Ok(events.into())
     }
 
@@ -407,9 +409,9 @@ impl PyTopic {
         qos: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let name = topic_name(name)?;
-        let opening = Opening::new(&name, r#type, qos)?.without(false, true)?;
+        let opening = OpenArguments::new(&name, r#type, qos)?.without(false, true)?;
         let ignore_own = opening.ignore_own;
-        let ends: Opened<(DynamicPublisher, DynamicSubscriber)> =
+        let ends: OpenedEndpoint<(DynamicPublisher, DynamicSubscriber)> =
             open(py, opening, DynamicBuilder::ends);
         let (codec, (publisher, mut subscriber)) = ends?;
         if ignore_own {
@@ -429,14 +431,16 @@ impl PyTopic {
     /// Returns the events of the topic's subscribers, in all processes: of those that are there,
     /// and that join, leave or die from now on.
     fn subscriber_events(&self, py: Python<'_>) -> PyResult<PyEndpointEvents> {
-        let events = self.outbox.ask(py, |end| end.subscriber_events())?;
+        let events = self
+            .outbox
+            .with_endpoint(py, |end| end.subscriber_events())?;
         Ok(events.into())
     }
 
     /// Returns the events of the topic's publishers, in all processes: of those that are there, and
     /// that join, leave or die from now on.
     fn publisher_events(&self, py: Python<'_>) -> PyResult<PyEndpointEvents> {
-        let events = self.inbox.ask(py, |end| end.publisher_events())?;
+        let events = self.inbox.with_endpoint(py, |end| end.publisher_events())?;
         Ok(events.into())
     }
 

@@ -48,13 +48,13 @@ pub(crate) struct Receiver {
 /// The message that a call asks for. `Within` waits for the next message until the time limit, and
 /// its closure is called now and then: its error ends the wait.
 #[derive(Clone, Copy)]
-enum Ask<'a> {
+enum ReceiveMode<'a> {
     Next,
     Latest,
     Within(WaitPolicy, &'a dyn Fn() -> PyResult<()>),
 }
 
-type Received<'py> = PyResult<Option<Bound<'py, PyAny>>>;
+type ReceivedObject<'py> = PyResult<Option<Bound<'py, PyAny>>>;
 
 impl Receiver {
     /// Checks that the subscriber receives from all of its publishers.
@@ -69,7 +69,12 @@ impl Receiver {
 
     /// Returns a message; `None` if there is none, or none was published in time.
     #[inline]
-    fn get<'py>(&mut self, py: Python<'py>, codec: Codec, ask: Ask<'_>) -> Received<'py> {
+    fn get<'py>(
+        &mut self,
+        py: Python<'py>,
+        codec: Codec,
+        ask: ReceiveMode<'_>,
+    ) -> ReceivedObject<'py> {
         match codec {
             Codec::Message(kind) => self.message(py, kind, ask),
             Codec::Anything => self.anything(py, ask),
@@ -82,17 +87,17 @@ impl Receiver {
         &mut self,
         py: Python<'py>,
         kind: &'static Kind,
-        ask: Ask<'_>,
-    ) -> Received<'py> {
+        ask: ReceiveMode<'_>,
+    ) -> ReceivedObject<'py> {
         let object = message::zeroed(py, kind)?;
         // SAFETY: nobody else knows the object.
         let buffer = unsafe { message::bytes_mut(&object) };
         let found = match ask {
-            Ask::Next => self.end.recv_into(buffer).is_some(),
-            Ask::Within(wait_policy, check) => {
+            ReceiveMode::Next => self.end.recv_into(buffer).is_some(),
+            ReceiveMode::Within(wait_policy, check) => {
                 wait(py, wait_policy, &mut self.end, buffer, check)?.is_some()
             }
-            Ask::Latest => {
+            ReceiveMode::Latest => {
                 let second = message::zeroed(py, kind)?;
                 // SAFETY: nobody else knows the object.
                 let of_second = unsafe { message::bytes_mut(&second) };
@@ -107,7 +112,12 @@ impl Receiver {
 
     /// Returns a message in place in shared memory. An observer, which cannot pin messages, gets a
     /// copy.
-    fn framed<'py>(&mut self, py: Python<'py>, kind: &'static Kind, ask: Ask<'_>) -> Received<'py> {
+    fn framed<'py>(
+        &mut self,
+        py: Python<'py>,
+        kind: &'static Kind,
+        ask: ReceiveMode<'_>,
+    ) -> ReceivedObject<'py> {
         for _ in 0..MALFORMED_MAX {
             let borrowed = match self.borrow(py, ask)? {
                 Ok(Some(sample)) => framed::from_sample(py, kind, sample)?,
@@ -129,13 +139,13 @@ impl Receiver {
     fn borrow(
         &mut self,
         py: Python<'_>,
-        ask: Ask<'_>,
+        ask: ReceiveMode<'_>,
     ) -> PyResult<Result<Option<RawSample>, BorrowError>> {
         let end = &mut self.end;
         let (wait_policy, check) = match ask {
-            Ask::Next => return Ok(end.borrow()),
-            Ask::Latest => return Ok(end.borrow_latest()),
-            Ask::Within(wait_policy, check) => (wait_policy, check),
+            ReceiveMode::Next => return Ok(end.borrow()),
+            ReceiveMode::Latest => return Ok(end.borrow_latest()),
+            ReceiveMode::Within(wait_policy, check) => (wait_policy, check),
         };
         let wait = |slice| match end.borrow_timeout(slice) {
             Ok(None) => end.check().err().map(Err),
@@ -146,16 +156,16 @@ impl Receiver {
         Ok(found.unwrap_or(Ok(None)))
     }
 
-    fn copy(&mut self, py: Python<'_>, ask: Ask<'_>) -> PyResult<Option<(Buffer, usize)>> {
+    fn copy(&mut self, py: Python<'_>, ask: ReceiveMode<'_>) -> PyResult<Option<(Buffer, usize)>> {
         loop {
             let room = self.end.max_message_bytes();
             let mut buffer = Buffer::zeroed(room);
             let bytes = match ask {
-                Ask::Next => self.end.recv_into(buffer.as_mut()),
-                Ask::Within(wait_policy, check) => {
+                ReceiveMode::Next => self.end.recv_into(buffer.as_mut()),
+                ReceiveMode::Within(wait_policy, check) => {
                     wait(py, wait_policy, &mut self.end, buffer.as_mut(), check)?
                 }
-                Ask::Latest => {
+                ReceiveMode::Latest => {
                     let mut second = Buffer::zeroed(room);
                     let both = [buffer.as_mut(), second.as_mut()];
                     let newest = self.end.latest_into(both);
@@ -173,18 +183,18 @@ impl Receiver {
 
     /// Copies a message to one of the buffers; returns the index of the buffer, and the length.
     #[inline]
-    fn fill(&mut self, py: Python<'_>, ask: Ask<'_>) -> PyResult<Option<(usize, usize)>> {
+    fn fill(&mut self, py: Python<'_>, ask: ReceiveMode<'_>) -> PyResult<Option<(usize, usize)>> {
         let Self { end, buffers, .. } = self;
         let [first, second] = buffers;
         loop {
             let room = end.max_message_bytes();
             make_room(first, room);
             let found = match ask {
-                Ask::Next => end.recv_into(first).map(|bytes| (0, bytes)),
-                Ask::Within(wait_policy, check) => {
+                ReceiveMode::Next => end.recv_into(first).map(|bytes| (0, bytes)),
+                ReceiveMode::Within(wait_policy, check) => {
                     wait(py, wait_policy, end, first, check)?.map(|bytes| (0, bytes))
                 }
-                Ask::Latest => {
+                ReceiveMode::Latest => {
                     make_room(second, room);
                     end.latest_into([first, second])
                 }
@@ -196,7 +206,7 @@ impl Receiver {
         }
     }
 
-    fn anything<'py>(&mut self, py: Python<'py>, ask: Ask<'_>) -> Received<'py> {
+    fn anything<'py>(&mut self, py: Python<'py>, ask: ReceiveMode<'_>) -> ReceivedObject<'py> {
         for _ in 0..MALFORMED_MAX {
             let Some((which, bytes)) = self.fill(py, ask)? else {
                 return Ok(None);
@@ -265,10 +275,10 @@ impl Inbox {
         &self,
         py: Python<'py>,
         timeout: Option<&Bound<'py, PyAny>>,
-    ) -> Received<'py> {
+    ) -> ReceivedObject<'py> {
         let mut entered = self.end.enter(py)?;
         let receiver = entered.get();
-        if let Some(object) = receiver.get(py, self.codec, Ask::Next)? {
+        if let Some(object) = receiver.get(py, self.codec, ReceiveMode::Next)? {
             return Ok(Some(object));
         }
         receiver.check()?;
@@ -279,13 +289,13 @@ impl Inbox {
     }
 
     /// Waits for the next message without a limit; `None` once the endpoint was closed.
-    pub(crate) fn next<'py>(&self, py: Python<'py>) -> Received<'py> {
+    pub(crate) fn next<'py>(&self, py: Python<'py>) -> ReceivedObject<'py> {
         if self.end.is_closed(py) {
             return Ok(None);
         }
         let mut entered = self.end.enter(py)?;
         let receiver = entered.get();
-        if let Some(object) = receiver.get(py, self.codec, Ask::Next)? {
+        if let Some(object) = receiver.get(py, self.codec, ReceiveMode::Next)? {
             return Ok(Some(object));
         }
         match self.within(py, receiver, WaitPolicy::unlimited()) {
@@ -299,19 +309,19 @@ impl Inbox {
         py: Python<'py>,
         receiver: &mut Receiver,
         wait_policy: WaitPolicy,
-    ) -> Received<'py> {
+    ) -> ReceivedObject<'py> {
         receiver.get(
             py,
             self.codec,
-            Ask::Within(wait_policy, &|| self.end.expect_open()),
+            ReceiveMode::Within(wait_policy, &|| self.end.expect_open()),
         )
     }
 
     /// Returns the newest message, and skips older ones.
-    pub(crate) fn latest<'py>(&self, py: Python<'py>) -> Received<'py> {
+    pub(crate) fn latest<'py>(&self, py: Python<'py>) -> ReceivedObject<'py> {
         let mut entered = self.end.enter(py)?;
         let receiver = entered.get();
-        match receiver.get(py, self.codec, Ask::Latest)? {
+        match receiver.get(py, self.codec, ReceiveMode::Latest)? {
             Some(object) => Ok(Some(object)),
             None => receiver.check().map(|()| None),
         }
@@ -324,7 +334,7 @@ impl Inbox {
         py: Python<'py>,
         wakeups: &Wakeups,
         token: u64,
-    ) -> Received<'py> {
+    ) -> ReceivedObject<'py> {
         if self.lock_waker().is_some() {
             return Err(BusyError::new_err(
                 "another task waits at this end: open one for each",
@@ -332,7 +342,7 @@ impl Inbox {
         }
         let mut entered = self.end.enter(py)?;
         let receiver = entered.get();
-        if let Some(object) = receiver.get(py, self.codec, Ask::Next)? {
+        if let Some(object) = receiver.get(py, self.codec, ReceiveMode::Next)? {
             receiver.end.cancel_alarm();
             return Ok(Some(object));
         }
@@ -384,7 +394,7 @@ impl Inbox {
     /// # Errors
     ///
     /// The errors of [`End::enter`]; `ForkedError` in a forked child.
-    pub(crate) fn ask<T>(
+    pub(crate) fn with_endpoint<T>(
         &self,
         py: Python<'_>,
         ask: impl FnOnce(&mut DynamicSubscriber) -> T,

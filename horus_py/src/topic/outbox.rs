@@ -252,7 +252,7 @@ impl Outbox {
     /// # Errors
     ///
     /// The errors of [`End::enter`]; `ForkedError` in a forked child.
-    pub(crate) fn ask<T>(
+    pub(crate) fn with_endpoint<T>(
         &self,
         py: Python<'_>,
         ask: impl FnOnce(&mut DynamicPublisher) -> T,

@@ -16,44 +16,44 @@ use crate::topic::inbox::Inbox;
 use crate::topic::outbox::Outbox;
 
 /// A class that sends.
-trait Sends: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Sync {
+trait SendsMessages: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Sync {
     fn outbox(&self) -> &Outbox;
 }
 
 /// A class that receives.
-trait Receives: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Sync {
+trait ReceivesMessages: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Sync {
     fn inbox(&self) -> &Inbox;
 }
 
-impl Sends for PyPublisher {
+impl SendsMessages for PyPublisher {
     #[inline]
     fn outbox(&self) -> &Outbox {
         &self.outbox
     }
 }
 
-impl Sends for PyTopic {
+impl SendsMessages for PyTopic {
     #[inline]
     fn outbox(&self) -> &Outbox {
         &self.outbox
     }
 }
 
-impl Receives for PySubscriber {
+impl ReceivesMessages for PySubscriber {
     #[inline]
     fn inbox(&self) -> &Inbox {
         &self.inbox
     }
 }
 
-impl Receives for PyTopic {
+impl ReceivesMessages for PyTopic {
     #[inline]
     fn inbox(&self) -> &Inbox {
         &self.inbox
     }
 }
 
-unsafe extern "C" fn send<T: Sends>(
+unsafe extern "C" fn send<T: SendsMessages>(
     this: *mut ffi::PyObject,
     first: *const *mut ffi::PyObject,
     count: ffi::Py_ssize_t,
@@ -79,7 +79,7 @@ unsafe extern "C" fn send<T: Sends>(
     })
 }
 
-unsafe extern "C" fn recv<T: Receives>(
+unsafe extern "C" fn recv<T: ReceivesMessages>(
     this: *mut ffi::PyObject,
     first: *const *mut ffi::PyObject,
     count: ffi::Py_ssize_t,

@@ -166,7 +166,7 @@ fn watch(
     inbox: &Inbox,
     deadline: Option<Duration>,
 ) -> PyResult<Key> {
-    let key = inbox.ask(py, |end| match deadline {
+    let key = inbox.with_endpoint(py, |end| match deadline {
         Some(deadline) => set.add_with_deadline(end, deadline),
         None => set.add(end),
     })?;
