@@ -117,8 +117,8 @@ impl<'a> Rendezvous<'a> {
         }
     }
 
-    /// Returns the direction from the near side to the far side, which the near side creates. A ring
-    /// that serves both directions has its name.
+    /// Returns the direction from the near side to the far side, which the near side creates. A
+    /// ring that serves both directions has its name.
     pub(crate) fn shared(&self) -> Direction {
         let [out, back] = self.directions();
         if self.is_near() { out } else { back }
