@@ -64,9 +64,13 @@ fn unknown(word: &str) -> Failure {
     }
     let commands: Vec<String> = Cli::command()
         .get_subcommands()
+        .filter(|command| !command.is_hide_set())
         .map(|command| command.get_name().to_owned())
         .collect();
-    let near = nearest::suggestion(word, &commands);
+    let mut near = nearest::suggestion(word, &commands);
+    if !near.is_empty() {
+        near.push('.');
+    }
     Failure::usage(format_args!(
         "no command '{word}', and no program horus-{word}.{near} See: horus --help"
     ))

@@ -3,9 +3,19 @@
 /// The most names that are suggested.
 const SUGGESTIONS_MAX: usize = 3;
 
-/// Returns up to three of `names`, those with the smallest edit distance to `wanted` first.
+/// Returns up to three of `names`: those that begin with `wanted` first, then those with the
+/// smallest edit distance. WHY also those at the end of `wanted`: a ROS user writes
+/// `geometry_msgs/Twist`.
 fn nearest<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
-    let distance = |name: &str| strsim::damerau_levenshtein(wanted, name);
+    let is_end = |name: &str| {
+        wanted
+            .strip_suffix(name)
+            .is_some_and(|rest| rest.ends_with('/'))
+    };
+    let distance = |name: &str| match name.starts_with(wanted) || is_end(name) {
+        true => 0,
+        false => strsim::damerau_levenshtein(wanted, name),
+    };
     let mut near: Vec<_> = names
         .iter()
         .map(|name| (distance(name), name.as_str()))
@@ -32,6 +42,8 @@ mod tests {
     fn the_nearest_names_come_first() {
         let names = ["cmd_vel", "odom", "imu", "camera/rgb"].map(str::to_owned);
         assert_eq!(suggestion("odm", &names), " Near: odom, imu, cmd_vel");
+        assert!(suggestion("cam", &names).starts_with(" Near: camera/rgb, "));
+        assert!(suggestion("robot/imu", &names).starts_with(" Near: imu, "));
         assert_eq!(suggestion("odm", &[]), "");
     }
 }

@@ -54,6 +54,10 @@ fn wrong_names_are_answered_with_near_ones() {
     robot
         .run("topc list")
         .failed(2, &["no command 'topc'", "Near: top, topic"]);
+    // `horus launch` gives a hidden command to its programs, which is not for users.
+    let ran = robot.run("record");
+    ran.failed(2, &["no command 'record'", ". See: horus --help"]);
+    assert!(!ran.stderr.contains("__"), "{}", ran.stderr);
     robot
         .run("bridge zenoh")
         .failed(2, &["cargo build --release -p horus_bridge"]);
