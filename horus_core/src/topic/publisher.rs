@@ -108,14 +108,14 @@ impl<T: Payload> Publisher<T> {
     }
 
     /// Maps all memory of this publisher now, instead of one page at a time during the first
-    /// messages. Call it in real-time nodes before the first tick. Blocks for about 0.1 ms per MiB.
+    /// messages. Call it in real-time nodes before the first tick. Blocks for 2 to 5 ms per MiB.
     /// Does nothing before Linux 5.14.
     pub fn touch(&self) {
         self.raw().touch();
     }
 
     /// Reserves memory for messages of `bytes` bytes now, instead of when the first one of that
-    /// length is sent: some system calls, and about 0.1 ms per MiB. No effect if such messages fit
+    /// length is sent: some system calls, and 2 to 5 ms per MiB. No effect if such messages fit
     /// already.
     ///
     /// # Errors

@@ -298,7 +298,7 @@ horus_status_t horus_publisher_send_timeout(horus_publisher_t publisher, const v
 /*
  * Makes sure that messages of `bytes` bytes fit the slots of this publisher: later sends of that
  * length make no system call, and later loans are that long. If they do not fit yet, reserves
- * longer slots: some system calls, and about 0.1 ms per MiB. The former slots are freed when their
+ * longer slots: some system calls, and 2 to 5 ms per MiB. The former slots are freed when their
  * messages would have been overwritten. Does nothing if messages of that length fit already.
  *
  * Outcomes: HORUS_FULL if reliable subscribers have yet to read too many former slots. Errors:

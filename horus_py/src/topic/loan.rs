@@ -170,7 +170,7 @@ macro_rules! lends {
 
             /// Makes sure that messages of `bytes` bytes, header included, can be sent without
             /// further system calls: reserves memory for longer slots if they do not fit yet, which
-            /// takes about 0.1 ms per MiB. Raises `SendFailedError` if there is no memory, or if
+            /// takes 2 to 5 ms per MiB. Raises `SendFailedError` if there is no memory, or if
             /// this publisher may not send such messages.
             fn reserve(&self, py: Python<'_>, bytes: u64) -> PyResult<()> {
                 self.outbox.reserve(py, bytes)
