@@ -38,7 +38,7 @@ pub enum Task {
     ExchangeSecond(StreamPlan),
     /// Runs [`loopback::send_and_receive`], with messages that are numbered from this number on.
     Loop(MicroPlan, u64),
-    /// Runs [`loopback::stream`].
+    /// Measures a stream that one thread sends to itself, by [`loopback::stream`].
     LoopStream(StreamPlan),
 }
 

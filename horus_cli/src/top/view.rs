@@ -22,7 +22,7 @@ const SMALLEST: (u16, u16) = (60, 15);
 const MARK: &str = "▶";
 
 /// The number of events on the screen, and the smallest height of a screen that shows events.
-const EVENTS: u16 = 4;
+const EVENT_ROWS: u16 = 4;
 const HEIGHT_FOR_EVENTS: u16 = 20;
 
 /// The width of the longest bar of a histogram, and the number of bars for a topic's last minute,
@@ -103,7 +103,7 @@ fn panes(frame: &mut Frame<'_>, top: &mut Top, area: Rect) {
     let nodes = rows(top.shown_nodes().len()).saturating_add(3);
     let nodes = nodes.clamp(4, (area.height / 2).saturating_sub(2).max(4));
     let has_events = area.height >= HEIGHT_FOR_EVENTS;
-    let events = if has_events { EVENTS + 2 } else { 0 };
+    let events = if has_events { EVENT_ROWS + 2 } else { 0 };
     // Without `horus launch` there is nothing to show.
     let programs = match top.sample.programs.len() {
         0 => 0,

@@ -43,8 +43,8 @@ pub struct Tuning {
     /// Minimum length in bytes of a copy into a slot that is one string instruction (`rep movsb`);
     /// [`Self::NO_STRING_COPY`] if none is.
     pub string_copy_bytes_min: u32,
-    /// True if a writer moves the lines of a message that is no part of a stream to a cache that
-    /// cores share.
+    /// True if a writer moves the cache lines of a single message to a cache that the cores share,
+    /// so that its reader finds them there. Messages of a stream are not moved.
     pub hands_over: bool,
 }
 

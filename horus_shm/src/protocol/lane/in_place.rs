@@ -44,7 +44,7 @@ pub trait PinnableLane: LaneMemory {
     }
 }
 
-/// Number of bits in a pin for the index of the slot plus 1.
+/// Number of bits of a pin that hold `index + 1`, where `index` is that of the slot.
 const INDEX_BITS: u32 = 24;
 /// Number of bits in a pin for the generation of the extent.
 const GENERATION_BITS: u32 = 32;
