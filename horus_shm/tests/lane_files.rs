@@ -17,8 +17,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use horus_shm::internals::Blocks as _;
 use horus_shm::internals::header::{self, Provenance};
+use horus_shm::internals::{Blocks as _, forbid_name_thread};
 use horus_shm::{
     Access, Consumer, Namespace, OnStalled, OpenError, Producer, RawConsumer, RawProducer, Reading,
     Request, Segment, TopicName, TypeInfo, remove_topic, sweep,
@@ -31,6 +31,8 @@ const CAPACITY: u64 = 16;
 
 /// Opens a topic, or creates it; one whose name begins with `kept` persists, with its history.
 fn open(namespace: &Arc<Namespace>, topic: &str) -> Arc<Segment> {
+    // WHY: otherwise endpoints whose topic file was removed move to a new file after 100 ms.
+    forbid_name_thread();
     let mut request = Request::new(TypeInfo::opaque::<u64>());
     (request.capacity, request.lane_limit) = (Some(CAPACITY), Some(LANES));
     if topic.starts_with("kept") {
