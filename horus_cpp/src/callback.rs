@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 
 /// The state that the library keeps for one thread.
 struct ThreadState {
-    /// The scheduler whose callback the thread is in, or 0.
+    /// The handle of the scheduler that is running a callback on this thread, or 0.
     scheduler: Cell<u64>,
     /// True while `pthread_cancel` is delayed until the thread has left the library.
     is_uncancellable: Cell<bool>,

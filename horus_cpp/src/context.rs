@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_void};
 
 use horus_core::scheduler::Context;
 
-use crate::ffi::{StatusResult, guard_cancellable, null_argument};
+use crate::ffi::{StatusResult, null_argument, run_cancellable};
 use crate::status::{Failure, HORUS_E_STATE, HORUS_OK};
 
 /// Maximum length of an error text, in bytes. Longer ones are truncated.
@@ -50,11 +50,11 @@ unsafe fn tick_context<'a>(given: *mut HorusContext) -> Result<&'a mut Context<'
     let context = unsafe { (*given).context }.cast::<Context<'a>>();
     // SAFETY: the pointer is null, or `new` made it from a context that lives as long as the
     // callback.
-    unsafe { context.as_mut() }.ok_or_else(not_a_tick)
+    unsafe { context.as_mut() }.ok_or_else(not_a_tick_error)
 }
 
 #[cold]
-fn not_a_tick() -> Failure {
+fn not_a_tick_error() -> Failure {
     Failure::new(
         HORUS_E_STATE,
         "the callback is not a tick: its context can only set an error",
@@ -69,7 +69,7 @@ fn not_a_tick() -> Failure {
 #[inline(always)]
 unsafe fn read_number(given: *mut HorusContext, read: impl FnOnce(&mut Context<'_>) -> u64) -> u64 {
     let mut found = 0;
-    guard_cancellable(|| -> StatusResult {
+    run_cancellable(|| -> StatusResult {
         // SAFETY: the caller's contract: `given` is null or was given to a running callback, on its
         // thread.
         found = read(unsafe { tick_context(given) }?);
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn horus_context_checkpoint(
     context: *mut HorusContext,
     checkpoint: u64,
 ) -> i32 {
-    guard_cancellable(|| {
+    run_cancellable(|| {
         // SAFETY: the caller's contract: `context` is null or was given to a running callback, on
         // its thread.
         unsafe { tick_context(context) }?.checkpoint(checkpoint);
@@ -191,7 +191,7 @@ pub unsafe extern "C" fn horus_context_checkpoint(
 /// The arguments are as `scheduler.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_context_stop(context: *mut HorusContext) -> i32 {
-    guard_cancellable(|| {
+    run_cancellable(|| {
         // SAFETY: the caller's contract: `context` is null or was given to a running callback, on
         // its thread.
         unsafe { tick_context(context) }?.stop();
@@ -209,7 +209,7 @@ pub unsafe extern "C" fn horus_context_set_error(
     context: *mut HorusContext,
     error: *const c_char,
 ) -> i32 {
-    guard_cancellable(|| {
+    run_cancellable(|| {
         if context.is_null() || error.is_null() {
             return Err(null_argument(if context.is_null() {
                 "context"

@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use horus_core::topic::{EndpointChange, EndpointEvent, EndpointEvents, EndpointKind};
 use horus_core::{EndpointWaitError, Mismatch};
 
-use crate::ffi::{Out, SizedStruct, guard, null_argument, wait_in_slices};
+use crate::ffi::{Out, SizedStruct, null_argument, run_guarded, wait_in_slices};
 use crate::handle::Slab;
 use crate::inspect::{PROCESS_BYTES, process_of};
 use crate::publisher::{HorusPublisher, PUBLISHERS};
@@ -33,7 +33,7 @@ pub const HORUS_OTHER_QOS: i32 = 2;
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct HorusEndpointEvents {
-    /// The handle.
+    /// The handle of the events.
     pub id: u64,
 }
 
@@ -53,10 +53,10 @@ pub struct HorusEndpointEvent {
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
 unsafe impl SizedStruct for HorusEndpointEvent {
-    const BYTES_MIN: usize = 88;
+    const FIRST_VERSION_BYTES: usize = 88;
 }
 
-static EVENTS: Slab<EndpointEvents> = Slab::new(7);
+static ENDPOINT_EVENTS: Slab<EndpointEvents> = Slab::new(7);
 
 impl HorusEndpointEvent {
     fn new(event: &EndpointEvent) -> Self {
@@ -94,13 +94,13 @@ pub unsafe extern "C" fn horus_publisher_subscriber_events(
     publisher: HorusPublisher,
     out: *mut HorusEndpointEvents,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         let out = Out::new(out, "out")?;
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let events = unsafe { PUBLISHERS.enter(publisher.id) }?
             .end
             .subscriber_events();
-        let id = EVENTS.open(events)?;
+        let id = ENDPOINT_EVENTS.open(events)?;
         // SAFETY: the caller's contract: `out` is valid for writes.
         unsafe { out.write(HorusEndpointEvents { id }) };
         Ok(HORUS_OK)
@@ -117,11 +117,11 @@ pub unsafe extern "C" fn horus_subscriber_publisher_events(
     subscriber: HorusSubscriber,
     out: *mut HorusEndpointEvents,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         let out = Out::new(out, "out")?;
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let events = unsafe { SUBSCRIBERS.enter(subscriber.id) }?.publisher_events();
-        let id = EVENTS.open(events)?;
+        let id = ENDPOINT_EVENTS.open(events)?;
         // SAFETY: the caller's contract: `out` is valid for writes.
         unsafe { out.write(HorusEndpointEvents { id }) };
         Ok(HORUS_OK)
@@ -131,8 +131,8 @@ pub unsafe extern "C" fn horus_subscriber_publisher_events(
 /// The C function `horus_endpoint_events_close`: see `horus.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_endpoint_events_close(events: HorusEndpointEvents) -> i32 {
-    guard(|| {
-        drop(EVENTS.close(events.id)?);
+    run_guarded(|| {
+        drop(ENDPOINT_EVENTS.close(events.id)?);
         Ok(HORUS_OK)
     })
 }
@@ -148,12 +148,12 @@ pub unsafe extern "C" fn horus_endpoint_events_wait(
     timeout_ns: i64,
     out: *mut HorusEndpointEvent,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         if out.is_null() {
             return Err(null_argument("out"));
         }
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
-        let mut events = unsafe { EVENTS.enter(events.id) }?;
+        let mut events = unsafe { ENDPOINT_EVENTS.enter(events.id) }?;
         wait_in_slices(timeout_ns, HORUS_TIMEOUT, &mut events, |events, slice| {
             let event = events.wait(slice).map_err(EndpointWaitError::from)?;
             let Some(event) = event else {

@@ -27,16 +27,16 @@ pub struct HorusEvent {
 pub(crate) type EventCallback = unsafe extern "C" fn(*mut c_void, *const HorusEvent);
 
 /// The C callback that receives events, and its argument.
-pub(crate) struct Listener {
+pub(crate) struct EventListener {
     callback: EventCallback,
     user: *mut c_void,
     scheduler: u64,
 }
 
 // SAFETY: the header says that the callback runs on another thread.
-unsafe impl Send for Listener {}
+unsafe impl Send for EventListener {}
 
-impl Listener {
+impl EventListener {
     pub(crate) const fn new(callback: EventCallback, user: *mut c_void, scheduler: u64) -> Self {
         Self {
             callback,

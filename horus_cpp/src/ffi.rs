@@ -22,16 +22,16 @@ const CLOSE_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// Runs `call`, the body of a C function, and converts an error or a panic to a status. Delays a
 /// `pthread_cancel` of this thread until the body has ended.
 #[inline(always)]
-pub(crate) fn guard(call: impl FnOnce() -> StatusResult) -> i32 {
+pub(crate) fn run_guarded(call: impl FnOnce() -> StatusResult) -> i32 {
     let _delayed_cancel = DelayedCancel::begin();
-    guard_cancellable(call)
+    run_cancellable(call)
 }
 
-/// Does the same as [`guard`], but does not delay a `pthread_cancel`. For calls that make no system
-/// call, or that disable cancellation themselves where they make one. WHY: disabling it costs as
-/// much as some of these calls.
+/// Does the same as [`run_guarded`], but does not delay a `pthread_cancel`. For calls that make no
+/// system call, or that disable cancellation themselves where they make one. WHY: disabling it
+/// costs as much as some of these calls.
 #[inline(always)]
-pub(crate) fn guard_cancellable(call: impl FnOnce() -> StatusResult) -> i32 {
+pub(crate) fn run_cancellable(call: impl FnOnce() -> StatusResult) -> i32 {
     // WHY converted to a status inside: a result of `catch_unwind` passes through memory, and a
     // status that is stored as four bytes and loaded as more stalls for 6 ns.
     let call = || call().unwrap_or_else(Failure::report);
@@ -110,7 +110,7 @@ pub(crate) unsafe fn write_if_not_null<T>(place: *mut T, value: T) {
 /// All bytes zero is a valid value, and the first member is a `u32`.
 pub(crate) unsafe trait SizedStruct: Copy {
     /// Size of the first version of the struct, in bytes.
-    const BYTES_MIN: usize;
+    const FIRST_VERSION_BYTES: usize;
 
     /// Reads the members that the caller's struct has; the others are 0. `None` if `from` is null.
     ///
@@ -157,17 +157,20 @@ pub(crate) unsafe trait SizedStruct: Copy {
     }
 }
 
+/// Returns the size in bytes that the caller's struct at `at` states in its first member. Refuses a
+/// size that no version of the struct has.
+///
 /// # Safety
 ///
 /// `at` is readable for 4 bytes.
 unsafe fn struct_bytes<T: SizedStruct>(at: *const T, name: &str) -> Result<usize, Failure> {
     // SAFETY: the caller's contract: the first member is readable; no alignment is needed.
     let bytes = unsafe { at.cast::<u32>().read_unaligned() } as usize;
-    if (T::BYTES_MIN..=4096).contains(&bytes) {
+    if (T::FIRST_VERSION_BYTES..=4096).contains(&bytes) {
         return Ok(bytes);
     }
     let found = bytes;
-    let least = T::BYTES_MIN;
+    let least = T::FIRST_VERSION_BYTES;
     Err(invalid_argument(format!(
         "{name}->struct_bytes is {found}: set it to sizeof *{name} ({least})"
     )))
@@ -325,15 +328,15 @@ mod tests {
 
     #[test]
     fn a_panic_is_a_number_and_a_text() {
-        assert_eq!(guard(|| Ok(HORUS_OK)), HORUS_OK);
-        assert_eq!(guard(|| panic!("a {}", "reason")), HORUS_E_PANIC);
+        assert_eq!(run_guarded(|| Ok(HORUS_OK)), HORUS_OK);
+        assert_eq!(run_guarded(|| panic!("a {}", "reason")), HORUS_E_PANIC);
         assert!(said().contains("a reason"), "{}", said());
-        assert_eq!(guard(|| panic!("plain")), HORUS_E_PANIC);
+        assert_eq!(run_guarded(|| panic!("plain")), HORUS_E_PANIC);
         assert!(said().contains("plain"));
-        assert_eq!(guard(|| std::panic::panic_any(Bomb)), HORUS_E_PANIC);
+        assert_eq!(run_guarded(|| std::panic::panic_any(Bomb)), HORUS_E_PANIC);
         assert!(said().contains("no text"));
         assert_eq!(
-            guard(|| Err(invalid_argument("nul \0 and end"))),
+            run_guarded(|| Err(invalid_argument("nul \0 and end"))),
             HORUS_E_ARGUMENT
         );
         assert_eq!(said(), "nul ? and end");
@@ -342,7 +345,7 @@ mod tests {
     #[test]
     fn a_long_text_is_cut_between_characters() {
         assert_eq!(
-            guard(|| Err(invalid_argument("ä".repeat(2000)))),
+            run_guarded(|| Err(invalid_argument("ä".repeat(2000)))),
             HORUS_E_ARGUMENT
         );
         assert_eq!(said(), "ä".repeat(511));

@@ -28,7 +28,7 @@ use std::sync::atomic::AtomicU64;
 use sync::Word;
 use table::Table;
 
-pub(crate) use shared::{Shared, SharedSlab};
+pub(crate) use shared::{SharedGuard, SharedSlab};
 use table::HANDLES_MAX;
 
 const KIND_SHIFT: u32 = 56;
@@ -77,7 +77,7 @@ pub(crate) enum HandleError {
 #[derive(Debug)]
 // WHY in this order: a call loads the first words, and then the value.
 #[repr(C)]
-struct Entry<T> {
+struct HandleEntry<T> {
     /// The handle while the entry is open, otherwise 0.
     state: AtomicU64,
     /// Number of values that the entry has had. It is the generation in the handle of the last one.
@@ -89,7 +89,7 @@ struct Entry<T> {
     value: UnsafeCell<Option<T>>,
 }
 
-impl<T> Entry<T> {
+impl<T> HandleEntry<T> {
     const fn new() -> Self {
         Self {
             state: AtomicU64::new(0),
@@ -141,22 +141,22 @@ impl<T: Send> Slab<T> {
     /// [`HandleError::Busy`].)
     #[inline]
     pub(crate) unsafe fn enter(&self, handle: u64) -> Result<Guard<'_, T>, HandleError> {
-        let record = hazard::Record::mine();
+        let record = hazard::HazardRecord::of_this_thread();
         let Some(entry) = self.table.entry(handle) else {
-            return Err(self.refuse(handle));
+            return Err(self.handle_error(handle));
         };
         let word = record.free_word(handle)?;
-        if !hazard::enter(word, &entry.state, handle, record.fence()) {
-            return Err(self.refuse(handle));
+        if !hazard::begin_use(word, &entry.state, handle, record.fence()) {
+            return Err(self.handle_error(handle));
         }
         let guard = Guard {
             entry,
             word,
             handle,
         };
-        if IS_CHECKED && !guard.claim(record) {
+        if IS_CHECKED && !guard.set_user(record) {
             std::mem::forget(guard);
-            hazard::leave(word);
+            hazard::end_use(word);
             return Err(HandleError::Shared);
         }
         Ok(guard)
@@ -174,19 +174,21 @@ impl<T: Send> Slab<T> {
 
     /// Returns the reason why `handle` is not an open handle of this slab.
     #[cold]
-    fn refuse(&self, handle: u64) -> HandleError {
-        self.table.refuse(handle)
+    fn handle_error(&self, handle: u64) -> HandleError {
+        self.table.handle_error(handle)
     }
 }
 
 /// Closes `handle`, waits for the calls that use it, and takes its value out of `table`.
 fn close<T: Send>(table: &Table<T>, handle: u64) -> Result<T, HandleError> {
-    let entry = table.entry(handle).ok_or_else(|| table.refuse(handle))?;
-    if hazard::Record::mine().uses(handle) {
+    let entry = table
+        .entry(handle)
+        .ok_or_else(|| table.handle_error(handle))?;
+    if hazard::HazardRecord::of_this_thread().uses_handle(handle) {
         return Err(HandleError::Busy);
     }
-    if !hazard::mark(&entry.state, handle) {
-        return Err(table.refuse(handle));
+    if !hazard::mark_closed(&entry.state, handle) {
+        return Err(table.handle_error(handle));
     }
     hazard::wait_for_calls(handle)?;
     // SAFETY: this thread closed the handle, and no call uses it any more.
@@ -195,14 +197,14 @@ fn close<T: Send>(table: &Table<T>, handle: u64) -> Result<T, HandleError> {
 
 /// A guard of a value, for the length of a call; closing the handle waits for it.
 pub(crate) struct Guard<'a, T> {
-    entry: &'a Entry<T>,
+    entry: &'a HandleEntry<T>,
     word: &'a AtomicU64,
     handle: u64,
 }
 
 impl<T> Guard<'_, T> {
     /// Stores this thread as the user of the value; returns false if another thread uses it.
-    fn claim(&self, record: &hazard::Record) -> bool {
+    fn set_user(&self, record: &hazard::HazardRecord) -> bool {
         self.entry.user.compare_exchange_relaxed(0, record.number())
     }
 
@@ -243,7 +245,7 @@ impl<T> Drop for Guard<'_, T> {
         if IS_CHECKED {
             self.entry.user.set(0);
         }
-        hazard::leave(self.word);
+        hazard::end_use(self.word);
     }
 }
 
@@ -287,9 +289,9 @@ impl<T: Send> Vault<T> {
         let entry = self
             .table
             .entry(handle)
-            .ok_or_else(|| self.table.refuse(handle))?;
-        if !hazard::mark(&entry.state, handle) {
-            return Err(self.table.refuse(handle));
+            .ok_or_else(|| self.table.handle_error(handle))?;
+        if !hazard::mark_closed(&entry.state, handle) {
+            return Err(self.table.handle_error(handle));
         }
         // SAFETY: this thread closed the handle, and no code accesses values in a vault.
         unsafe { self.table.take(handle) }.ok_or(HandleError::Stale)
@@ -381,10 +383,10 @@ mod tests {
         let handle = SLAB.open(7).unwrap();
         let ends_within_a_call = move || {
             std::mem::forget(enter(&SLAB, handle).unwrap());
-            hazard::Record::mine().number()
+            hazard::HazardRecord::of_this_thread().number()
         };
         let number = thread::spawn(ends_within_a_call).join().unwrap();
-        let mine = || hazard::Record::mine().number();
+        let mine = || hazard::HazardRecord::of_this_thread().number();
         let others: Vec<_> = (0..16)
             .map(|_| thread::spawn(mine).join().unwrap())
             .collect();

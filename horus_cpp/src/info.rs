@@ -18,7 +18,7 @@ pub struct HorusTopicInfo {
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
 unsafe impl SizedStruct for HorusTopicInfo {
-    const BYTES_MIN: usize = 32;
+    const FIRST_VERSION_BYTES: usize = 32;
 }
 
 /// Evaluates to the [`HorusTopicInfo`] of a publisher or subscriber, or to an error in a forked
@@ -63,5 +63,5 @@ pub struct HorusStats {
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
 unsafe impl SizedStruct for HorusStats {
-    const BYTES_MIN: usize = 64;
+    const FIRST_VERSION_BYTES: usize = 64;
 }

@@ -6,7 +6,7 @@ use horus_core::introspect::{Inspector, LaneCounters, Participant, ReaderCounter
 use horus_core::topic::Reliability;
 
 use crate::ffi::{
-    self, NAME_BYTES_MAX, SizedStruct, StatusResult, guard, output_slice, write_if_not_null,
+    self, NAME_BYTES_MAX, SizedStruct, StatusResult, output_slice, run_guarded, write_if_not_null,
 };
 use crate::namespace::{HorusNamespace, resolve_namespace};
 use crate::qos::{HORUS_BEST_EFFORT, HORUS_RELIABLE};
@@ -34,7 +34,7 @@ pub struct HorusTopicCounters {
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
 unsafe impl SizedStruct for HorusTopicCounters {
-    const BYTES_MIN: usize = 160;
+    const FIRST_VERSION_BYTES: usize = 160;
 }
 
 /// The C struct `horus_lane_counters_t`: see `horus.h`.
@@ -55,7 +55,7 @@ pub struct HorusLaneCounters {
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
 unsafe impl SizedStruct for HorusLaneCounters {
-    const BYTES_MIN: usize = 112;
+    const FIRST_VERSION_BYTES: usize = 112;
 }
 
 /// The C struct `horus_reader_counters_t`: see `horus.h`.
@@ -76,7 +76,7 @@ pub struct HorusReaderCounters {
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
 unsafe impl SizedStruct for HorusReaderCounters {
-    const BYTES_MIN: usize = 104;
+    const FIRST_VERSION_BYTES: usize = 104;
 }
 
 /// Returns the process id and name of a participant; zeros if they are not known.
@@ -144,6 +144,8 @@ impl HorusReaderCounters {
     }
 }
 
+/// Opens a topic to read its counters.
+///
 /// # Safety
 ///
 /// `topic` is null or a text that ends in 0, and no other thread is in a call with the namespace.
@@ -201,7 +203,7 @@ pub unsafe extern "C" fn horus_topics(
     room: usize,
     out_bytes: *mut usize,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         if out.is_null() && room > 0 {
             return Err(ffi::null_argument("out"));
         }
@@ -230,7 +232,7 @@ pub unsafe extern "C" fn horus_topic_schema(
     room: usize,
     out_bytes: *mut usize,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         if out.is_null() && room > 0 {
             return Err(ffi::null_argument("out"));
         }
@@ -254,7 +256,7 @@ pub unsafe extern "C" fn horus_topic_inspect(
     topic: *const c_char,
     out: *mut HorusTopicCounters,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         if out.is_null() {
             return Err(ffi::null_argument("out"));
         }
@@ -292,7 +294,7 @@ pub unsafe extern "C" fn horus_topic_lane_counters(
     index: usize,
     out: *mut HorusLaneCounters,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         if out.is_null() {
             return Err(ffi::null_argument("out"));
         }
@@ -320,7 +322,7 @@ pub unsafe extern "C" fn horus_topic_reader_counters(
     index: usize,
     out: *mut HorusReaderCounters,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         if out.is_null() {
             return Err(ffi::null_argument("out"));
         }

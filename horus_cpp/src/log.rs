@@ -5,7 +5,9 @@ use std::ffi::c_char;
 use horus_core::log::{self, Level, LogEntry, LogError, LogFilter, LogSettings};
 use horus_core::message::LogLineHeader;
 
-use crate::ffi::{self, NAME_BYTES_MAX, TEXT_BYTES_MAX, guard, invalid_argument, null_argument};
+use crate::ffi::{
+    self, NAME_BYTES_MAX, TEXT_BYTES_MAX, invalid_argument, null_argument, run_guarded,
+};
 use crate::namespace::{HorusNamespace, resolve_namespace};
 use crate::status::{Failure, HORUS_E_STATE, HORUS_OK};
 
@@ -31,7 +33,7 @@ pub unsafe extern "C" fn horus_log_open(
     node: *const c_char,
     filter: *const c_char,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the namespace.
         let namespace = unsafe { resolve_namespace(name_space) }?;
         // SAFETY: the caller's contract: `node` is null or a terminated text.
@@ -73,7 +75,7 @@ pub unsafe extern "C" fn horus_log_from(
     bytes: usize,
 ) -> i32 {
     // WHY `guard`: printing to stderr is a cancellation point.
-    guard(|| {
+    run_guarded(|| {
         if text.is_null() && bytes > 0 {
             return Err(null_argument("text"));
         }

@@ -7,7 +7,7 @@ use horus_core::namespace::{
     NameError, Namespace, NamespaceConfig, NamespaceError, NamespaceName, remove_topic, sweep,
 };
 
-use crate::ffi::{self, NAME_BYTES_MAX, Out, guard, write_if_not_null};
+use crate::ffi::{self, NAME_BYTES_MAX, Out, run_guarded, write_if_not_null};
 use crate::handle::Slab;
 use crate::status::{Failure, HORUS_E_BUSY, HORUS_E_NAME, HORUS_OK};
 
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn horus_namespace_open_group(
     group: *const c_char,
     out: *mut HorusNamespace,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         let out = Out::new(out, "out")?;
         // SAFETY: the caller's contract: `directory` is null or a terminated text.
         let directory = unsafe { ffi::optional_text(directory, "directory", NAME_BYTES_MAX) }?;
@@ -104,7 +104,7 @@ fn configure(
 /// The C function `horus_namespace_close`: see `horus.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_namespace_close(name_space: HorusNamespace) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         drop(NAMESPACES.close(name_space.id)?);
         Ok(HORUS_OK)
     })
@@ -113,7 +113,7 @@ pub extern "C" fn horus_namespace_close(name_space: HorusNamespace) -> i32 {
 /// The C function `horus_namespace_remove`: see `horus.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_namespace_remove(name_space: HorusNamespace) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         NAMESPACES.close(name_space.id)?.remove()?;
         Ok(HORUS_OK)
     })
@@ -129,7 +129,7 @@ pub unsafe extern "C" fn horus_namespace_sweep(
     name_space: HorusNamespace,
     out_removed: *mut usize,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the namespace.
         let namespace = unsafe { resolve_namespace(name_space) }?;
         let report = sweep(&namespace)?;
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn horus_topic_remove(
     name_space: HorusNamespace,
     topic: *const c_char,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         // SAFETY: the caller's contract: `topic` is null or a terminated text.
         let topic = unsafe { ffi::required_text(topic, "topic", NAME_BYTES_MAX) }?;
         // SAFETY: the caller's contract: no other thread is in a call with the namespace.

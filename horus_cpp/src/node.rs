@@ -66,7 +66,7 @@ pub struct HorusNode {
 // SAFETY: numbers, pointers and nullable functions, so zeros are valid; the first member is a
 // `u32`.
 unsafe impl SizedStruct for HorusNode {
-    const BYTES_MIN: usize = 80;
+    const FIRST_VERSION_BYTES: usize = 80;
 }
 
 /// The C struct `horus_node_options_t`: see `scheduler.h`.
@@ -103,7 +103,7 @@ pub struct HorusNodeOptions {
 
 // SAFETY: numbers and pointers, so zeros are valid, and the first member is a `u32`.
 unsafe impl SizedStruct for HorusNodeOptions {
-    const BYTES_MIN: usize = 160;
+    const FIRST_VERSION_BYTES: usize = 160;
 }
 
 impl HorusNodeOptions {
@@ -176,13 +176,13 @@ impl HorusNodeOptions {
                 || invalid_argument(format!("priority is {}, not 1 to 99", self.priority));
             node = node.priority(priority.ok_or_else(no_priority)?);
         }
-        if flag("is_pinned", self.is_pinned)? {
+        if parse_flag("is_pinned", self.is_pinned)? {
             node = node.core(self.core as usize);
         }
-        if flag("is_awake", self.is_awake)? {
+        if parse_flag("is_awake", self.is_awake)? {
             node = node.stay_awake();
         }
-        Ok(if flag("is_compute", self.is_compute)? {
+        Ok(if parse_flag("is_compute", self.is_compute)? {
             node.compute()
         } else {
             node
@@ -230,7 +230,7 @@ fn optional_rate(hz: f64) -> Option<Rate> {
     (hz != 0.0).then(|| Rate::hz(hz))
 }
 
-pub(crate) fn flag(name: &str, value: i32) -> Result<bool, Failure> {
+pub(crate) fn parse_flag(name: &str, value: i32) -> Result<bool, Failure> {
     match value {
         HORUS_UNSET | HORUS_NO => Ok(false),
         HORUS_YES => Ok(true),

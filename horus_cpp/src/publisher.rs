@@ -7,7 +7,7 @@ use horus_core::topic::DynamicPublisher;
 
 use crate::endpoint_wait::wait_for_endpoints;
 use crate::ffi::{
-    Out, SizedStruct, StatusResult, guard, guard_cancellable, input_slice, wait_in_slices,
+    Out, SizedStruct, StatusResult, input_slice, run_cancellable, run_guarded, wait_in_slices,
 };
 use crate::handle::{Guard, Slab};
 use crate::info::{HorusTopicInfo, topic_info};
@@ -18,7 +18,7 @@ use crate::topic::{HorusTopicOptions, endpoint_builder};
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct HorusPublisher {
-    /// The handle.
+    /// The handle of the publisher.
     pub id: u64,
 }
 
@@ -33,16 +33,16 @@ impl Publisher {
     /// Returns an error while a slot is on loan. WHY: a send would use the same slot, and publish
     /// it while the caller is still writing it.
     #[inline(always)]
-    fn expect_no_loan(&self) -> Result<(), Failure> {
+    fn check_no_loan(&self) -> Result<(), Failure> {
         if self.is_on_loan {
-            Err(Self::loan_error())
+            Err(Self::loan_failure())
         } else {
             Ok(())
         }
     }
 
     #[cold]
-    fn loan_error() -> Failure {
+    fn loan_failure() -> Failure {
         Failure::new(HORUS_E_LOAN, "a slot is lent: publish or discard it first")
     }
 }
@@ -72,7 +72,7 @@ fn with_topic_name(
 /// Returns a failure with the status `HORUS_FULL` for a send that timed out. Its text names the
 /// process of the slowest reader.
 #[cold]
-fn send_timed_out(end: &DynamicPublisher) -> Failure {
+fn send_timeout_failure(end: &DynamicPublisher) -> Failure {
     let reader = end.slowest_reader().and_then(|reader| reader.process);
     let reader = reader.map_or_else(|| "a process".to_owned(), |process| process.to_string());
     let text = format!("{reader} reads reliably and is a whole lane behind: try again");
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn horus_publisher_open(
     options: *const HorusTopicOptions,
     out: *mut HorusPublisher,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         let out = Out::new(out, "out")?;
         // SAFETY: the caller's contract: `topic` and `options` are as the header says of this
         // function.
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn horus_publisher_open(
 /// The C function `horus_publisher_close`: see `horus.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_publisher_close(publisher: HorusPublisher) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         drop(PUBLISHERS.close(publisher.id)?);
         Ok(HORUS_OK)
     })
@@ -125,13 +125,13 @@ pub unsafe extern "C" fn horus_publisher_send(
     data: *const c_void,
     bytes: usize,
 ) -> i32 {
-    guard_cancellable(|| {
+    run_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
         with_topic_name(publisher, |publisher| {
             // SAFETY: the caller's contract: `data` is null or readable for `bytes` bytes.
             let message = unsafe { input_slice(data, bytes) }?;
-            publisher.expect_no_loan()?;
+            publisher.check_no_loan()?;
             let sent = publisher.end.send_bytes(message);
             send_status(sent)
         })
@@ -150,19 +150,19 @@ pub unsafe extern "C" fn horus_publisher_send_timeout(
     bytes: usize,
     timeout_ns: i64,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
         with_topic_name(publisher, |publisher| {
             // SAFETY: the caller's contract: `data` is null or readable for `bytes` bytes.
             let message = unsafe { input_slice(data, bytes) }?;
-            publisher.expect_no_loan()?;
+            publisher.check_no_loan()?;
             let sent = wait_in_slices(timeout_ns, HORUS_FULL, publisher, |publisher, slice| {
                 let sent = publisher.end.send_bytes_timeout(message, slice);
                 send_status(sent)
             });
             if matches!(sent, Ok(HORUS_FULL)) {
-                Err(send_timed_out(&publisher.end))
+                Err(send_timeout_failure(&publisher.end))
             } else {
                 sent
             }
@@ -177,11 +177,11 @@ pub unsafe extern "C" fn horus_publisher_send_timeout(
 /// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_publisher_reserve(publisher: HorusPublisher, bytes: usize) -> i32 {
-    guard_cancellable(|| {
+    run_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
         with_topic_name(publisher, |publisher| {
-            publisher.expect_no_loan()?;
+            publisher.check_no_loan()?;
             send_status(publisher.end.reserve(bytes))
         })
     })
@@ -198,12 +198,12 @@ pub unsafe extern "C" fn horus_publisher_loan(
     out_data: *mut *mut c_void,
     out_bytes: *mut usize,
 ) -> i32 {
-    guard_cancellable(|| {
+    run_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
         with_topic_name(publisher, |publisher| {
             let out_data = Out::new(out_data, "out_data")?;
-            publisher.expect_no_loan()?;
+            publisher.check_no_loan()?;
             let slot = match publisher.end.lend() {
                 Ok(slot) => slot,
                 Err(horus_core::LoanError::Full { .. }) => return Ok(HORUS_FULL),
@@ -226,7 +226,7 @@ pub unsafe extern "C" fn horus_publisher_loan(
 /// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_publisher_publish(publisher: HorusPublisher, bytes: usize) -> i32 {
-    guard_cancellable(|| {
+    run_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
         with_topic_name(publisher, |publisher| {
@@ -248,7 +248,7 @@ pub unsafe extern "C" fn horus_publisher_publish(publisher: HorusPublisher, byte
 /// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_publisher_discard(publisher: HorusPublisher) -> i32 {
-    guard_cancellable(|| {
+    run_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
         with_topic_name(publisher, |publisher| {
@@ -274,7 +274,7 @@ pub unsafe extern "C" fn horus_publisher_wait_for_subscribers(
     timeout_ns: i64,
     out_count: *mut usize,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
         with_topic_name(publisher, |publisher| {
@@ -296,7 +296,7 @@ pub unsafe extern "C" fn horus_publisher_info(
     publisher: HorusPublisher,
     out: *mut HorusTopicInfo,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
         with_topic_name(publisher, |publisher| {

@@ -58,7 +58,7 @@ pub struct HorusQos {
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
 unsafe impl SizedStruct for HorusQos {
-    const BYTES_MIN: usize = 56;
+    const FIRST_VERSION_BYTES: usize = 56;
 }
 
 impl HorusQos {
@@ -76,23 +76,23 @@ impl HorusQos {
                 )));
             }
         };
-        if let Some(reliable) = flag("reliability", self.reliability)? {
+        if let Some(reliable) = parse_flag("reliability", self.reliability)? {
             let kinds = [Reliability::BestEffort, Reliability::Reliable];
             qos = qos.reliability(kinds[usize::from(reliable)]);
         }
-        if let Some(fence) = flag("wake_edge", self.wake_edge)? {
+        if let Some(fence) = parse_flag("wake_edge", self.wake_edge)? {
             qos = qos.wake_edge([WakeEdge::Membarrier, WakeEdge::Fence][usize::from(fence)]);
         }
-        if let Some(persist) = flag("persist_after_exit", self.persist_after_exit)? {
+        if let Some(persist) = parse_flag("persist_after_exit", self.persist_after_exit)? {
             qos = qos.persist_after_exit(persist);
         }
-        if let Some(pinnable) = flag("pinnable", self.pinnable)? {
+        if let Some(pinnable) = parse_flag("pinnable", self.pinnable)? {
             qos = qos.pinnable(pinnable);
         }
-        if let Some(strict) = flag("strict", self.strict)? {
+        if let Some(strict) = parse_flag("strict", self.strict)? {
             qos = qos.strict(strict);
         }
-        if let Some(strict) = flag("strict_schema", self.strict_schema)? {
+        if let Some(strict) = parse_flag("strict_schema", self.strict_schema)? {
             qos = qos.strict_schema(strict);
         }
         qos = match self.history {
@@ -118,7 +118,7 @@ impl HorusQos {
 }
 
 /// Converts a setting: returns false for its value 1, true for 2, `None` for [`HORUS_UNSET`].
-fn flag(name: &str, value: i32) -> Result<Option<bool>, Failure> {
+fn parse_flag(name: &str, value: i32) -> Result<Option<bool>, Failure> {
     match value {
         HORUS_UNSET => Ok(None),
         HORUS_NO => Ok(Some(false)),

@@ -48,7 +48,7 @@ pub struct HorusReport {
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
 unsafe impl SizedStruct for HorusReport {
-    const BYTES_MIN: usize = 672;
+    const FIRST_VERSION_BYTES: usize = 672;
 }
 
 impl HorusReport {
@@ -111,7 +111,7 @@ pub struct HorusMetrics {
 
 // SAFETY: the struct has only numbers, so zeros are valid, and the first member is a `u32`.
 unsafe impl SizedStruct for HorusMetrics {
-    const BYTES_MIN: usize = 64 + 2 * 8 * 40;
+    const FIRST_VERSION_BYTES: usize = 64 + 2 * 8 * 40;
 }
 
 impl HorusMetrics {
@@ -141,7 +141,7 @@ impl HorusMetrics {
 }
 
 const _: () = {
-    assert!(size_of::<HorusReport>() == HorusReport::BYTES_MIN);
-    assert!(size_of::<HorusMetrics>() == HorusMetrics::BYTES_MIN);
+    assert!(size_of::<HorusReport>() == HorusReport::FIRST_VERSION_BYTES);
+    assert!(size_of::<HorusMetrics>() == HorusMetrics::FIRST_VERSION_BYTES);
     assert!(HISTOGRAM_BUCKETS == 40);
 };

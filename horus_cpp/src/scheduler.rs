@@ -9,16 +9,18 @@ use std::time::Duration;
 use horus_core::scheduler::{Handle, Rate, Scheduler};
 
 use entry::{
-    RUNNING, SCHEDULERS, SchedulerEntry, State, busy, look_up, running_handle, wrong_state,
+    PHASE_RUNNING, SCHEDULERS, SchedulerEntry, SchedulerState, busy_failure, look_up,
+    running_handle, wrong_state_failure,
 };
 
 use crate::callback::{DelayedCancel, is_in_callback};
-use crate::event::{EventCallback, Listener};
+use crate::event::{EventCallback, EventListener};
 use crate::ffi::{
-    self, NAME_BYTES_MAX, Out, SizedStruct, StatusResult, guard, guard_cancellable, null_argument,
+    self, NAME_BYTES_MAX, Out, SizedStruct, StatusResult, null_argument, run_cancellable,
+    run_guarded,
 };
 use crate::namespace::{HorusNamespace, resolve_namespace};
-use crate::node::{CNode, HorusNode, HorusNodeOptions, flag};
+use crate::node::{CNode, HorusNode, HorusNodeOptions, parse_flag};
 use crate::report::{HorusMetrics, HorusReport};
 use crate::status::{Failure, HORUS_OK};
 
@@ -26,7 +28,7 @@ use crate::status::{Failure, HORUS_OK};
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct HorusScheduler {
-    /// The handle.
+    /// The handle of the scheduler.
     pub id: u64,
 }
 
@@ -49,20 +51,20 @@ pub struct HorusSchedulerOptions {
 // SAFETY: numbers, pointers and a nullable function, so zeros are valid; the first member is a
 // `u32`.
 unsafe impl SizedStruct for HorusSchedulerOptions {
-    const BYTES_MIN: usize = 56;
+    const FIRST_VERSION_BYTES: usize = 56;
 }
 
 /// Runs `call` with exclusive access to the state of the scheduler. Returns `HORUS_E_BUSY` if
 /// another call has that access, and in callbacks of this scheduler.
 fn with_state(
     scheduler: HorusScheduler,
-    call: impl FnOnce(&SchedulerEntry, &mut State) -> StatusResult,
+    call: impl FnOnce(&SchedulerEntry, &mut SchedulerState) -> StatusResult,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         let entry = look_up(scheduler)?;
         entry.check_not_forked()?;
         if is_in_callback(scheduler.id) {
-            return Err(busy());
+            return Err(busy_failure());
         }
         let mut guard = entry.lock()?;
         call(&entry, guard.state())
@@ -79,7 +81,7 @@ pub unsafe extern "C" fn horus_scheduler_open(
     options: *const HorusSchedulerOptions,
     out: *mut HorusScheduler,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         let out = Out::new(out, "out")?;
         let mut scheduler = Scheduler::new();
         // SAFETY: the caller's contract: `options` is null or readable for its `struct_bytes`.
@@ -94,8 +96,8 @@ pub unsafe extern "C" fn horus_scheduler_open(
         let listener = options.and_then(|options| Some((options.on_event?, options.on_event_user)));
         if let Some((tell, user)) = listener {
             let entry = SCHEDULERS.share(id)?;
-            if let State::Built(scheduler) = entry.lock()?.state() {
-                let listener = Listener::new(tell, user, id);
+            if let SchedulerState::Built(scheduler) = entry.lock()?.state() {
+                let listener = EventListener::new(tell, user, id);
                 scheduler.on_event(move |event| listener.report(event));
             }
         }
@@ -127,10 +129,10 @@ impl HorusSchedulerOptions {
         if self.compute_threads != 0 {
             scheduler.compute_threads(self.compute_threads as usize);
         }
-        if flag("stop_on_signals", self.stop_on_signals)? {
+        if parse_flag("stop_on_signals", self.stop_on_signals)? {
             scheduler.stop_on_signals();
         }
-        if flag("use_kernel_clock", self.use_kernel_clock)? {
+        if parse_flag("use_kernel_clock", self.use_kernel_clock)? {
             scheduler.use_kernel_clock();
         }
         Ok(())
@@ -140,7 +142,7 @@ impl HorusSchedulerOptions {
 /// The C function `horus_scheduler_close`: see `scheduler.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_close(scheduler: HorusScheduler) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         let entry = look_up(scheduler)?;
         if entry.check_not_forked().is_err() {
             drop(entry);
@@ -149,7 +151,7 @@ pub extern "C" fn horus_scheduler_close(scheduler: HorusScheduler) -> i32 {
             return Ok(HORUS_OK);
         }
         if is_in_callback(scheduler.id) {
-            return Err(busy());
+            return Err(busy_failure());
         }
         entry.handle.stop();
         drop(entry);
@@ -171,8 +173,8 @@ pub unsafe extern "C" fn horus_scheduler_add_node(
     node: *const HorusNode,
 ) -> i32 {
     with_state(scheduler, |entry, state| {
-        let State::Built(built) = state else {
-            return Err(wrong_state(state));
+        let SchedulerState::Built(built) = state else {
+            return Err(wrong_state_failure(state));
         };
         // SAFETY: the caller's contract: `name` is null or a terminated text.
         let name = unsafe { ffi::required_text(name, "name", NAME_BYTES_MAX) }?;
@@ -202,8 +204,8 @@ pub unsafe extern "C" fn horus_scheduler_add_node(
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_start(scheduler: HorusScheduler) -> i32 {
     with_state(scheduler, |entry, state| {
-        let State::Built(_) = state else {
-            return Err(wrong_state(state));
+        let SchedulerState::Built(_) = state else {
+            return Err(wrong_state_failure(state));
         };
         entry.start_if_built(scheduler.id, state)?;
         entry.run_status()
@@ -213,17 +215,17 @@ pub extern "C" fn horus_scheduler_start(scheduler: HorusScheduler) -> i32 {
 /// The C function `horus_scheduler_tick_once`: see `scheduler.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_tick_once(scheduler: HorusScheduler) -> i32 {
-    guard_cancellable(|| {
+    run_cancellable(|| {
         let entry = look_up(scheduler)?;
         // Relaxed: both change only in calls that end before this one begins, or in other threads'
         // calls.
-        let runs = entry.phase.load(Ordering::Relaxed) == RUNNING;
+        let runs = entry.phase.load(Ordering::Relaxed) == PHASE_RUNNING;
         // WHY: without nodes there is nothing to call, so exclusive access is not needed.
         if runs && !entry.has_nodes.load(Ordering::Relaxed) {
             return entry.run_status();
         }
         let mut guard = entry.lock()?;
-        let State::Running(running) = guard.state() else {
+        let SchedulerState::Running(running) = guard.state() else {
             drop(guard);
             return start_and_tick(scheduler);
         };
@@ -268,8 +270,8 @@ pub extern "C" fn horus_scheduler_run(scheduler: HorusScheduler) -> i32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_finish(scheduler: HorusScheduler) -> i32 {
     with_state(scheduler, |entry, state| match state {
-        State::Running(_) => entry.finish(state),
-        state => Err(wrong_state(state)),
+        SchedulerState::Running(_) => entry.finish(state),
+        state => Err(wrong_state_failure(state)),
     })
 }
 
@@ -284,8 +286,8 @@ pub unsafe extern "C" fn horus_scheduler_report(
     out: *mut HorusReport,
 ) -> i32 {
     with_state(scheduler, |_, state| {
-        let State::Over(report) = state else {
-            return Err(wrong_state(state));
+        let SchedulerState::Over(report) = state else {
+            return Err(wrong_state_failure(state));
         };
         // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
         unsafe { HorusReport::write(&HorusReport::new(report), out, "out") }?;
@@ -307,10 +309,11 @@ pub extern "C" fn horus_scheduler_is_running(scheduler: HorusScheduler) -> i32 {
 
 #[cold]
 fn is_running_by_handle(scheduler: HorusScheduler) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         let entry = look_up(scheduler)?;
         // Relaxed: it only informs.
-        let runs = entry.phase.load(Ordering::Relaxed) == RUNNING && !entry.handle.is_stopping();
+        let runs =
+            entry.phase.load(Ordering::Relaxed) == PHASE_RUNNING && !entry.handle.is_stopping();
         Ok(runs.into())
     })
 }
@@ -318,7 +321,7 @@ fn is_running_by_handle(scheduler: HorusScheduler) -> i32 {
 /// The C function `horus_scheduler_stop`: see `scheduler.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_stop(scheduler: HorusScheduler) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         let entry = look_up(scheduler)?;
         entry.check_not_forked()?;
         entry.handle.stop();
@@ -337,7 +340,7 @@ unsafe fn command_node(
     node: *const c_char,
     act: impl FnOnce(&Handle, &str) -> Result<(), Failure>,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         let entry = look_up(scheduler)?;
         entry.check_not_forked()?;
         // SAFETY: the caller's contract: `node` is null or a terminated text.

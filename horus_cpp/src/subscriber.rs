@@ -8,7 +8,7 @@ use horus_core::{BorrowError, RecvError, RecvTimeoutError};
 
 use crate::endpoint_wait::wait_for_endpoints;
 use crate::ffi::{
-    Out, SizedStruct, StatusResult, guard, guard_cancellable, invalid_argument, output_slice,
+    Out, SizedStruct, StatusResult, invalid_argument, output_slice, run_cancellable, run_guarded,
     wait_in_slices, write_if_not_null,
 };
 use crate::handle::{Guard, Slab, Vault};
@@ -20,7 +20,7 @@ use crate::topic::{HorusTopicOptions, endpoint_builder};
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct HorusSubscriber {
-    /// The handle.
+    /// The handle of the subscriber.
     pub id: u64,
 }
 
@@ -50,15 +50,17 @@ fn with_topic_name(
 /// Returns the status of a call that found no message: `HORUS_EMPTY`, or an error if the subscriber
 /// cannot receive any.
 #[cold]
-fn no_message(subscriber: &DynamicSubscriber) -> StatusResult {
-    expect_usable(subscriber)?;
+fn no_message_status(subscriber: &DynamicSubscriber) -> StatusResult {
+    check_usable(subscriber)?;
     Ok(HORUS_EMPTY)
 }
 
+/// Returns an error unless the subscriber can receive from all of its publishers.
+///
 /// # Errors
 ///
 /// The reason why the subscriber receives nothing, or not everything.
-fn expect_usable(subscriber: &DynamicSubscriber) -> Result<(), Failure> {
+fn check_usable(subscriber: &DynamicSubscriber) -> Result<(), Failure> {
     let checked = subscriber.check();
     checked.map_err(|error| with_difference(subscriber, error.into()))
 }
@@ -76,17 +78,17 @@ fn with_difference(subscriber: &DynamicSubscriber, mut failure: Failure) -> Fail
 /// Returns true if every message that the publishers can send at present fits into `room` bytes.
 /// Returns an error if all messages have one length, which is larger.
 #[inline(always)]
-fn fits_all(subscriber: &DynamicSubscriber, room: usize) -> Result<bool, Failure> {
-    let fits_all = room >= subscriber.max_message_bytes();
-    if fits_all || subscriber.message_type().is_sized() {
-        Ok(fits_all)
+fn all_messages_fit(subscriber: &DynamicSubscriber, room: usize) -> Result<bool, Failure> {
+    let all_messages_fit = room >= subscriber.max_message_bytes();
+    if all_messages_fit || subscriber.message_type().is_sized() {
+        Ok(all_messages_fit)
     } else {
-        Err(buffer_too_small(subscriber, room))
+        Err(buffer_too_small_failure(subscriber, room))
     }
 }
 
 #[cold]
-fn buffer_too_small(subscriber: &DynamicSubscriber, bytes: usize) -> Failure {
+fn buffer_too_small_failure(subscriber: &DynamicSubscriber, bytes: usize) -> Failure {
     let wanted = subscriber.max_message_bytes();
     invalid_argument(format!(
         "out has {bytes} bytes, and messages of the topic have {wanted}: use a larger buffer"
@@ -122,13 +124,13 @@ unsafe fn recv_within(
     out_bytes: *mut usize,
 ) -> Result<Result<i32, RecvTimeoutError>, Failure> {
     let began = Instant::now();
-    if fits_all(subscriber, buffer.len())? {
+    if all_messages_fit(subscriber, buffer.len())? {
         let received = subscriber.recv_into_timeout(buffer, timeout).map(|bytes| {
             // SAFETY: `out_bytes` is null or valid for writes, by the contract.
             unsafe { write_if_not_null(out_bytes, bytes) };
             HORUS_OK
         });
-        if received.is_ok() || fits_all(subscriber, buffer.len())? {
+        if received.is_ok() || all_messages_fit(subscriber, buffer.len())? {
             return Ok(received);
         }
     }
@@ -151,12 +153,13 @@ pub unsafe extern "C" fn horus_subscriber_open(
     options: *const HorusTopicOptions,
     out: *mut HorusSubscriber,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         let out = Out::new(out, "out")?;
         // SAFETY: the caller's contract: `topic` and `options` are as the header says of this
         // function.
         let mut end = unsafe { endpoint_builder(topic, options) }?.subscriber()?;
-        // WHY: publishers may begin to send longer messages between `fits_all` and the copy.
+        // WHY: publishers may begin to send longer messages between `all_messages_fit` and the
+        // copy.
         end.keep_whole();
         let id = SUBSCRIBERS.open(end)?;
         // SAFETY: the caller's contract: `out` is valid for writes.
@@ -168,7 +171,7 @@ pub unsafe extern "C" fn horus_subscriber_open(
 /// The C function `horus_subscriber_close`: see `horus.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_subscriber_close(subscriber: HorusSubscriber) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         drop(SUBSCRIBERS.close(subscriber.id)?);
         Ok(HORUS_OK)
     })
@@ -186,26 +189,26 @@ pub unsafe extern "C" fn horus_subscriber_recv(
     room: usize,
     out_bytes: *mut usize,
 ) -> i32 {
-    guard_cancellable(|| {
+    run_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         with_topic_name(subscriber, |subscriber| {
             // SAFETY: the caller's contract: `out` is null or writable for `room` bytes.
             let buffer = unsafe { output_slice(out, room) }?;
-            if fits_all(subscriber, room)? {
+            if all_messages_fit(subscriber, room)? {
                 if let Some(bytes) = subscriber.recv_into(buffer) {
                     // SAFETY: `out_bytes` is null or valid for writes, by the contract.
                     unsafe { write_if_not_null(out_bytes, bytes) };
                     return Ok(HORUS_OK);
                 }
-                if fits_all(subscriber, room)? {
-                    return no_message(subscriber);
+                if all_messages_fit(subscriber, room)? {
+                    return no_message_status(subscriber);
                 }
             }
             match subscriber.recv_bytes() {
                 // SAFETY: `out_bytes` is null or valid for writes, by the contract.
                 Some(message) => Ok(unsafe { copy_truncated(message, buffer, out_bytes) }),
-                None => no_message(subscriber),
+                None => no_message_status(subscriber),
             }
         })
     })
@@ -224,7 +227,7 @@ pub unsafe extern "C" fn horus_subscriber_recv_timeout(
     timeout_ns: i64,
     out_bytes: *mut usize,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         with_topic_name(subscriber, |subscriber| {
@@ -260,15 +263,15 @@ pub unsafe extern "C" fn horus_subscriber_latest(
     room: usize,
     out_bytes: *mut usize,
 ) -> i32 {
-    guard_cancellable(|| {
+    run_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         with_topic_name(subscriber, |subscriber| {
             // SAFETY: the caller's contract: `out` is null or writable for `room` bytes.
             let buffer = unsafe { output_slice(out, room) }?;
-            fits_all(subscriber, room)?;
+            all_messages_fit(subscriber, room)?;
             let Some(message) = subscriber.latest_bytes() else {
-                return no_message(subscriber);
+                return no_message_status(subscriber);
             };
             // SAFETY: `out_bytes` is null or valid for writes, by the contract.
             Ok(unsafe { copy_truncated(message, buffer, out_bytes) })
@@ -276,6 +279,8 @@ pub unsafe extern "C" fn horus_subscriber_latest(
     })
 }
 
+/// Borrows a message by `borrow`, and writes the sample to `out`.
+///
 /// # Safety
 ///
 /// The arguments are as `horus.h` requires for `horus_subscriber_borrow`.
@@ -289,7 +294,7 @@ unsafe fn borrow_with(
     with_topic_name(subscriber, |subscriber| {
         let out = Out::new(out, "out")?;
         let Some(sample) = borrow(subscriber)? else {
-            return no_message(subscriber);
+            return no_message_status(subscriber);
         };
         let message = sample.bytes();
         let sequence = sample.sequence();
@@ -320,7 +325,7 @@ pub unsafe extern "C" fn horus_subscriber_borrow(
     out: *mut HorusSample,
 ) -> i32 {
     // SAFETY: the caller's contract: `out` is valid for writes, and no other call uses the handle.
-    guard_cancellable(|| unsafe { borrow_with(subscriber, out, DynamicSubscriber::borrow) })
+    run_cancellable(|| unsafe { borrow_with(subscriber, out, DynamicSubscriber::borrow) })
 }
 
 /// The C function `horus_subscriber_borrow_latest`: see `horus.h`.
@@ -334,13 +339,13 @@ pub unsafe extern "C" fn horus_subscriber_borrow_latest(
     out: *mut HorusSample,
 ) -> i32 {
     // SAFETY: the caller's contract: `out` is valid for writes, and no other call uses the handle.
-    guard_cancellable(|| unsafe { borrow_with(subscriber, out, DynamicSubscriber::borrow_latest) })
+    run_cancellable(|| unsafe { borrow_with(subscriber, out, DynamicSubscriber::borrow_latest) })
 }
 
 /// The C function `horus_sample_release`: see `horus.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_sample_release(sample_id: u64) -> i32 {
-    guard_cancellable(|| {
+    run_cancellable(|| {
         drop(SAMPLES.take(sample_id)?);
         Ok(HORUS_OK)
     })
@@ -358,7 +363,7 @@ pub unsafe extern "C" fn horus_subscriber_wait_for_publishers(
     timeout_ns: i64,
     out_count: *mut usize,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         with_topic_name(subscriber, |subscriber| {
@@ -378,11 +383,11 @@ pub unsafe extern "C" fn horus_subscriber_wait_for_publishers(
 /// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_subscriber_check(subscriber: HorusSubscriber) -> i32 {
-    guard_cancellable(|| {
+    run_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         with_topic_name(subscriber, |subscriber| {
-            expect_usable(subscriber)?;
+            check_usable(subscriber)?;
             Ok(HORUS_OK)
         })
     })
@@ -398,7 +403,7 @@ pub unsafe extern "C" fn horus_subscriber_set_spin(
     subscriber: HorusSubscriber,
     spin_ns: u64,
 ) -> i32 {
-    guard_cancellable(|| {
+    run_cancellable(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         with_topic_name(subscriber, |subscriber| {
@@ -418,7 +423,7 @@ pub unsafe extern "C" fn horus_subscriber_stats(
     subscriber: HorusSubscriber,
     out: *mut HorusStats,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let end = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         with_topic_name(end, |end| {
@@ -454,7 +459,7 @@ pub unsafe extern "C" fn horus_subscriber_info(
     subscriber: HorusSubscriber,
     out: *mut HorusTopicInfo,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let end = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
         with_topic_name(end, |end| {

@@ -33,7 +33,7 @@ pub struct HorusTopicOptions {
 
 // SAFETY: numbers and pointers, so zeros are valid, and the first member is a `u32`.
 unsafe impl SizedStruct for HorusTopicOptions {
-    const BYTES_MIN: usize = 40;
+    const FIRST_VERSION_BYTES: usize = 40;
 }
 
 /// Returns a builder for an endpoint of the topic. Errors name the topic, unless its name could not
@@ -53,6 +53,8 @@ pub(crate) unsafe fn endpoint_builder(
     builder.map_err(|failure| failure.in_topic(topic))
 }
 
+/// Returns a builder for an endpoint of the topic `topic` with these options.
+///
 /// # Safety
 ///
 /// `options` is as for [`endpoint_builder`].

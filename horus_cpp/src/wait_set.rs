@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use horus_core::topic::{Key, Ready, Reason, WaitSet};
 
-use crate::ffi::{Out, guard, invalid_argument, wait_in_slices, write_if_not_null};
+use crate::ffi::{Out, invalid_argument, run_guarded, wait_in_slices, write_if_not_null};
 use crate::handle::Slab;
 use crate::status::{Failure, HORUS_OK, HORUS_TIMEOUT};
 use crate::subscriber::{HorusSubscriber, SUBSCRIBERS};
@@ -23,7 +23,7 @@ pub const HORUS_READY_CLOSED: i32 = 4;
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct HorusWaitSet {
-    /// The handle.
+    /// The handle of the wait set.
     pub id: u64,
 }
 
@@ -77,7 +77,7 @@ static WAIT_SETS: Slab<WaitSetState> = Slab::new(5);
 /// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_wait_set_open(out: *mut HorusWaitSet) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         let out = Out::new(out, "out")?;
         let id = WAIT_SETS.open(WaitSetState::default())?;
         // SAFETY: the caller's contract: `out` is valid for writes.
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn horus_wait_set_open(out: *mut HorusWaitSet) -> i32 {
 /// The C function `horus_wait_set_close`: see `horus.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_wait_set_close(wait_set: HorusWaitSet) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         drop(WAIT_SETS.close(wait_set.id)?);
         Ok(HORUS_OK)
     })
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn horus_wait_set_add(
     silent_max_ns: u64,
     out_key: *mut u64,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         let out_key = Out::new(out_key, "out_key")?;
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let mut wait_set = unsafe { WAIT_SETS.enter(wait_set.id) }?;
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn horus_wait_set_add_interval(
     period_ns: u64,
     out_key: *mut u64,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         let out_key = Out::new(out_key, "out_key")?;
         if period_ns == 0 {
             return Err(invalid_argument("period_ns is 0: wanted a positive period"));
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn horus_wait_set_add_interval(
 /// The arguments are as `horus.h` requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_wait_set_remove(wait_set: HorusWaitSet, key: u64) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let mut wait_set = unsafe { WAIT_SETS.enter(wait_set.id) }?;
         wait_set.leftover.retain(|ready| ready.key != key);
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn horus_wait_set_wait(
     room: usize,
     out_count: *mut usize,
 ) -> i32 {
-    guard(|| {
+    run_guarded(|| {
         let first = Out::new(out, "out")?;
         let out_count = Out::new(out_count, "out_count")?;
         if room == 0 {

@@ -10,7 +10,7 @@ mod loom_models;
 
 use horus_shm::internals::sync::edge;
 use horus_testing::models;
-use horus_testing::mutation::{Mutant, all_are_killed, sites};
+use horus_testing::mutation::{Mutant, assert_all_killed, ordering_sites};
 
 models! {
     crate::loom_models::lane:
@@ -92,7 +92,7 @@ fn every_weakened_edge_turns_a_model_red() {
         .into_iter()
         .chain(edge::DISCOVERY_EDGES)
         .chain(edge::CHANNEL_EDGES);
-    all_are_killed(
+    assert_all_killed(
         "weakened to relaxed",
         &MODELS,
         edges.map(|edge| Mutant::Edge(edge.label)),
@@ -102,8 +102,8 @@ fn every_weakened_edge_turns_a_model_red() {
 /// Each single line that uses an ordering needs it.
 #[test]
 fn every_use_of_an_edge_is_needed() {
-    let uses = sites(&MODELS).into_iter();
-    all_are_killed("weakened on one line", &MODELS, uses.map(Mutant::Site));
+    let uses = ordering_sites(&MODELS).into_iter();
+    assert_all_killed("weakened on one line", &MODELS, uses.map(Mutant::Site));
 }
 
 /// Some model fails if a lock or check of presence, or of a session, is left out.
@@ -115,5 +115,5 @@ fn every_step_is_needed() {
     let moves = ["move/former again"];
     let steps = presence.into_iter().chain(looks).chain(sessions);
     let steps = steps.chain(moves);
-    all_are_killed("left out", &MODELS, steps.map(Mutant::Flaw));
+    assert_all_killed("left out", &MODELS, steps.map(Mutant::Flaw));
 }

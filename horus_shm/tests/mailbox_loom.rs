@@ -17,7 +17,7 @@ mod mailboxes;
 
 use horus_shm::internals::sync::edge;
 use horus_testing::models;
-use horus_testing::mutation::{Mutant, all_are_killed, sites};
+use horus_testing::mutation::{Mutant, assert_all_killed, ordering_sites};
 
 models! {
     crate::mailbox:
@@ -49,7 +49,7 @@ models! {
 #[test]
 fn every_weakened_edge_turns_a_model_red() {
     let edges = edge::MAILBOX_EDGES.into_iter();
-    all_are_killed(
+    assert_all_killed(
         "weakened to relaxed",
         &MODELS,
         edges.map(|edge| Mutant::Edge(edge.label)),
@@ -59,6 +59,6 @@ fn every_weakened_edge_turns_a_model_red() {
 /// Each single line that uses an ordering needs it.
 #[test]
 fn every_use_of_an_edge_is_needed() {
-    let uses = sites(&MODELS).into_iter();
-    all_are_killed("weakened on one line", &MODELS, uses.map(Mutant::Site));
+    let uses = ordering_sites(&MODELS).into_iter();
+    assert_all_killed("weakened on one line", &MODELS, uses.map(Mutant::Site));
 }

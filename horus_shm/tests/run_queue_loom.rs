@@ -15,7 +15,7 @@ mod searches;
 
 use horus_shm::internals::sync::edge;
 use horus_testing::models;
-use horus_testing::mutation::{Model, Mutant, all_are_killed, sites};
+use horus_testing::mutation::{Model, Mutant, assert_all_killed, ordering_sites};
 
 models! {
     crate::queues:
@@ -38,7 +38,7 @@ models! {
 /// Some model fails if any one of the orderings is weakened.
 #[test]
 fn every_weakened_edge_turns_a_model_red() {
-    all_are_killed(
+    assert_all_killed(
         "weakened to relaxed",
         &MODELS,
         edge::WORKER_EDGES
@@ -56,13 +56,13 @@ fn both_fences_of_the_end_are_needed() {
     )];
     let fences = [edge::SEARCH_LOOK, edge::SEARCH_CLOSE].into_iter();
     let left_out = fences.map(|edge| Mutant::Edge(edge.label));
-    all_are_killed("left out at the end", &MODEL, left_out);
+    assert_all_killed("left out at the end", &MODEL, left_out);
 }
 
 /// Each single line that uses an ordering needs it.
 #[test]
 fn every_use_of_an_edge_is_needed() {
-    let uses = sites(&MODELS).into_iter();
+    let uses = ordering_sites(&MODELS).into_iter();
     let uses = uses.filter(|site| site.file.contains("heap"));
-    all_are_killed("weakened on one line", &MODELS, uses.map(Mutant::Site));
+    assert_all_killed("weakened on one line", &MODELS, uses.map(Mutant::Site));
 }

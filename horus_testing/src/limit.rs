@@ -47,11 +47,11 @@ static REPORT_ENVIRONMENT: AtomicPtr<*const libc::c_char> = AtomicPtr::new(null_
 #[cfg(target_os = "linux")]
 #[used]
 #[unsafe(link_section = ".init_array")]
-static ARM: extern "C" fn() = arm;
+static RUN_BEFORE_MAIN: extern "C" fn() = arm_time_limit;
 
 /// Arms the time limit, or prints the report if this process was started for that. Runs before
 /// `main`.
-extern "C" fn arm() {
+extern "C" fn arm_time_limit() {
     if let Some(process) = env::var_os(REPORT_VARIABLE) {
         print_unfinished(&process);
         process::exit(0);

@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 
 thread_local! {
     static MUTANT: Cell<Option<Mutant>> = const { Cell::new(None) };
-    static SITES: RefCell<BTreeSet<Site>> = const { RefCell::new(BTreeSet::new()) };
-    static QUIET: Cell<bool> = const { Cell::new(false) };
+    static SITES: RefCell<BTreeSet<OrderingSite>> = const { RefCell::new(BTreeSet::new()) };
+    static IS_QUIET: Cell<bool> = const { Cell::new(false) };
     static ITERATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
 /// A source line of an algorithm that uses a named memory ordering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Site {
+pub struct OrderingSite {
     /// The name of the ordering.
     pub label: &'static str,
     /// The file of the line.
@@ -34,14 +34,14 @@ pub enum Mutant {
     /// A named ordering becomes relaxed on all lines that use it; a fence is left out.
     Edge(&'static str),
     /// A named ordering becomes relaxed on one line only.
-    Site(Site),
-    /// A step of a protocol is left out. The code that takes the step checks [`flawed`].
+    Site(OrderingSite),
+    /// A step of a protocol is left out. The code that takes the step checks [`is_step_left_out`].
     Flaw(&'static str),
 }
 
 impl Mutant {
     /// Returns true if a model that uses the ordering at `site` may be able to detect this mutant.
-    fn concerns(self, site: &Site) -> bool {
+    fn affects(self, site: &OrderingSite) -> bool {
         match self {
             Self::Edge(label) | Self::Flaw(label) => label == site.label,
             Self::Site(mutated) => mutated == *site,
@@ -53,7 +53,7 @@ impl fmt::Display for Mutant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Edge(label) | Self::Flaw(label) => f.pad(label),
-            Self::Site(Site { label, file, line }) => {
+            Self::Site(OrderingSite { label, file, line }) => {
                 let file = file.rsplit('/').next().unwrap_or(file);
                 f.pad(&format!("{label} at {file}:{line}"))
             }
@@ -62,16 +62,17 @@ impl fmt::Display for Mutant {
 }
 
 /// Returns the ordering to use for `label` in the running model: `sound`, or `Relaxed` if the
-/// present mutant weakens it. Without a mutant, records the line of the caller as a [`Site`].
+/// present mutant weakens it. Without a mutant, records the line of the caller as a
+/// [`OrderingSite`].
 #[track_caller]
 pub fn ordering(label: &'static str, sound: Ordering) -> Ordering {
     let caller = Location::caller();
-    let site = Site {
+    let site = OrderingSite {
         label,
         file: caller.file(),
         line: caller.line(),
     };
-    if weakened(site) {
+    if is_weakened(site) {
         Ordering::Relaxed
     } else {
         sound
@@ -80,18 +81,18 @@ pub fn ordering(label: &'static str, sound: Ordering) -> Ordering {
 
 /// Returns true if the present mutant leaves out the step `label`.
 #[track_caller]
-pub fn flawed(label: &'static str) -> bool {
+pub fn is_step_left_out(label: &'static str) -> bool {
     let caller = Location::caller();
-    weakened(Site {
+    is_weakened(OrderingSite {
         label,
         file: caller.file(),
         line: caller.line(),
     })
 }
 
-fn weakened(site: Site) -> bool {
+fn is_weakened(site: OrderingSite) -> bool {
     if let Some(mutant) = MUTANT.get() {
-        return mutant.concerns(&site);
+        return mutant.affects(&site);
     }
     SITES.with_borrow_mut(|sites| sites.insert(site));
     false
@@ -107,13 +108,13 @@ pub fn count_execution() {
 pub struct Model {
     name: &'static str,
     explore: fn(),
-    sound: OnceLock<Run>,
+    sound: OnceLock<ModelResult>,
 }
 
 /// The result of running a model.
 #[derive(Debug, Clone)]
-struct Run {
-    sites: BTreeSet<Site>,
+struct ModelResult {
+    sites: BTreeSet<OrderingSite>,
     iterations: u64,
     took: Duration,
     /// The panic message of the execution that failed, if one did.
@@ -132,28 +133,28 @@ impl Model {
     }
 
     /// Returns the result of the model without a mutant. Runs the model only once for this.
-    fn sound(&self) -> &Run {
+    fn result_without_mutant(&self) -> &ModelResult {
         self.sound.get_or_init(|| self.run(None))
     }
 
     /// Runs the model with `mutant` in the simulated memory.
-    fn run(&self, mutant: Option<Mutant>) -> Run {
-        silence();
+    fn run(&self, mutant: Option<Mutant>) -> ModelResult {
+        silence_panics();
         SITES.take();
         ITERATIONS.set(0);
         MUTANT.set(mutant);
-        QUIET.set(true);
+        IS_QUIET.set(true);
         let start = Instant::now();
         let outcome = panic::catch_unwind(AssertUnwindSafe(self.explore));
         let took = start.elapsed();
-        QUIET.set(false);
+        IS_QUIET.set(false);
         MUTANT.set(None);
         let failure = outcome.err().map(|cause| {
             let text = cause.downcast_ref::<String>().cloned();
             text.or_else(|| cause.downcast_ref::<&str>().map(|text| (*text).to_owned()))
                 .unwrap_or_else(|| "a panic without text".to_owned())
         });
-        Run {
+        ModelResult {
             sites: SITES.take(),
             iterations: ITERATIONS.get(),
             took,
@@ -164,13 +165,13 @@ impl Model {
 
 /// Returns the first model that fails with `mutant` but not without it, and its result. Tries the
 /// models with the fewest executions first.
-fn killer(models: &'static [Model], mutant: Mutant) -> Option<(&'static Model, Run)> {
+fn find_killer(models: &'static [Model], mutant: Mutant) -> Option<(&'static Model, ModelResult)> {
     let able = |model: &&Model| {
-        let sound = model.sound();
-        sound.failure.is_none() && sound.sites.iter().any(|site| mutant.concerns(site))
+        let sound = model.result_without_mutant();
+        sound.failure.is_none() && sound.sites.iter().any(|site| mutant.affects(site))
     };
     let mut able: Vec<_> = models.iter().filter(able).collect();
-    able.sort_by_key(|model| model.sound().iterations);
+    able.sort_by_key(|model| model.result_without_mutant().iterations);
     able.into_iter().find_map(|model| {
         let run = model.run(Some(mutant));
         run.failure.is_some().then_some((model, run))
@@ -178,12 +179,12 @@ fn killer(models: &'static [Model], mutant: Mutant) -> Option<(&'static Model, R
 }
 
 /// Suppresses the panic messages of explored executions.
-fn silence() {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
+fn silence_panics() {
+    static PANIC_HOOK: Once = Once::new();
+    PANIC_HOOK.call_once(|| {
         let loud = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
-            if !QUIET.get() {
+            if !IS_QUIET.get() {
                 loud(info);
             }
         }));
@@ -195,12 +196,12 @@ fn silence() {
 /// # Panics
 ///
 /// Panics if an execution fails.
-pub fn check(models: &'static [Model], name: &str) {
+pub fn check_model(models: &'static [Model], name: &str) {
     let model = models
         .iter()
         .find(|model| model.name == name)
         .expect("a listed model");
-    let run = model.sound();
+    let run = model.result_without_mutant();
     println!("{name}: {} executions in {:.1?}", run.iterations, run.took);
     if let Some(failure) = &run.failure {
         panic!("execution {} of {name}: {failure}", run.iterations);
@@ -209,10 +210,10 @@ pub fn check(models: &'static [Model], name: &str) {
 
 /// Returns each line of the library's source that uses a named ordering in one of `models`.
 #[must_use]
-pub fn sites(models: &'static [Model]) -> BTreeSet<Site> {
+pub fn ordering_sites(models: &'static [Model]) -> BTreeSet<OrderingSite> {
     let sites = models
         .iter()
-        .flat_map(|model| model.sound().sites.iter().copied());
+        .flat_map(|model| model.result_without_mutant().sites.iter().copied());
     sites.filter(|site| site.file.contains("src")).collect()
 }
 
@@ -221,7 +222,7 @@ pub fn sites(models: &'static [Model]) -> BTreeSet<Site> {
 /// # Panics
 ///
 /// Panics if a mutant is not detected by any model.
-pub fn all_are_killed(
+pub fn assert_all_killed(
     title: &str,
     models: &'static [Model],
     mutants: impl Iterator<Item = Mutant>,
@@ -230,7 +231,7 @@ pub fn all_are_killed(
     let mut survivors = Vec::new();
     for mutant in mutants {
         let name = mutant.to_string();
-        let killer = killer(models, mutant);
+        let killer = find_killer(models, mutant);
         let fate = killer.map(|(model, run)| format!("{} ({})", model.name, run.iterations));
         let _ = writeln!(table, "{name:<32}{}", fate.as_deref().unwrap_or("SURVIVES"));
         if fate.is_none() {
@@ -257,7 +258,7 @@ macro_rules! models {
             $($(
                 #[test]
                 fn $name() {
-                    $crate::mutation::check(&super::MODELS, stringify!($name));
+                    $crate::mutation::check_model(&super::MODELS, stringify!($name));
                 }
             )*)*
         }

@@ -1,7 +1,7 @@
 //! Hazard words: a few words of each thread that hold the handles that its calls use at present.
 //!
-//! [`announce`], [`free_word`], [`enter`], [`leave`], [`mark`] and [`is_used`] are generic over the
-//! type of the words, so that the loom models run the same code.
+//! [`publish_handle`], [`free_word`], [`begin_use`], [`end_use`], [`mark_closed`] and [`is_used`]
+//! are generic over the type of the words, so that the loom models run the same code.
 
 use std::cell::Cell;
 use std::ptr;
@@ -19,11 +19,11 @@ use super::sync::{self, Edge, Word, edge, load_pointer};
 pub(crate) const NESTED_MAX: usize = 7;
 
 /// Number of polls before a closer sleeps between two polls.
-const LOOKS: u32 = 64;
-const PAUSE: Duration = Duration::from_micros(200);
+const POLLS_BEFORE_SLEEP: u32 = 64;
+const POLL_INTERVAL: Duration = Duration::from_micros(200);
 
 /// Publishes the value of an entry that only the caller can access: stores `handle` in its `state`.
-pub(crate) fn announce<W: Word>(state: &W, handle: u64) {
+pub(crate) fn publish_handle<W: Word>(state: &W, handle: u64) {
     // ORDERING(handle): pairs with the load in `enter` and the exchange in `mark`.
     state.store(handle, edge::HANDLE_OPEN);
 }
@@ -63,7 +63,12 @@ fn nested_word<W: Word>(words: &[W], handle: u64) -> Result<&W, HandleError> {
 /// Stores `handle` in the hazard word, then checks that it is still open: that `state` holds it.
 /// Otherwise frees the word and returns false.
 #[inline(always)]
-pub(crate) fn enter<W: Word>(word: &W, state: &W, handle: u64, fence: impl FnOnce(Edge)) -> bool {
+pub(crate) fn begin_use<W: Word>(
+    word: &W,
+    state: &W,
+    handle: u64,
+    fence: impl FnOnce(Edge),
+) -> bool {
     // Relaxed: the fence, or the barrier of a closer, orders it before the load.
     word.set(handle);
     // ORDERING(hazard): pairs with the barrier of a closer, as in Dekker's algorithm: either this
@@ -73,24 +78,25 @@ pub(crate) fn enter<W: Word>(word: &W, state: &W, handle: u64, fence: impl FnOnc
     if state.load(edge::HANDLE_SEE) == handle {
         return true;
     }
-    leave(word);
+    end_use(word);
     false
 }
 
 /// Ends the use of a handle: clears the hazard word that holds it.
 #[inline(always)]
-pub(crate) fn leave<W: Word>(word: &W) {
+pub(crate) fn end_use<W: Word>(word: &W) {
     // ORDERING(left): pairs with the load in `is_used`: the call happens before the closing.
     word.store(0, edge::LEFT_LEAVE);
 }
 
 /// Marks the entry of `handle` as closed; returns false if it is closed already.
-pub(crate) fn mark<W: Word>(state: &W, handle: u64) -> bool {
+pub(crate) fn mark_closed<W: Word>(state: &W, handle: u64) -> bool {
     // ORDERING(handle): pairs with the store that opened it.
     state.compare_exchange_at(handle, 0, edge::HANDLE_SEE)
 }
 
-/// Returns true if the hazard word holds `handle`. To be called after [`mark`] and a barrier.
+/// Returns true if the hazard word holds `handle`. To be called after [`mark_closed`] and a
+/// barrier.
 pub(crate) fn is_used<W: Word>(word: &W, handle: u64) -> bool {
     // ORDERING(left): pairs with the store in `leave`.
     word.load(edge::LEFT_SEE) == handle
@@ -99,40 +105,40 @@ pub(crate) fn is_used<W: Word>(word: &W, handle: u64) -> bool {
 /// The hazard words of one thread. Never freed: after the thread has ended, another one reuses it.
 #[derive(Debug)]
 #[repr(align(128))]
-pub(crate) struct Record {
+pub(crate) struct HazardRecord {
     words: [AtomicU64; NESTED_MAX],
     /// 1 while the record belongs to a thread, otherwise 0.
     taken: AtomicU64,
     /// The record's number, from 1 on.
     number: AtomicU64,
     /// The next record in the list of all records: the one that was made before this one.
-    next: AtomicPtr<Record>,
+    next: AtomicPtr<HazardRecord>,
     /// True if threads that close handles make the kernel execute barriers, so that calls need no
     /// fence.
-    by_barrier: bool,
+    uses_barriers: bool,
 }
 
-static RECORDS: AtomicPtr<Record> = AtomicPtr::new(ptr::null_mut());
+static RECORDS: AtomicPtr<HazardRecord> = AtomicPtr::new(ptr::null_mut());
 static RECORDS_MADE: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
     // WHY two: the one that is read in each call has no destructor, so that no check is needed
     // whether it still exists.
-    static MINE: Cell<*const Record> = const { Cell::new(ptr::null()) };
-    static RETURN: Return = const { Return };
+    static THREAD_RECORD: Cell<*const HazardRecord> = const { Cell::new(ptr::null()) };
+    static RETURN_RECORD: ReturnRecord = const { ReturnRecord };
 }
 
 /// Frees the record of a thread when the thread ends. A thread that ends within a call keeps its
 /// record, because the guard of that call still refers to a word of it.
-struct Return;
+struct ReturnRecord;
 
-impl Drop for Return {
+impl Drop for ReturnRecord {
     fn drop(&mut self) {
-        let record = MINE.replace(ptr::null());
-        // SAFETY: null, or leaked by `Record::make`.
+        let record = THREAD_RECORD.replace(ptr::null());
+        // SAFETY: null, or leaked by `HazardRecord::make`.
         let record = unsafe { record.as_ref() };
         // Relaxed: only this thread stores them.
-        let is_free = |record: &&Record| record.words.iter().all(|word| word.get() == 0);
+        let is_free = |record: &&HazardRecord| record.words.iter().all(|word| word.get() == 0);
         if let Some(record) = record.filter(is_free) {
             // ORDERING(record): pairs with the exchange in `claim_free`.
             Word::store(&record.taken, 0, edge::RECORD_RETURN);
@@ -140,11 +146,11 @@ impl Drop for Return {
     }
 }
 
-impl Record {
+impl HazardRecord {
     /// Returns the record of this thread.
     #[inline(always)]
-    pub(super) fn mine() -> &'static Self {
-        let mine = MINE.get();
+    pub(super) fn of_this_thread() -> &'static Self {
+        let mine = THREAD_RECORD.get();
         // SAFETY: null, or leaked by `make`.
         match unsafe { mine.as_ref() } {
             Some(record) => record,
@@ -158,21 +164,21 @@ impl Record {
         // them fails only for lack of memory.
         let _ = set_child_hook(after_fork);
         let record = Self::claim_free().unwrap_or_else(Self::make);
-        MINE.set(record);
+        THREAD_RECORD.set(record);
         // WHY the error is ignored: a thread that is past its destructors keeps its record, which
         // no other thread then reuses.
-        let _ = RETURN.try_with(|_| ());
+        let _ = RETURN_RECORD.try_with(|_| ());
         record
     }
 
     fn claim_free() -> Option<&'static Self> {
-        let by_barrier = can_barrier_in_process();
+        let uses_barriers = can_barrier_in_process();
         let claim = |record: &&Self| {
-            // ORDERING(record): pairs with the store in `Return`.
+            // ORDERING(record): pairs with the store in `ReturnRecord`.
             let claim = || record.taken.compare_exchange_at(0, 1, edge::RECORD_CLAIM);
-            record.by_barrier == by_barrier && claim()
+            record.uses_barriers == uses_barriers && claim()
         };
-        all().find(claim)
+        all_records().find(claim)
     }
 
     fn make() -> &'static Self {
@@ -181,7 +187,7 @@ impl Record {
             taken: AtomicU64::new(1),
             number: AtomicU64::new(0),
             next: AtomicPtr::new(ptr::null_mut()),
-            by_barrier: can_barrier_in_process(),
+            uses_barriers: can_barrier_in_process(),
         }));
         let record: &'static Self = record;
         record.number.set(sync::next_number(&RECORDS_MADE));
@@ -196,9 +202,9 @@ impl Record {
     /// the entry: a compiler fence if the kernel executes barriers.
     #[inline(always)]
     pub(super) fn fence(&self) -> impl FnOnce(Edge) + use<> {
-        let by_barrier = self.by_barrier;
+        let uses_barriers = self.uses_barriers;
         move |edge| {
-            if by_barrier {
+            if uses_barriers {
                 sync::compiler_fence(edge)
             } else {
                 sync::fence(edge)
@@ -221,7 +227,7 @@ impl Record {
     }
 
     /// Returns true if this thread is in a call with `handle`.
-    pub(super) fn uses(&self, handle: u64) -> bool {
+    pub(super) fn uses_handle(&self, handle: u64) -> bool {
         self.words.iter().any(|word| word.get() == handle)
     }
 
@@ -232,11 +238,11 @@ impl Record {
 }
 
 /// Returns the records of all threads, newest first.
-fn all() -> impl Iterator<Item = &'static Record> {
+fn all_records() -> impl Iterator<Item = &'static HazardRecord> {
     // ORDERING(records): pairs with the exchange in `push_pointer`.
     let mut next = load_pointer(&RECORDS, edge::RECORDS_SEE);
     std::iter::from_fn(move || {
-        // SAFETY: null, or leaked by `Record::make`.
+        // SAFETY: null, or leaked by `HazardRecord::make`.
         let record = unsafe { next.as_ref() }?;
         // ORDERING(records): as above; it was stored before the record was pushed.
         next = load_pointer(&record.next, edge::RECORDS_SEE);
@@ -244,7 +250,7 @@ fn all() -> impl Iterator<Item = &'static Record> {
     })
 }
 
-/// Waits until no call uses `handle`, which the caller has marked as closed with [`mark`].
+/// Waits until no call uses `handle`, which the caller has marked as closed with [`mark_closed`].
 ///
 /// # Errors
 ///
@@ -254,19 +260,19 @@ pub(super) fn wait_for_calls(handle: u64) -> Result<(), HandleError> {
     // in `enter`; where calls have none, the barrier is one on every CPU that runs a thread of this
     // process.
     sync::fence(edge::HAZARD_CLOSE);
-    let any_by_barrier = all().any(|record| record.by_barrier);
-    if any_by_barrier && !barrier_in_process() {
+    let any_uses_barriers = all_records().any(|record| record.uses_barriers);
+    if any_uses_barriers && !barrier_in_process() {
         return Err(HandleError::NoBarrier);
     }
-    for record in all() {
+    for record in all_records() {
         for word in &record.words {
             let mut looks = 0;
             while is_used(word, handle) {
                 looks += 1;
-                if looks < LOOKS {
+                if looks < POLLS_BEFORE_SLEEP {
                     thread::yield_now()
                 } else {
-                    thread::sleep(PAUSE)
+                    thread::sleep(POLL_INTERVAL)
                 }
             }
         }
@@ -277,8 +283,8 @@ pub(super) fn wait_for_calls(handle: u64) -> Result<(), HandleError> {
 /// Runs in a forked child, in its only thread: frees the words of all other threads, which do not
 /// exist there.
 fn after_fork() {
-    let mine = MINE.get();
-    for record in all().filter(|record| !ptr::eq(*record, mine)) {
+    let mine = THREAD_RECORD.get();
+    for record in all_records().filter(|record| !ptr::eq(*record, mine)) {
         // Relaxed: there is no other thread.
         record.words.iter().for_each(|word| word.set(0));
         record.taken.set(0);

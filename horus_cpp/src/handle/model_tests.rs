@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 use horus_testing::models;
-use horus_testing::mutation::{self, Mutant, all_are_killed, sites};
+use horus_testing::mutation::{self, Mutant, assert_all_killed, ordering_sites};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{self, AtomicU64};
 use loom::thread;
@@ -30,16 +30,16 @@ fn every_weakened_edge_turns_a_model_red() {
     let edges = edge::MODELLED_EDGES
         .into_iter()
         .map(|edge| Mutant::Edge(edge.label));
-    all_are_killed("weakened to relaxed", &MODELS, edges);
+    assert_all_killed("weakened to relaxed", &MODELS, edges);
 }
 
 /// Checks that some model fails for each single line whose ordering is weakened.
 #[test]
 fn every_use_of_an_edge_is_needed() {
-    let uses = sites(&MODELS)
+    let uses = ordering_sites(&MODELS)
         .into_iter()
         .filter(|site| !site.file.ends_with("_tests.rs"));
-    all_are_killed("weakened on one line", &MODELS, uses.map(Mutant::Site));
+    assert_all_killed("weakened on one line", &MODELS, uses.map(Mutant::Site));
 }
 
 /// Explores every execution of a model in which threads are preempted at most `preemptions` times.
@@ -114,17 +114,17 @@ fn ordering(edge: Edge) -> Ordering {
 
 const HANDLE: u64 = 7;
 
-/// A second handle, which the outer call of [`Entry::call_within`] uses.
-const OTHER: u64 = 8;
+/// A second handle, which the outer call of [`ModelEntry::call_within`] uses.
+const OTHER_HANDLE: u64 = 8;
 
 /// An entry for [`HANDLE`], and the hazard words of two threads, two for each.
-struct Entry {
+struct ModelEntry {
     state: LoomWord,
     words: [[LoomWord; 2]; 2],
     value: UnsafeCell<u64>,
 }
 
-impl Entry {
+impl ModelEntry {
     fn new() -> Rc<Self> {
         let words = [(); 2].map(|()| [LoomWord::new(0), LoomWord::new(0)]);
         Rc::new(Self {
@@ -137,30 +137,31 @@ impl Entry {
     fn open(&self, value: u64) {
         // SAFETY: the entry is not open, so no other thread accesses the value.
         self.value.with_mut(|place| unsafe { *place = value });
-        hazard::announce(&self.state, HANDLE);
+        hazard::publish_handle(&self.state, HANDLE);
     }
 
     /// Makes a call in thread `me`. Returns the value that it sees; `None` if the handle is closed.
     fn call(&self, me: usize) -> Option<u64> {
         let word = hazard::free_word(&self.words[me], HANDLE).expect("one call at a time");
-        hazard::enter(word, &self.state, HANDLE, fence).then(|| {
+        hazard::begin_use(word, &self.state, HANDLE, fence).then(|| {
             // SAFETY: the hazard word keeps the value alive.
             let value = self.value.with(|place| unsafe { *place });
-            hazard::leave(word);
+            hazard::end_use(word);
             value
         })
     }
 
-    /// Does the same as [`Entry::call`], within a call with another handle that ends first. Checks
-    /// that the thread cannot make a second call with the same handle until the inner call ends.
+    /// Does the same as [`ModelEntry::call`], within a call with another handle that ends first.
+    /// Checks that the thread cannot make a second call with the same handle until the inner call
+    /// ends.
     fn call_within(&self, me: usize) -> Option<u64> {
         let words = &self.words[me];
-        let outer = hazard::free_word(words, OTHER).expect("the first call");
+        let outer = hazard::free_word(words, OTHER_HANDLE).expect("the first call");
         // WHY Relaxed: no thread closes the other handle.
-        outer.set(OTHER);
+        outer.set(OTHER_HANDLE);
         let inner = hazard::free_word(words, HANDLE).expect("a word for each call");
-        let entered = hazard::enter(inner, &self.state, HANDLE, fence);
-        hazard::leave(outer);
+        let entered = hazard::begin_use(inner, &self.state, HANDLE, fence);
+        hazard::end_use(outer);
         entered.then(|| {
             assert!(
                 hazard::free_word(words, HANDLE).is_err(),
@@ -168,7 +169,7 @@ impl Entry {
             );
             // SAFETY: the hazard word keeps the value alive.
             let value = self.value.with(|place| unsafe { *place });
-            hazard::leave(inner);
+            hazard::end_use(inner);
             value
         })
     }
@@ -176,7 +177,7 @@ impl Entry {
     /// Closes the handle without waiting for calls, and returns the value; `None` if another thread
     /// closed it.
     fn take(&self) -> Option<u64> {
-        hazard::mark(&self.state, HANDLE).then(|| {
+        hazard::mark_closed(&self.state, HANDLE).then(|| {
             // SAFETY: this thread closed the handle, and there are no calls.
             self.value.with(|place| unsafe { *place })
         })
@@ -184,7 +185,7 @@ impl Entry {
 
     /// Closes the handle and drops the value; returns false if another thread closed it.
     fn close(&self) -> bool {
-        if !hazard::mark(&self.state, HANDLE) {
+        if !hazard::mark_closed(&self.state, HANDLE) {
             return false;
         }
         fence(edge::HAZARD_CLOSE);
@@ -203,7 +204,7 @@ impl Entry {
 /// the call ends.
 pub(super) fn a_call_never_meets_a_value_that_is_gone() {
     explore(3, || {
-        let entry = Entry::new();
+        let entry = ModelEntry::new();
         let theirs = Rc::clone(&entry);
         let calling = thread::spawn(move || {
             for _ in 0..2 {
@@ -220,7 +221,7 @@ pub(super) fn a_call_never_meets_a_value_that_is_gone() {
 /// Checks the same for a call that was made within another call, which ends first.
 pub(super) fn a_call_within_another_is_waited_for() {
     explore(3, || {
-        let entry = Entry::new();
+        let entry = ModelEntry::new();
         let theirs = Rc::clone(&entry);
         let calling = thread::spawn(move || {
             assert!(
@@ -238,7 +239,7 @@ pub(super) fn a_call_within_another_is_waited_for() {
 /// for calls.
 pub(super) fn a_handle_is_closed_once() {
     explore(3, || {
-        let entry = Entry::new();
+        let entry = ModelEntry::new();
         let theirs = Rc::clone(&entry);
         let taking = thread::spawn(move || theirs.take());
         entry.open(42);
@@ -257,20 +258,20 @@ pub(super) fn a_free_entry_has_one_owner() {
         let free = Rc::new(LoomWord::new(0));
         let next = Rc::new([LoomWord::new(0), LoomWord::new(0)]);
         let values = Rc::new([UnsafeCell::new(0_u64), UnsafeCell::new(0)]);
-        spare::push(&*free, &next[0], 0);
-        spare::push(&*free, &next[1], 1);
+        spare::push_entry(&*free, &next[0], 0);
+        spare::push_entry(&*free, &next[1], 1);
         let turn = {
             let free = Rc::clone(&free);
             let next = Rc::clone(&next);
             let values = Rc::clone(&values);
             move |me: u64| {
-                let Some(index) = spare::pop(&*free, |index| next.get(index as usize)) else {
+                let Some(index) = spare::pop_entry(&*free, |index| next.get(index as usize)) else {
                     panic!("two threads, two entries, and there is none");
                 };
                 let place = &values[index as usize];
                 // SAFETY: only this thread has the entry.
                 place.with_mut(|place| unsafe { *place = me });
-                spare::push(&*free, &next[index as usize], index);
+                spare::push_entry(&*free, &next[index as usize], index);
             }
         };
         let theirs = turn.clone();

@@ -1,11 +1,11 @@
-//! Shared values: any number of threads can use one handle at the same time.
+//! SharedGuard values: any number of threads can use one handle at the same time.
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::AtomicU64;
 
 use super::table::Table;
-use super::{Entry, HandleError, close, hazard};
+use super::{HandleEntry, HandleError, close, hazard};
 
 /// Values of one kind that calls share, and their handles. Meant for a `static`.
 ///
@@ -41,16 +41,16 @@ impl<T: Send + Sync> SharedSlab<T> {
     ///
     /// [`HandleError`].
     #[inline]
-    pub(crate) fn share(&self, handle: u64) -> Result<Shared<'_, T>, HandleError> {
-        let record = hazard::Record::mine();
+    pub(crate) fn share(&self, handle: u64) -> Result<SharedGuard<'_, T>, HandleError> {
+        let record = hazard::HazardRecord::of_this_thread();
         let Some(entry) = self.table.entry(handle) else {
-            return Err(self.table.refuse(handle));
+            return Err(self.table.handle_error(handle));
         };
         let word = record.shared_word()?;
-        if !hazard::enter(word, &entry.state, handle, record.fence()) {
-            return Err(self.table.refuse(handle));
+        if !hazard::begin_use(word, &entry.state, handle, record.fence()) {
+            return Err(self.table.handle_error(handle));
         }
-        Ok(Shared { entry, word })
+        Ok(SharedGuard { entry, word })
     }
 
     /// Closes `handle` and returns its value. Waits for calls that use it now; later calls get an
@@ -65,12 +65,12 @@ impl<T: Send + Sync> SharedSlab<T> {
 }
 
 /// A guard of a shared value, for the length of a call. It gives read access only.
-pub(crate) struct Shared<'a, T> {
-    entry: &'a Entry<T>,
+pub(crate) struct SharedGuard<'a, T> {
+    entry: &'a HandleEntry<T>,
     word: &'a AtomicU64,
 }
 
-impl<T> Deref for Shared<'_, T> {
+impl<T> Deref for SharedGuard<'_, T> {
     type Target = T;
 
     #[inline]
@@ -81,16 +81,16 @@ impl<T> Deref for Shared<'_, T> {
     }
 }
 
-impl<T> Drop for Shared<'_, T> {
+impl<T> Drop for SharedGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        hazard::leave(self.word);
+        hazard::end_use(self.word);
     }
 }
 
-impl<T> fmt::Debug for Shared<'_, T> {
+impl<T> fmt::Debug for SharedGuard<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Shared")
+        f.write_str("SharedGuard")
     }
 }
 

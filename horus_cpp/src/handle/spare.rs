@@ -1,4 +1,4 @@
-//! The free entries of a table of handles: a stack of their indices, linked by `Entry::next`.
+//! The free entries of a table of handles: a stack of their indices, linked by `HandleEntry::next`.
 //!
 //! One word is the head of the stack. Its lower half is the index of the first free entry plus 1,
 //! or 0 if there is none. Its upper half counts the changes, to prevent the ABA problem. Generic
@@ -7,7 +7,7 @@
 use super::sync::{Word, edge};
 
 /// Pushes entry `index`, whose link is `next`, on the stack whose head is `free`.
-pub(crate) fn push<W: Word>(free: &W, next: &W, index: u32) {
+pub(crate) fn push_entry<W: Word>(free: &W, next: &W, index: u32) {
     loop {
         // Relaxed: nothing is read through it.
         let found = free.get();
@@ -15,7 +15,7 @@ pub(crate) fn push<W: Word>(free: &W, next: &W, index: u32) {
         // ORDERING(spare): pairs with the load in `pop`.
         if free.compare_exchange_at(
             found,
-            changed(found) | (u64::from(index) + 1),
+            next_head(found) | (u64::from(index) + 1),
             edge::SPARE_PUSH,
         ) {
             return;
@@ -24,7 +24,7 @@ pub(crate) fn push<W: Word>(free: &W, next: &W, index: u32) {
 }
 
 /// Pops an entry, if there is one, off the stack with the head `free`. `next_of` returns its link.
-pub(crate) fn pop<'a, W: Word + 'a>(
+pub(crate) fn pop_entry<'a, W: Word + 'a>(
     free: &W,
     next_of: impl Fn(u32) -> Option<&'a W>,
 ) -> Option<u32> {
@@ -35,13 +35,13 @@ pub(crate) fn pop<'a, W: Word + 'a>(
         let found = free.load(edge::SPARE_POP);
         let index = (found as u32).checked_sub(1)?;
         let next = next_of(index)?.get();
-        if free.compare_exchange_relaxed(found, changed(found) | next) {
+        if free.compare_exchange_relaxed(found, next_head(found) | next) {
             return Some(index);
         }
     }
 }
 
 /// Returns the upper half of the head after one more change; the lower half is 0.
-const fn changed(found: u64) -> u64 {
+const fn next_head(found: u64) -> u64 {
     ((found >> 32).wrapping_add(1)) << 32
 }

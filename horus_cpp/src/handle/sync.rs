@@ -53,7 +53,7 @@ pub(crate) mod edge {
     /// ORDERING(spare): Release exchange that puts an entry into the list of free ones. Pairs with
     /// [`SPARE_POP`]: the old value was taken out before a new one is put in.
     pub(crate) const SPARE_PUSH: Edge = Edge::new("spare/push", Ordering::Release);
-    /// ORDERING(spare): Acquire load of that list. Pairs with [`SPARE_PUSH`].
+    /// ORDERING(spare): Acquire load of the list of free entries. Pairs with [`SPARE_PUSH`].
     pub(crate) const SPARE_POP: Edge = Edge::new("spare/pop", Ordering::Acquire);
 
     /// ORDERING(record): Release store of a thread that ends. Pairs with [`RECORD_CLAIM`].
@@ -65,13 +65,15 @@ pub(crate) mod edge {
     /// ORDERING(chunk): Release exchange that publishes newly made entries. Pairs with
     /// [`CHUNK_SEE`].
     pub(crate) const CHUNK_PUBLISH: Edge = Edge::new("chunk/publish", Ordering::Release);
-    /// ORDERING(chunk): Acquire load of the address of entries. Pairs with [`CHUNK_PUBLISH`].
+    /// ORDERING(chunk): Acquire load of the address of newly made entries. Pairs with
+    /// [`CHUNK_PUBLISH`].
     pub(crate) const CHUNK_SEE: Edge = Edge::new("chunk/see", Ordering::Acquire);
 
     /// ORDERING(records): Release exchange that publishes a thread's words. Pairs with
     /// [`RECORDS_SEE`].
     pub(crate) const RECORDS_PUSH: Edge = Edge::new("records/push", Ordering::Release);
-    /// ORDERING(records): Acquire load of their address. Pairs with [`RECORDS_PUSH`].
+    /// ORDERING(records): Acquire load of the address of a thread's words. Pairs with
+    /// [`RECORDS_PUSH`].
     pub(crate) const RECORDS_SEE: Edge = Edge::new("records/see", Ordering::Acquire);
 
     /// The edges that models can weaken. The others order pointers, and follow the same pattern.

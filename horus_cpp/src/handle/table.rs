@@ -4,7 +4,9 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64};
 
 use super::sync::{Word, edge, load_pointer, publish_pointer};
-use super::{Entry, GENERATION_MAX, GENERATION_SHIFT, HandleError, KIND_SHIFT, hazard, spare};
+use super::{
+    GENERATION_MAX, GENERATION_SHIFT, HandleEntry, HandleError, KIND_SHIFT, hazard, spare,
+};
 
 const CHUNK_BITS: u32 = 8;
 const CHUNK_ENTRIES: usize = 1 << CHUNK_BITS;
@@ -17,7 +19,7 @@ pub(crate) const HANDLES_MAX: usize = CHUNKS_MAX * CHUNK_ENTRIES;
 #[derive(Debug)]
 pub(super) struct Table<T: 'static> {
     kind: u8,
-    chunks: [AtomicPtr<[Entry<T>; CHUNK_ENTRIES]>; CHUNKS_MAX],
+    chunks: [AtomicPtr<[HandleEntry<T>; CHUNK_ENTRIES]>; CHUNKS_MAX],
     /// Number of entries ever used. Entries from this index on were never used.
     used: AtomicU64,
     /// The head of the stack of free entries, in the encoding of [`spare`].
@@ -42,15 +44,15 @@ impl<T> Table<T> {
     /// Returns the entry at the index in `handle`; `None` if the kind differs or there is no such
     /// entry. Does not check that the handle is open.
     #[inline]
-    pub(super) fn entry(&self, handle: u64) -> Option<&Entry<T>> {
+    pub(super) fn entry(&self, handle: u64) -> Option<&HandleEntry<T>> {
         if handle >> KIND_SHIFT != u64::from(self.kind) {
             return None;
         }
-        self.at(handle as u32)
+        self.entry_at(handle as u32)
     }
 
     #[inline]
-    fn at(&self, index: u32) -> Option<&Entry<T>> {
+    fn entry_at(&self, index: u32) -> Option<&HandleEntry<T>> {
         let chunk = self.chunks.get((index >> CHUNK_BITS) as usize)?;
         // ORDERING(chunk): pairs with the exchange in `make_chunk`.
         let chunk = load_pointer(chunk, edge::CHUNK_SEE);
@@ -59,7 +61,7 @@ impl<T> Table<T> {
         chunk.get(index as usize % CHUNK_ENTRIES)
     }
 
-    pub(super) fn refuse(&self, handle: u64) -> HandleError {
+    pub(super) fn handle_error(&self, handle: u64) -> HandleError {
         let found = (handle >> KIND_SHIFT) as u8;
         let wanted = self.kind;
         match handle {
@@ -71,9 +73,11 @@ impl<T> Table<T> {
 
     /// Stores `value` in a free entry, opens the entry, and returns its handle.
     pub(super) fn put(&self, value: T) -> Result<u64, HandleError> {
-        let index = spare::pop(&self.free, |index| Some(&self.at(index)?.next));
-        let index = index.or_else(|| self.fresh()).ok_or(HandleError::TooMany)?;
-        let entry = self.at(index).ok_or(HandleError::TooMany)?;
+        let index = spare::pop_entry(&self.free, |index| Some(&self.entry_at(index)?.next));
+        let index = index
+            .or_else(|| self.claim_unused_index())
+            .ok_or(HandleError::TooMany)?;
+        let entry = self.entry_at(index).ok_or(HandleError::TooMany)?;
         // Relaxed: the entry belongs to this thread only.
         let generation = entry.generation.get() + 1;
         entry.generation.set(generation);
@@ -81,7 +85,7 @@ impl<T> Table<T> {
         unsafe { *entry.value.get() = Some(value) };
         let kind = u64::from(self.kind) << KIND_SHIFT;
         let handle = kind | generation << GENERATION_SHIFT | u64::from(index);
-        hazard::announce(&entry.state, handle);
+        hazard::publish_handle(&entry.state, handle);
         Ok(handle)
     }
 
@@ -91,19 +95,19 @@ impl<T> Table<T> {
     ///
     /// The caller marked the entry, and no call uses the value.
     pub(super) unsafe fn take(&self, handle: u64) -> Option<T> {
-        let entry = self.at(handle as u32)?;
+        let entry = self.entry_at(handle as u32)?;
         // SAFETY: the entry is marked and no call uses the value, by the contract.
         let value = unsafe { (*entry.value.get()).take() };
         // WHY: an entry whose generations are used up stays empty; otherwise an old handle could
         // stand for a new value.
         if entry.generation.get() < u64::from(GENERATION_MAX) {
-            spare::push(&self.free, &entry.next, handle as u32);
+            spare::push_entry(&self.free, &entry.next, handle as u32);
         }
         value
     }
 
     /// Returns the index of an entry that was never used; `None` if there is none left.
-    fn fresh(&self) -> Option<u32> {
+    fn claim_unused_index(&self) -> Option<u32> {
         loop {
             // Relaxed: only the numbers themselves matter.
             let used = self.used.get();
@@ -123,7 +127,7 @@ impl<T> Table<T> {
         if !load_pointer(place, edge::CHUNK_SEE).is_null() {
             return;
         }
-        let made = Box::into_raw(Box::new([const { Entry::new() }; CHUNK_ENTRIES]));
+        let made = Box::into_raw(Box::new([const { HandleEntry::new() }; CHUNK_ENTRIES]));
         // ORDERING(chunk): pairs with the load in `at`: a thread that sees the chunk sees its
         // entries.
         if !publish_pointer(place, made, edge::CHUNK_PUBLISH) {

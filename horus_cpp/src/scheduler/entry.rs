@@ -7,13 +7,13 @@ use horus_core::scheduler::{Handle, Report, RunError, Running, Scheduler};
 
 use super::HorusScheduler;
 use crate::ffi::StatusResult;
-use crate::handle::{Shared, SharedSlab};
+use crate::handle::{SharedGuard, SharedSlab};
 use crate::status::{
     Failure, HORUS_E_BUSY, HORUS_E_FAILED, HORUS_E_FORKED, HORUS_E_STATE, HORUS_OK, HORUS_STOPPED,
 };
 
 /// The state of a scheduler, with the object that exists in this state.
-pub(super) enum State {
+pub(super) enum SchedulerState {
     Built(Box<Scheduler>),
     Running(Box<Running>),
     Over(Box<Report>),
@@ -21,19 +21,19 @@ pub(super) enum State {
     Failed,
 }
 
-pub(super) const BUILT: u32 = 0;
-pub(super) const RUNNING: u32 = 1;
-pub(super) const OVER: u32 = 2;
+pub(super) const PHASE_BUILT: u32 = 0;
+pub(super) const PHASE_RUNNING: u32 = 1;
+pub(super) const PHASE_OVER: u32 = 2;
 
 /// The value behind a scheduler's handle. Only one thread at a time may use `state`; any thread may
 /// use the other fields.
 pub(super) struct SchedulerEntry {
     pub(super) handle: Handle,
-    /// The phase of the scheduler's life: [`BUILT`], [`RUNNING`] or [`OVER`].
+    /// The phase of the scheduler's life: [`PHASE_BUILT`], [`PHASE_RUNNING`] or [`PHASE_OVER`].
     pub(super) phase: AtomicU32,
     /// True while a thread has a [`StateGuard`], and with it exclusive access to `state`.
     pub(super) is_locked: AtomicBool,
-    pub(super) state: UnsafeCell<State>,
+    pub(super) state: UnsafeCell<SchedulerState>,
     pub(super) has_nodes: AtomicBool,
     /// The id of the process that opened the scheduler.
     pub(super) process_id: u32,
@@ -63,7 +63,7 @@ pub(super) struct StateGuard<'a>(&'a SchedulerEntry);
 
 impl StateGuard<'_> {
     #[inline(always)]
-    pub(super) fn state(&mut self) -> &mut State {
+    pub(super) fn state(&mut self) -> &mut SchedulerState {
         // SAFETY: there is one `StateGuard` at a time, and `&mut self` allows one borrow of it.
         unsafe { &mut *self.0.state.get() }
     }
@@ -82,9 +82,9 @@ impl SchedulerEntry {
     pub(super) fn new(scheduler: Scheduler) -> Self {
         Self {
             handle: scheduler.handle(),
-            phase: AtomicU32::new(BUILT),
+            phase: AtomicU32::new(PHASE_BUILT),
             is_locked: AtomicBool::new(false),
-            state: UnsafeCell::new(State::Built(Box::new(scheduler))),
+            state: UnsafeCell::new(SchedulerState::Built(Box::new(scheduler))),
             has_nodes: AtomicBool::new(false),
             process_id: std::process::id(),
         }
@@ -94,7 +94,7 @@ impl SchedulerEntry {
     pub(super) fn lock(&self) -> Result<StateGuard<'_>, Failure> {
         // ORDERING(state_lock): pairs with the store in `StateGuard::drop`.
         if self.is_locked.swap(true, Ordering::Acquire) {
-            Err(busy())
+            Err(busy_failure())
         } else {
             Ok(StateGuard(self))
         }
@@ -113,33 +113,34 @@ impl SchedulerEntry {
     pub(super) fn start_if_built<'a>(
         &self,
         id: u64,
-        state: &'a mut State,
+        state: &'a mut SchedulerState,
     ) -> Result<&'a mut Running, Failure> {
-        if let State::Built(_) = state {
-            let State::Built(scheduler) = std::mem::replace(state, State::Failed) else {
-                return Err(wrong_state(state));
+        if let SchedulerState::Built(_) = state {
+            let SchedulerState::Built(scheduler) = std::mem::replace(state, SchedulerState::Failed)
+            else {
+                return Err(wrong_state_failure(state));
             };
             // WHY before `start`: the nodes may read it from their first tick on, before `start`
             // has returned.
-            self.set_phase(RUNNING);
+            self.set_phase(PHASE_RUNNING);
             if let Some(running_handle) = running_handle(id) {
                 self.handle.set_while_running(running_handle, id);
             }
-            *state = State::Running(Box::new(scheduler.start().inspect_err(|_| {
-                self.set_phase(OVER);
+            *state = SchedulerState::Running(Box::new(scheduler.start().inspect_err(|_| {
+                self.set_phase(PHASE_OVER);
                 self.handle.stop();
             })?));
         }
         match state {
-            State::Running(running) => Ok(running),
-            state => Err(wrong_state(state)),
+            SchedulerState::Running(running) => Ok(running),
+            state => Err(wrong_state_failure(state)),
         }
     }
 
     /// Ends the run and stores its report.
-    pub(super) fn finish(&self, state: &mut State) -> StatusResult {
-        self.set_phase(OVER);
-        if let State::Running(running) = std::mem::replace(state, State::Failed) {
+    pub(super) fn finish(&self, state: &mut SchedulerState) -> StatusResult {
+        self.set_phase(PHASE_OVER);
+        if let SchedulerState::Running(running) = std::mem::replace(state, SchedulerState::Failed) {
             let (report, failure) = match running.finish() {
                 Ok(report) => (report, None),
                 Err(error) => {
@@ -147,7 +148,7 @@ impl SchedulerEntry {
                     (error.into_report()?, Some(failure))
                 }
             };
-            *state = State::Over(Box::new(report));
+            *state = SchedulerState::Over(Box::new(report));
             return failure.map_or(Ok(HORUS_OK), Err);
         }
         Ok(HORUS_OK)
@@ -194,24 +195,24 @@ impl SchedulerEntry {
 }
 
 #[cold]
-pub(super) fn busy() -> Failure {
+pub(super) fn busy_failure() -> Failure {
     let text = "the scheduler is in use: by a call of another thread, or by the calling callback";
     Failure::new(HORUS_E_BUSY, text)
 }
 
 #[cold]
-pub(super) fn wrong_state(state: &State) -> Failure {
+pub(super) fn wrong_state_failure(state: &SchedulerState) -> Failure {
     let text = match state {
-        State::Built(_) => "the scheduler has not been started",
-        State::Running(_) => "the scheduler has already started",
-        State::Over(_) => "the scheduler has ended: open another one",
-        State::Failed => "the scheduler could not be started: open another one",
+        SchedulerState::Built(_) => "the scheduler has not been started",
+        SchedulerState::Running(_) => "the scheduler has already started",
+        SchedulerState::Over(_) => "the scheduler has ended: open another one",
+        SchedulerState::Failed => "the scheduler could not be started: open another one",
     };
     Failure::new(HORUS_E_STATE, text)
 }
 
 pub(super) fn look_up(
     scheduler: HorusScheduler,
-) -> Result<Shared<'static, SchedulerEntry>, Failure> {
+) -> Result<SharedGuard<'static, SchedulerEntry>, Failure> {
     Ok(SCHEDULERS.share(scheduler.id)?)
 }

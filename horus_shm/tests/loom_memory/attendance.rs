@@ -13,7 +13,7 @@ use crate::checker::sync::Mutex;
 use crate::checker::sync::atomic::AtomicBool;
 use crate::checker::thread;
 
-use super::mutation::flawed;
+use super::mutation::is_step_left_out;
 
 /// The number of times that a joining process looks up the name.
 const TRIES: u32 = 3;
@@ -194,7 +194,7 @@ impl PresenceFile for OpenFile {
     fn lock_shared(&self) -> io::Result<bool> {
         let mut tables = self.kernel.tables.lock().unwrap();
         let excluded = self.others(&tables, |held| held == Lock::Exclusive);
-        if excluded && !flawed("presence/share") {
+        if excluded && !is_step_left_out("presence/share") {
             return Ok(false);
         }
         tables.locks[self.file][self.process] = Lock::Shared;
@@ -204,7 +204,7 @@ impl PresenceFile for OpenFile {
     fn lock_exclusive(&self) -> io::Result<bool> {
         let mut tables = self.kernel.tables.lock().unwrap();
         let attended = self.others(&tables, |held| held != Lock::None);
-        if attended && !flawed("presence/exclude") {
+        if attended && !is_step_left_out("presence/exclude") {
             return Ok(false);
         }
         tables.locks[self.file][self.process] = Lock::Exclusive;
@@ -214,13 +214,13 @@ impl PresenceFile for OpenFile {
     fn release(&self) {
         let mut tables = self.kernel.tables.lock().unwrap();
         let held = &mut tables.locks[self.file][self.process];
-        if *held != Lock::Shared || !flawed("presence/release") {
+        if *held != Lock::Shared || !is_step_left_out("presence/release") {
             *held = Lock::None;
         }
     }
 
     fn is_retired(&self) -> io::Result<bool> {
-        let unseen = flawed("presence/look") || flawed("presence/retired");
+        let unseen = is_step_left_out("presence/look") || is_step_left_out("presence/retired");
         Ok(self.kernel.retired[self.file].load(Ordering::Relaxed) && !unseen)
     }
 
@@ -230,7 +230,7 @@ impl PresenceFile for OpenFile {
     }
 
     fn is_linked(&self) -> io::Result<bool> {
-        let unseen = flawed("presence/look") || flawed("presence/linked");
+        let unseen = is_step_left_out("presence/look") || is_step_left_out("presence/linked");
         Ok(self.has_the_name() || unseen)
     }
 

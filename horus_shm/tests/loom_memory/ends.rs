@@ -7,7 +7,7 @@ use horus_shm::internals::memory::LaneMemory;
 use horus_shm::internals::sync::Word;
 use horus_shm::internals::{gate, owner, takeover};
 
-use super::mutation::flawed;
+use super::mutation::is_step_left_out;
 use super::{CopyOptions, LoomLane, MESSAGE_BYTES, UNGATED};
 
 /// An owner word that no process has.
@@ -61,7 +61,7 @@ impl Producer {
     /// Leaves as the drop of a `RawProducer`.
     pub(crate) fn leave(self) {
         let block = self.writer.memory().block();
-        if !flawed("session/end") {
+        if !is_step_left_out("session/end") {
             takeover::end_session(block);
         }
         owner::release_entry(&block.owner);
@@ -166,7 +166,7 @@ impl Consumer {
     /// `RawConsumer`.
     pub(crate) fn late(lane: &LoomLane, reader: u32, asked: History) -> Self {
         let (mut head, session) = takeover::live_session(lane.block(), |owner| owner == asked.dead);
-        if session.is_none_or(|start| start > head) && !flawed("session/pass over") {
+        if session.is_none_or(|start| start > head) && !is_step_left_out("session/pass over") {
             head = takeover::first_unpublished(lane, head);
         }
         let floor = if asked.persists {
@@ -179,7 +179,7 @@ impl Consumer {
         if reader == UNGATED {
             return Self::ungated(lane, back_to.unwrap_or(head));
         }
-        let least = if flawed("session/least") {
+        let least = if is_step_left_out("session/least") {
             0
         } else {
             back_to.unwrap_or(head)

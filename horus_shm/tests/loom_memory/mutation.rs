@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use horus_shm::internals::sync::Edge;
 use horus_testing::mutation;
 
-pub(crate) use horus_testing::mutation::flawed;
+pub(crate) use horus_testing::mutation::is_step_left_out;
 
 /// Returns the ordering of an edge in the running model.
 #[track_caller]

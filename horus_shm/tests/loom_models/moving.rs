@@ -9,7 +9,7 @@ use horus_shm::internals::sync::{Word, edge};
 use loom::thread;
 
 use crate::loom_memory::ends::{Consumer, Producer, messages};
-use crate::loom_memory::mutation::{explore, flawed};
+use crate::loom_memory::mutation::{explore, is_step_left_out};
 use crate::loom_memory::{CopyOptions, LoomLane, LoomWord};
 
 /// Polls the lane of the former file and that of the present one, as `RawConsumer::turn_draining`
@@ -23,7 +23,7 @@ fn turn(former: &mut Consumer, present: &mut Consumer) -> Option<bool> {
     if block.head.load(edge::HEAD_SEE) <= present.reader.position() {
         return None;
     }
-    if !flawed("move/former again") && former.poll() == PollOutcome::Message {
+    if !is_step_left_out("move/former again") && former.poll() == PollOutcome::Message {
         return Some(false);
     }
     (present.poll() == PollOutcome::Message).then_some(true)
