@@ -74,7 +74,7 @@ pub unsafe extern "C" fn horus_log_from(
     text: *const c_char,
     bytes: usize,
 ) -> i32 {
-    // WHY `guard`: printing to stderr is a cancellation point.
+    // WHY `run_guarded`: printing to stderr is a cancellation point.
     run_guarded(|| {
         if text.is_null() && bytes > 0 {
             return Err(null_argument("text"));

@@ -11,12 +11,12 @@ use pyo3::types::{PyString, PyTuple, PyType};
 /// Runs `call`, the body of a function that Python called. If it returns an error or panics, sets
 /// that as the Python exception (a panic as a `RuntimeError`) and returns `failed`.
 ///
-/// For functions that are called often: it skips PyO3's guard, so PyO3 does not know that the
+/// For functions that are called often: it skips PyO3's run_guarded, so PyO3 does not know that the
 /// interpreter is attached and defers the release of every Python object that is dropped meanwhile.
 /// A `call` that succeeds and drops Python objects (a caught exception, for one) must therefore
-/// call [`release_deferred`], or use [`guard_attached`].
+/// call [`release_deferred`], or use [`run_guarded_attached`].
 #[inline]
-pub(crate) fn guard<T>(failed: T, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
+pub(crate) fn run_guarded<T>(failed: T, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
     // SAFETY: Python calls the functions of a class with the interpreter attached.
     let py = unsafe { Python::assume_attached() };
     let error = match catch_unwind(AssertUnwindSafe(|| call(py))) {
@@ -29,8 +29,9 @@ pub(crate) fn guard<T>(failed: T, call: impl FnOnce(Python<'_>) -> PyResult<T>) 
     failed
 }
 
-/// Like [`guard`], but tells PyO3 that the interpreter is attached. It costs about 20 ns more.
-pub(crate) fn guard_attached<T: Copy>(
+/// Like [`run_guarded`], but tells PyO3 that the interpreter is attached. It costs about 20 ns
+/// more.
+pub(crate) fn run_guarded_attached<T: Copy>(
     failed: T,
     call: impl FnOnce(Python<'_>) -> PyResult<T>,
 ) -> T {
@@ -38,7 +39,8 @@ pub(crate) fn guard_attached<T: Copy>(
     let mut run = |py: Python<'_>| call.take().map_or(Ok(failed), |call| call(py));
     // WHY not `attach`: it panics while the interpreter is shutting down; `try_attach` returns an
     // error.
-    Python::try_attach(|_| guard(failed, &mut run)).unwrap_or_else(|| guard(failed, &mut run))
+    Python::try_attach(|_| run_guarded(failed, &mut run))
+        .unwrap_or_else(|| run_guarded(failed, &mut run))
 }
 
 #[cold]
@@ -99,7 +101,7 @@ impl<'py> Arguments<'py> {
         if self.names.is_null() {
             return Ok(None);
         }
-        self.named(name)
+        self.find_named(name)
     }
 
     /// Returns the argument at this position, which the caller has checked.
@@ -113,7 +115,7 @@ impl<'py> Arguments<'py> {
     }
 
     #[cold]
-    fn named(&self, wanted: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn find_named(&self, wanted: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         // SAFETY: Python gives a tuple of names.
         let names = unsafe { Bound::from_borrowed_ptr(self.py, self.names) };
         for (index, name) in names.cast::<PyTuple>()?.iter().enumerate() {
@@ -127,15 +129,15 @@ impl<'py> Arguments<'py> {
     /// Refuses unexpected arguments of the function `call`: more than `max` positional ones, or
     /// names that are not among `known`. `known` must be the names of the last arguments.
     #[inline]
-    pub(crate) fn expect(&self, call: &str, max: usize, known: &[&str]) -> PyResult<()> {
+    pub(crate) fn check_unexpected(&self, call: &str, max: usize, known: &[&str]) -> PyResult<()> {
         if self.positional <= max && self.names.is_null() {
             return Ok(());
         }
-        self.expect_slowly(call, max, known)
+        self.check_names(call, max, known)
     }
 
     #[cold]
-    fn expect_slowly(&self, call: &str, max: usize, known: &[&str]) -> PyResult<()> {
+    fn check_names(&self, call: &str, max: usize, known: &[&str]) -> PyResult<()> {
         if self.positional > max {
             let found = self.positional;
             let text = format!("{call}() takes at most {max} arguments, {found} were given");

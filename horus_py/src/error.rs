@@ -137,7 +137,7 @@ pub(crate) fn from_send_error(error: &SendError<()>) -> PyErr {
 /// Makes the exception for a message that was not sent, because no slot became free in time. The
 /// exception names the process whose subscriber is slowest.
 #[cold]
-pub(crate) fn full_error(end: &DynamicPublisher) -> PyErr {
+pub(crate) fn topic_full_error(end: &DynamicPublisher) -> PyErr {
     let topic = end.label();
     match end.slowest_reader().and_then(|reader| reader.process) {
         Some(process) => FullError::new_err(format!(

@@ -209,7 +209,7 @@ class ActorContext:
     def stop(self) -> None:
         """Ends the actor after this handler: what waits in its mailbox is dropped."""
     def reply(self, value: Any) -> None:
-        """Answers the question. What the handler returns is ignored then."""
+        """Answers the question. The value that the handler returns is then ignored."""
     def question(self) -> Question | None:
         """Returns the question, to be answered later; None if the message is no question."""
     def tell_after(self, delay: float, message: Any) -> Timer:

@@ -358,7 +358,7 @@ class EndpointEvent:
     def process_name(self) -> str | None: ...
     @property
     def mismatch(self) -> Literal["type", "reliability"] | None:
-        """Of one that joined: the reason why no message passes, or None if the two match."""
+        """For an endpoint that joined: why no message passes, or None if the two match."""
 
 @final
 class Ext:

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
 use crate::actor::address::{PyAddress, check_batch};
-use crate::actor::behaviour::{Group, PythonActor, Spec};
+use crate::actor::behaviour::{ActorSpec, FailureReporting, PythonActor};
 use crate::actor::burst::run_burst;
 use crate::actor::error::from_spawn_error;
 use crate::actor::inbox::PyInbox;
@@ -17,20 +17,20 @@ use crate::scheduler::error::PlanError;
 use crate::scheduler::py_scheduler::PyScheduler;
 use crate::scheduler::settings::parse_failure_policy;
 
-/// A group of actors, which a scheduler runs. Made by `Scheduler.actors`, or by itself with a
-/// scheduler of its own that runs at once.
+/// A group of actors that a scheduler runs: the scheduler whose method `actors` made the group. A
+/// group that was made by `Actors(…)` has a scheduler of its own, which starts at once.
 #[pyclass(frozen, name = "Actors", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyActors {
     actors: Actors,
     /// The settings that all actors without a name, a batch and a failure policy share.
-    spec: Arc<Spec>,
+    spec: Arc<ActorSpec>,
     /// The scheduler of the group, if the group has its own; `None` if it runs in another one.
     own: Option<Py<PyScheduler>>,
 }
 
 impl PyActors {
-    fn of(
+    fn in_scheduler(
         scheduler: &Bound<'_, PyScheduler>,
         name: &str,
         threads: usize,
@@ -38,18 +38,18 @@ impl PyActors {
         order: i32,
     ) -> PyResult<Self> {
         let this = scheduler.get();
-        let actors = this.change(scheduler.py(), |scheduler| {
+        let actors = this.configure(scheduler.py(), |scheduler| {
             let group = scheduler.actors(name).threads(threads).mailbox(mailbox);
             let built = group.order(order).wrap_handlers(run_burst).build();
             built.map_err(|error| PlanError::new_err(error.to_string()))
         })?;
-        let group = Group {
+        let group = FailureReporting {
             name: name.to_owned(),
             interruption: Arc::clone(this.interruption()),
         };
         Ok(Self {
             actors,
-            spec: Arc::new(Spec::plain(Arc::new(group))),
+            spec: Arc::new(ActorSpec::unnamed(Arc::new(group))),
             own: None,
         })
     }
@@ -66,17 +66,20 @@ struct SpawnArguments<'a, 'py> {
 impl PyActors {
     /// Spawns an actor. `handler` is its handler or, if `is_factory` is true, a callable that
     /// returns the handler.
-    fn start(
+    fn spawn_actor(
         &self,
         handler: &Bound<'_, PyAny>,
         is_factory: bool,
-        asked: &SpawnArguments<'_, '_>,
+        arguments: &SpawnArguments<'_, '_>,
     ) -> PyResult<PyAddress> {
         let py = handler.py();
-        let policy = asked.failure_policy.map(parse_failure_policy).transpose()?;
-        let spec = match (asked.batch, asked.name, policy) {
+        let policy = arguments
+            .failure_policy
+            .map(parse_failure_policy)
+            .transpose()?;
+        let spec = match (arguments.batch, arguments.name, policy) {
             (None, None, None) => Arc::clone(&self.spec),
-            (batch, name, policy) => Arc::new(Spec {
+            (batch, name, policy) => Arc::new(ActorSpec {
                 group: Arc::clone(&self.spec.group),
                 name: name.map(|name| name.clone().unbind()),
                 batch: check_batch(batch)?,
@@ -84,25 +87,25 @@ impl PyActors {
             }),
         };
         let mut options = self.actors.options();
-        if let Some(mailbox) = asked.mailbox {
+        if let Some(mailbox) = arguments.mailbox {
             options = options.mailbox(parse_mailbox(mailbox)?);
         }
         if let Some(policy) = policy {
             options = options.on_failure(policy);
         }
         let spawned = if is_factory {
-            let mut first = Some(PythonActor::made_by(handler, Arc::clone(&spec))?);
+            let mut first = Some(PythonActor::from_factory(handler, Arc::clone(&spec))?);
             let (make, spec) = (handler.clone().unbind(), Arc::clone(&spec));
             options.spawn_with(move || {
                 first
                     .take()
-                    .unwrap_or_else(|| PythonActor::remade_by(&make, &spec))
+                    .unwrap_or_else(|| PythonActor::from_factory_or_failure(&make, &spec))
             })
         } else {
             options.spawn(PythonActor::new(handler, Arc::clone(&spec))?)
         };
         let address = spawned.map_err(|error| from_spawn_error(py, &error))?;
-        if let Some(name) = asked.name {
+        if let Some(name) = arguments.name {
             let registered = self.actors.register(name.to_str()?, &address);
             registered.map_err(|error| PyValueError::new_err(error.to_string()))?;
         }
@@ -160,7 +163,7 @@ impl PyActors {
         let mailbox = mailbox_or_default(mailbox)?;
         let scheduler = PyScheduler::new(py, Some(name.to_owned()), None, None, None, false, None)?;
         let scheduler = Bound::new(py, scheduler)?;
-        let actors = Self::of(&scheduler, name, threads, mailbox, 0)?;
+        let actors = Self::in_scheduler(&scheduler, name, threads, mailbox, 0)?;
         PyScheduler::start(&scheduler)?;
         Ok(Self {
             own: Some(scheduler.unbind()),
@@ -179,7 +182,7 @@ impl PyActors {
     /// `shutdown()`, `on_down(down, context)` and `on_error(exception)`. A class is as for
     /// `spawn_with`.
     ///
-    /// With `batch`, the handler gets a list of up to so many messages. `name` also registers the
+    /// With `batch`, the handler gets lists of up to `batch` messages. `name` also registers the
     /// actor. Without a `failure_policy`, an actor that fails ends.
     #[pyo3(signature = (
         handler, *, mailbox = None, batch = None, name = None, failure_policy = None,
@@ -193,17 +196,19 @@ impl PyActors {
         name: Option<&Bound<'_, PyString>>,
         failure_policy: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyAddress> {
-        let asked = SpawnArguments {
+        let arguments = SpawnArguments {
             mailbox,
             batch,
             name,
             failure_policy,
         };
-        self.start(handler, handler.is_instance_of::<PyType>(), &asked)
+        self.spawn_actor(handler, handler.is_instance_of::<PyType>(), &arguments)
     }
 
-    /// Spawns an actor whose handler `make` returns, as `spawn` does. After a failure, `make` makes
-    /// it anew: five times in a row, after 100 ms that double each time. Its mail waits.
+    /// Calls `make`, and spawns an actor with the handler that it returns; the other arguments are
+    /// as for `spawn`. After a failure, calls `make` for a new handler: at most five times in a
+    /// row, 100 ms after the first failure, and after twice the time each further time. Meanwhile
+    /// messages wait in the mailbox.
     #[pyo3(signature = (
         make, *, mailbox = None, batch = None, name = None, failure_policy = None,
     ))]
@@ -216,13 +221,13 @@ impl PyActors {
         name: Option<&Bound<'_, PyString>>,
         failure_policy: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyAddress> {
-        let asked = SpawnArguments {
+        let arguments = SpawnArguments {
             mailbox,
             batch,
             name,
             failure_policy,
         };
-        self.start(make, true, &asked)
+        self.spawn_actor(make, true, &arguments)
     }
 
     /// Makes an inbox: messages that are sent to it wait for a thread that receives them. `name`
@@ -251,14 +256,14 @@ impl PyActors {
         Py::new(py, base.add_subclass(PyInbox::new(inbox)))
     }
 
-    /// Gives an actor or inbox a name, which keeps it alive. Raises `ValueError` if another one has
-    /// the name.
+    /// Registers an actor or inbox under a name, and keeps it alive as long as it is registered.
+    /// Raises `ValueError` if another one has the name.
     fn register(&self, name: &str, address: &Bound<'_, PyAddress>) -> PyResult<()> {
         let registered = self.actors.register(name, &address.get().address);
         registered.map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    /// Takes a name away; returns false if no actor had it.
+    /// Removes a registered name; returns false if no actor or inbox had it.
     fn unregister(&self, name: &str) -> bool {
         self.actors.unregister(name)
     }
@@ -286,10 +291,11 @@ impl PyActors {
     }
 
     /// Ends a group that has a scheduler of its own: its actors shut down, and mail that waits is
-    /// dropped. Raises what made the run fail. Other groups end with their scheduler.
+    /// dropped. Raises the error that made the run fail, if there is one. Other groups end with
+    /// their scheduler.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         match &self.own {
-            Some(scheduler) if scheduler.get().runs(py) => {
+            Some(scheduler) if scheduler.get().is_running(py) => {
                 scheduler.get().finish(py, true).map(drop)
             }
             _ => Ok(()),
@@ -330,7 +336,7 @@ impl PyScheduler {
         mailbox: Option<&Bound<'_, PyAny>>,
         order: i32,
     ) -> PyResult<PyActors> {
-        PyActors::of(slf, name, threads, mailbox_or_default(mailbox)?, order)
+        PyActors::in_scheduler(slf, name, threads, mailbox_or_default(mailbox)?, order)
     }
 }
 

@@ -11,28 +11,28 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 
 use crate::actor::answer::PyAnswer;
-use crate::actor::behaviour::{PythonActor, Spec};
+use crate::actor::behaviour::{ActorSpec, PythonActor};
 use crate::actor::error::{
     from_ask_error, from_swap_error, from_tell_all_error, from_tell_error, from_tell_timeout_error,
 };
 use crate::actor::mail::Mail;
 use crate::actor::question::PyQuestion;
-use crate::call::{Arguments, add_method, guard, release_deferred};
+use crate::call::{Arguments, add_method, release_deferred, run_guarded};
 use crate::scheduler::handle::PySwap;
 use crate::wait::timeout::WaitPolicy;
 
-/// Sends messages to an actor or inbox, from any thread. An actor without an address ends once its
-/// mail is handled.
+/// Sends messages to an actor or inbox, from any thread. An actor ends once no address of it is
+/// left and its messages are handled.
 #[pyclass(frozen, subclass, name = "Address", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyAddress {
     pub(crate) address: Address<Mail>,
-    /// The settings of the actor, which a handler that replaces its handler takes over.
-    spec: Arc<Spec>,
+    /// The settings of the actor. A handler that replaces the present one keeps them.
+    spec: Arc<ActorSpec>,
 }
 
 impl PyAddress {
-    pub(crate) const fn new(address: Address<Mail>, spec: Arc<Spec>) -> Self {
+    pub(crate) const fn new(address: Address<Mail>, spec: Arc<ActorSpec>) -> Self {
         Self { address, spec }
     }
 
@@ -63,7 +63,7 @@ impl PyAddress {
         let question = Py::new(py, PyQuestion::new(message))?;
         let make = |reply| {
             question.get().set_reply(reply);
-            Mail::of(question.into_bound(py).into_any())
+            Mail::from_object(question.into_bound(py).into_any())
         };
         self.address.ask(make).map_err(from_ask_error)
     }
@@ -89,7 +89,7 @@ impl PyAddress {
         self.address.is_disconnected()
     }
 
-    /// The number of messages in a bounded mailbox. It may be out of date at once.
+    /// The number of messages in a bounded mailbox, which can change at any time.
     #[getter]
     fn waiting(&self) -> u32 {
         self.address.waiting()
@@ -100,7 +100,7 @@ impl PyAddress {
     fn tell_all(&self, messages: &Bound<'_, PyAny>) -> PyResult<()> {
         let messages: PyResult<Vec<_>> = messages
             .try_iter()?
-            .map(|message| message.map(Mail::of))
+            .map(|message| message.map(Mail::from_object))
             .collect();
         let told = self.address.tell_all(messages?);
         told.map_err(|error| from_tell_all_error(&error))
@@ -144,7 +144,7 @@ impl PyAddress {
     fn swap(&self, handler: &Bound<'_, PyAny>, batch: Option<usize>) -> PyResult<PySwap> {
         let spec = self.spec.with_batch(handler.py(), check_batch(batch)?);
         let actor = if handler.is_instance_of::<PyType>() {
-            PythonActor::made_by(handler, spec)?
+            PythonActor::from_factory(handler, spec)?
         } else {
             PythonActor::new(handler, spec)?
         };
@@ -190,14 +190,14 @@ unsafe extern "C" fn tell(
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard(ptr::null_mut(), |py| {
+    run_guarded(ptr::null_mut(), |py| {
         // SAFETY: Python's arguments of this call.
         let arguments = unsafe { Arguments::new(py, first, count, names) };
-        arguments.expect("tell", 2, &["timeout"])?;
+        arguments.check_unexpected("tell", 2, &["timeout"])?;
         if arguments.is_empty() {
             return Err(PyTypeError::new_err("tell() needs a message"));
         }
-        let message = Mail::of(arguments.at(0));
+        let message = Mail::from_object(arguments.at(0));
         // SAFETY: Python keeps it for the time of the call.
         let this = unsafe { Bound::from_borrowed_ptr(py, this) };
         // SAFETY: Python's descriptor checked that it is of the class.
@@ -219,7 +219,7 @@ unsafe extern "C" fn tell(
     })
 }
 
-const TELL: &CStr = c"tell($self, message, timeout=None)
+const TELL_DOC: &CStr = c"tell($self, message, timeout=None)
 --
 
 Sends a message: any object, by reference. Never waits, unless `timeout` is given: for so many
@@ -229,5 +229,5 @@ seconds it waits for room in a full mailbox.";
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyAddress>()?;
     let class = module.py().get_type::<PyAddress>();
-    add_method(&class, c"tell", tell, TELL)
+    add_method(&class, c"tell", tell, TELL_DOC)
 }

@@ -21,15 +21,15 @@ impl PyAnswer {
         Self(Mutex::new(Some(answer)))
     }
 
-    fn take(&self) -> Option<Answer<Py<PyAny>>> {
+    fn take_answer(&self) -> Option<Answer<Py<PyAny>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
 #[pymethods]
 impl PyAnswer {
-    /// Returns the answer in a tuple. Without one, returns `None` and will wake the task `token` of
-    /// an event loop.
+    /// Returns the answer in a tuple. Without an answer, returns `None`; the task `token` of the
+    /// event loop is then woken once there is one.
     fn _poll(&self, wakeups: &Bound<'_, Wakeups>, token: u64) -> PyResult<Option<(Py<PyAny>,)>> {
         let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(answer) = &mut *place else {
@@ -48,6 +48,6 @@ impl PyAnswer {
 
     /// Cancels the question, if it was not answered.
     fn _cancel(&self) {
-        drop(self.take());
+        drop(self.take_answer());
     }
 }

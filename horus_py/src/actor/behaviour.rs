@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyString, PyType};
 
-use crate::actor::burst::attached;
+use crate::actor::burst::call_attached;
 use crate::actor::context::{PyDown, call_handler};
 use crate::actor::mail::Mail;
 use crate::actor::question::PyQuestion;
@@ -37,17 +37,17 @@ impl fmt::Display for ActorFailure {
 
 impl std::error::Error for ActorFailure {}
 
-/// The part of an actor's group that is needed to report a failure.
+/// The name of an actor's group, and the object that reports its failures to the caller of the run.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct FailureReporting {
     pub(crate) name: String,
     pub(crate) interruption: Arc<Interruption>,
 }
 
 /// The settings of an actor that are not part of its handler object.
 #[derive(Debug)]
-pub(crate) struct Spec {
-    pub(crate) group: Arc<Group>,
+pub(crate) struct ActorSpec {
+    pub(crate) group: Arc<FailureReporting>,
     pub(crate) name: Option<Py<PyString>>,
     /// The most messages that the handler gets at once, in a list; `None` if it gets single ones.
     pub(crate) batch: Option<usize>,
@@ -55,9 +55,9 @@ pub(crate) struct Spec {
     pub(crate) policy: Option<FailurePolicy>,
 }
 
-impl Spec {
+impl ActorSpec {
     /// Returns the settings of actors without a name, a batch and a failure policy.
-    pub(crate) const fn plain(group: Arc<Group>) -> Self {
+    pub(crate) const fn unnamed(group: Arc<FailureReporting>) -> Self {
         Self {
             group,
             name: None,
@@ -70,7 +70,7 @@ impl Spec {
     pub(crate) fn with_name(&self, name: &Bound<'_, PyString>) -> Self {
         Self {
             name: Some(name.clone().unbind()),
-            ..Self::plain(Arc::clone(&self.group))
+            ..ActorSpec::unnamed(Arc::clone(&self.group))
         }
     }
 
@@ -85,7 +85,8 @@ impl Spec {
     }
 }
 
-/// An actor whose handler is a Python object. WHY boxed: so small an actor fits in its cell.
+/// An actor whose handler is a Python object. WHY boxed: the core stores an actor of this size in
+/// the actor's memory cell, without an allocation.
 #[derive(Debug)]
 pub(crate) struct PythonActor(Box<Handlers>);
 
@@ -94,11 +95,11 @@ struct Handlers {
     /// The callable that handles messages; `None` if the handler could not be made anew.
     handle: Option<Py<PyAny>>,
     hooks: Option<Box<Hooks>>,
-    spec: Arc<Spec>,
+    spec: Arc<ActorSpec>,
     /// The messages that the handler gets at its next call, in a list. Only with a batch.
     waiting: Vec<Py<PyAny>>,
     /// The error by which the handler could not be made anew. `init` returns it.
-    broken: Option<Box<ActorFailure>>,
+    factory_error: Option<Box<ActorFailure>>,
 }
 
 /// The optional methods of a handler. They are kept apart, because few handlers have any.
@@ -111,7 +112,7 @@ struct Hooks {
 }
 
 impl Hooks {
-    fn of(handler: &Bound<'_, PyAny>) -> PyResult<Self> {
+    fn of_handler(handler: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = handler.py();
         let hook = |name| PyResult::Ok(handler.getattr_opt(name)?.map(Bound::unbind));
         Ok(Self {
@@ -125,7 +126,7 @@ impl Hooks {
 
 impl PythonActor {
     /// Makes an actor whose handler is a callable, or an object with a method `handle`.
-    pub(crate) fn new(handler: &Bound<'_, PyAny>, spec: Arc<Spec>) -> PyResult<Self> {
+    pub(crate) fn new(handler: &Bound<'_, PyAny>, spec: Arc<ActorSpec>) -> PyResult<Self> {
         // WHY: a look for an attribute that is not there costs as much as the rest.
         let method = if is_function(handler)? {
             None
@@ -133,7 +134,7 @@ impl PythonActor {
             handler.getattr_opt(intern!(handler.py(), "handle"))?
         };
         let hooks = match method {
-            Some(_) => Some(Box::new(Hooks::of(handler)?)),
+            Some(_) => Some(Box::new(Hooks::of_handler(handler)?)),
             None => None,
         };
         let handle = method.unwrap_or_else(|| handler.clone());
@@ -154,22 +155,23 @@ impl PythonActor {
             hooks,
             spec,
             waiting: Vec::new(),
-            broken: None,
+            factory_error: None,
         })))
     }
 
     /// Calls `make`, which is a class or another callable, and makes an actor with the handler that
     /// it returns.
-    pub(crate) fn made_by(make: &Bound<'_, PyAny>, spec: Arc<Spec>) -> PyResult<Self> {
+    pub(crate) fn from_factory(make: &Bound<'_, PyAny>, spec: Arc<ActorSpec>) -> PyResult<Self> {
         Self::new(&make.call0()?, spec)
     }
 
-    /// Like [`Self::made_by`]; if that fails, makes an actor whose `init` fails.
-    pub(crate) fn remade_by(make: &Py<PyAny>, spec: &Arc<Spec>) -> Self {
-        let made = attached(|py| {
-            Self::made_by(make.bind(py), Arc::clone(spec)).map_err(|error| failure(py, error))
+    /// Like [`Self::from_factory`]; if that fails, makes an actor whose `init` fails.
+    pub(crate) fn from_factory_or_failure(make: &Py<PyAny>, spec: &Arc<ActorSpec>) -> Self {
+        let made = call_attached(|py| {
+            Self::from_factory(make.bind(py), Arc::clone(spec))
+                .map_err(|error| actor_failure(py, error))
         });
-        let broken = match made {
+        let factory_error = match made {
             Some(Ok(made)) => return made,
             Some(Err(failure)) => Some(Box::new(failure)),
             None => None,
@@ -179,7 +181,7 @@ impl PythonActor {
             hooks: None,
             spec: Arc::clone(spec),
             waiting: Vec::new(),
-            broken,
+            factory_error,
         }))
     }
 }
@@ -191,7 +193,7 @@ impl Handlers {
 
     /// Calls `hook` with `argument`, if there is one, and then the context. Returns its result, and
     /// `question` if the hook has not answered it.
-    fn call<'py>(
+    fn call_handler<'py>(
         &self,
         hook: &Bound<'py, PyAny>,
         argument: Option<&Bound<'py, PyAny>>,
@@ -205,13 +207,13 @@ impl Handlers {
         let Some(handle) = &self.handle else {
             return Err(interpreter_ended());
         };
-        let outcome = attached(|py| {
+        let outcome = call_attached(|py| {
             let message = message.into_bound(py);
             let handled = match message.cast_exact::<PyQuestion>() {
-                Err(_) => self.call(handle.bind(py), Some(&message), None, context),
+                Err(_) => self.call_handler(handle.bind(py), Some(&message), None, context),
                 Ok(question) => {
                     let asked = question.get().message.bind(py);
-                    self.call(
+                    self.call_handler(
                         handle.bind(py),
                         Some(asked),
                         Some(question.clone()),
@@ -226,7 +228,7 @@ impl Handlers {
                     Ok(())
                 }
                 Ok(_) => Ok(()),
-                Err(error) => self.fail(py, error),
+                Err(error) => self.convert_exception(py, error),
             }
         });
         outcome.unwrap_or_else(|| Err(interpreter_ended()))
@@ -238,14 +240,14 @@ impl Handlers {
         let Some(handle) = self.handle.as_ref().filter(|_| !waiting.is_empty()) else {
             return Ok(());
         };
-        let outcome = attached(|py| {
+        let outcome = call_attached(|py| {
             let list = match PyList::new(py, waiting) {
                 Ok(list) => list.into_any(),
-                Err(error) => return self.fail(py, error),
+                Err(error) => return self.convert_exception(py, error),
             };
-            match self.call(handle.bind(py), Some(&list), None, context) {
+            match self.call_handler(handle.bind(py), Some(&list), None, context) {
                 Ok(_) => Ok(()),
-                Err(error) => self.fail(py, error),
+                Err(error) => self.convert_exception(py, error),
             }
         });
         outcome.unwrap_or_else(|| Err(interpreter_ended()))
@@ -254,7 +256,7 @@ impl Handlers {
     /// Converts an exception of a handler to an error of the actor. `KeyboardInterrupt` and
     /// `SystemExit` stop the run instead, and count as success.
     #[cold]
-    fn fail(&self, py: Python<'_>, error: PyErr) -> NodeResult {
+    fn convert_exception(&self, py: Python<'_>, error: PyErr) -> NodeResult {
         let is_end = error.is_instance_of::<PyKeyboardInterrupt>(py)
             || error.is_instance_of::<PySystemExit>(py);
         let group = &self.spec.group;
@@ -262,7 +264,7 @@ impl Handlers {
             group.interruption.stop_with(error);
             return Ok(());
         }
-        let failure = failure(py, error);
+        let failure = actor_failure(py, error);
         if self.spec.policy == Some(FailurePolicy::Fatal) {
             let kept = (failure.text.clone(), failure.error.clone_ref(py));
             group.interruption.record_failure(&group.name, Some(kept));
@@ -271,7 +273,7 @@ impl Handlers {
     }
 }
 
-fn failure(py: Python<'_>, error: PyErr) -> ActorFailure {
+fn actor_failure(py: Python<'_>, error: PyErr) -> ActorFailure {
     // WHY: before 3.12, the exception object gets its traceback only by `into_value`.
     let error = PyErr::from_value(error.into_value(py).into_bound(py).into_any());
     ActorFailure {
@@ -281,12 +283,12 @@ fn failure(py: Python<'_>, error: PyErr) -> ActorFailure {
 }
 
 /// The types of functions and of bound methods.
-static FUNCTIONS: PyOnceLock<[Py<PyType>; 2]> = PyOnceLock::new();
+static FUNCTION_TYPES: PyOnceLock<[Py<PyType>; 2]> = PyOnceLock::new();
 
 /// Returns true if `handler` is a function or a bound method of Python.
 fn is_function(handler: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = handler.py();
-    let functions = FUNCTIONS.get_or_try_init(py, || {
+    let functions = FUNCTION_TYPES.get_or_try_init(py, || {
         let types = py.import("types")?;
         let class = |name| PyResult::Ok(types.getattr(name)?.cast_into::<PyType>()?.unbind());
         PyResult::Ok([class("FunctionType")?, class("MethodType")?])
@@ -313,15 +315,17 @@ impl Actor for PythonActor {
     fn init(&mut self, context: &mut Context<'_, Self>) -> NodeResult {
         let handlers = &mut *self.0;
         if handlers.handle.is_none() {
-            let broken = handlers.broken.take();
-            return Err(broken.map_or_else(interpreter_ended, |failure| (*failure).into()));
+            let factory_error = handlers.factory_error.take();
+            return Err(factory_error.map_or_else(interpreter_ended, |failure| (*failure).into()));
         }
         let Some(init) = handlers.hook(|hooks| &hooks.init) else {
             return Ok(());
         };
-        let outcome = attached(|py| {
-            let called = handlers.call(init.bind(py), None, None, context);
-            called.map(drop).map_err(|error| failure(py, error).into())
+        let outcome = call_attached(|py| {
+            let called = handlers.call_handler(init.bind(py), None, None, context);
+            called
+                .map(drop)
+                .map_err(|error| actor_failure(py, error).into())
         });
         outcome.unwrap_or_else(|| Err(interpreter_ended()))
     }
@@ -355,18 +359,18 @@ impl Actor for PythonActor {
         let Some(on_down) = handlers.hook(|hooks| &hooks.on_down) else {
             return Ok(());
         };
-        let outcome = attached(|py| {
+        let outcome = call_attached(|py| {
             let error = match down.reason() {
                 DownReason::Failed(error) => Some(error.clone()),
                 _ => None,
             };
             let down = Bound::new(py, PyDown::new(down.id(), error));
             let called = down.and_then(|down| {
-                handlers.call(on_down.bind(py), Some(&down.into_any()), None, context)
+                handlers.call_handler(on_down.bind(py), Some(&down.into_any()), None, context)
             });
             match called {
                 Ok(_) => Ok(()),
-                Err(error) => handlers.fail(py, error),
+                Err(error) => handlers.convert_exception(py, error),
             }
         });
         outcome.unwrap_or_else(|| Err(interpreter_ended()))
@@ -376,9 +380,11 @@ impl Actor for PythonActor {
         let Some(shutdown) = self.0.hook(|hooks| &hooks.shutdown) else {
             return Ok(());
         };
-        let outcome = attached(|py| {
+        let outcome = call_attached(|py| {
             let called = shutdown.call0(py);
-            called.map(drop).map_err(|error| failure(py, error).into())
+            called
+                .map(drop)
+                .map_err(|error| actor_failure(py, error).into())
         });
         outcome.unwrap_or_else(|| Err(interpreter_ended()))
     }
@@ -388,7 +394,7 @@ impl Actor for PythonActor {
             return;
         };
         // WHY ignored: the interpreter has ended.
-        let _ = attached(|py| {
+        let _ = call_attached(|py| {
             let failure = error.downcast_ref::<ActorFailure>();
             let error = failure.map_or_else(
                 || Error::new_err(error.to_string()).into_value(py),

@@ -7,7 +7,8 @@ use pyo3::prelude::*;
 
 use crate::scheduler::python_calls::with_python;
 
-/// Number of bursts of all workers: runs of actors for which a worker took the GIL once.
+/// Number of bursts of all workers so far. In a burst, a worker runs actors after it took the GIL
+/// once.
 static BURSTS: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
@@ -33,7 +34,7 @@ pub(crate) fn run_burst(burst: &mut dyn FnMut()) {
 /// Calls `call` with the interpreter attached. `None` if the interpreter is shutting down. Costs a
 /// few nanoseconds within a burst.
 #[inline]
-pub(crate) fn attached<R>(call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
+pub(crate) fn call_attached<R>(call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
     if IN_BURST.get() {
         Python::try_attach(call)
     } else {

@@ -13,28 +13,29 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::actor::address::PyAddress;
-use crate::actor::behaviour::{PythonActor, Spec};
-use crate::actor::burst::attached;
+use crate::actor::behaviour::{ActorSpec, PythonActor};
+use crate::actor::burst::call_attached;
 use crate::actor::mail::Mail;
 use crate::actor::question::PyQuestion;
 use crate::error::Error;
 use crate::wait::duration::duration_from_secs;
 
 /// The state of a call of a handler, while the handler runs.
-struct Current<'a, 'c, 'py> {
+struct CurrentCall<'a, 'c, 'py> {
     context: &'a mut Context<'c, PythonActor>,
     /// The question that the handler handles, until it has answered it.
     question: Option<Bound<'py, PyQuestion>>,
-    spec: &'a Arc<Spec>,
+    spec: &'a Arc<ActorSpec>,
 }
 
-/// The actor whose handler runs, and its group. Every use after the handler raises an error.
+/// The context that a handler gets, to use the actor whose handler runs. Every use after the
+/// handler has returned raises an error.
 #[pyclass(frozen, name = "ActorContext", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyActorContext {
     /// The call of the handler; null while no handler runs. Replaced and dereferenced only while
     /// the interpreter is attached.
-    current: AtomicPtr<Current<'static, 'static, 'static>>,
+    current: AtomicPtr<CurrentCall<'static, 'static, 'static>>,
 }
 
 thread_local! {
@@ -68,12 +69,12 @@ pub(crate) fn call_handler<'py>(
     handler: &Bound<'py, PyAny>,
     argument: Option<&Bound<'py, PyAny>>,
     question: Option<Bound<'py, PyQuestion>>,
-    spec: &Arc<Spec>,
+    spec: &Arc<ActorSpec>,
     context: &mut Context<'_, PythonActor>,
 ) -> PyResult<(Bound<'py, PyAny>, Option<Bound<'py, PyQuestion>>)> {
     let py = handler.py();
     let own = take_context(py)?;
-    let mut current = Current {
+    let mut current = CurrentCall {
         context,
         question,
         spec,
@@ -100,9 +101,9 @@ pub(crate) fn call_handler<'py>(
 
 impl PyActorContext {
     #[inline]
-    fn with_current<R>(
+    fn with_current_call<R>(
         &self,
-        read: impl FnOnce(&mut Current<'static, 'static, 'static>) -> R,
+        read: impl FnOnce(&mut CurrentCall<'static, 'static, 'static>) -> R,
     ) -> PyResult<R> {
         // Relaxed: the GIL orders what its holders do.
         let current = self.current.load(Ordering::Relaxed);
@@ -122,22 +123,23 @@ impl PyActorContext {
     /// The name with which the actor was spawned, or `None`.
     #[getter]
     fn name(&self, py: Python<'_>) -> PyResult<Option<Py<PyString>>> {
-        self.with_current(|current| current.spec.name.as_ref().map(|name| name.clone_ref(py)))
+        self.with_current_call(|current| current.spec.name.as_ref().map(|name| name.clone_ref(py)))
     }
 
     /// Returns an address of this actor. While it exists, the actor does not end by itself.
     fn address(&self) -> PyResult<PyAddress> {
-        self.with_current(|current| {
+        self.with_current_call(|current| {
             PyAddress::new(current.context.address(), Arc::clone(current.spec))
         })
     }
 
-    /// Ends the actor after this handler: what waits in its mailbox is dropped.
+    /// Ends the actor when this handler returns. The messages in its mailbox are dropped.
     fn stop(&self) -> PyResult<()> {
-        self.with_current(|current| current.context.stop())
+        self.with_current_call(|current| current.context.stop())
     }
 
-    /// Answers the question that this handler handles. What the handler returns is ignored then.
+    /// Answers the question that this handler handles. The value that the handler returns is then
+    /// ignored.
     fn reply(&self, value: Py<PyAny>) -> PyResult<()> {
         match self.take_question()? {
             Some(question) if question.get().answer(value) => Ok(()),
@@ -148,7 +150,7 @@ impl PyActorContext {
     }
 
     /// Returns the question that this handler handles, to be answered later by its `reply`; `None`
-    /// if the message is no question. What the handler returns is ignored then.
+    /// if the message is no question. The value that the handler returns is then ignored.
     fn question(&self) -> PyResult<Option<Py<PyQuestion>>> {
         self.take_question()
     }
@@ -157,19 +159,20 @@ impl PyActorContext {
     /// cancels the timer.
     fn tell_after(&self, delay: f64, message: Bound<'_, PyAny>) -> PyResult<PyTimer> {
         let delay = duration_from_secs(delay)?;
-        let mail = Mail::of(message);
-        self.with_current(|current| PyTimer(current.context.tell_after(delay, mail)))
+        let mail = Mail::from_object(message);
+        self.with_current_call(|current| PyTimer(current.context.tell_after(delay, mail)))
     }
 
-    /// Sends `message` to this actor every `period` seconds. It is left out if the last one still
-    /// waits. The actor does not end by itself. A restart cancels the timer.
+    /// Sends `message` to this actor every `period` seconds. A message is left out if the one
+    /// before it still waits. An actor with such a timer does not end by itself. A restart cancels
+    /// the timer.
     fn tell_every(&self, period: f64, message: Py<PyAny>) -> PyResult<PyTimer> {
         let period = duration_from_secs(period)?;
         let make = move || {
-            let mail = attached(|py| Mail::of(message.bind(py).clone()));
+            let mail = call_attached(|py| Mail::from_object(message.bind(py).clone()));
             mail.unwrap_or(Mail::EMPTY)
         };
-        self.with_current(|current| PyTimer(current.context.tell_every(period, make)))
+        self.with_current_call(|current| PyTimer(current.context.tell_every(period, make)))
     }
 
     /// Watches another actor or inbox: once it has ended, `on_down(down, context)` of this actor's
@@ -180,13 +183,13 @@ impl PyActorContext {
             let text = format!("{found} where an Address or Inbox is wanted");
             return Err(PyTypeError::new_err(text));
         };
-        self.with_current(|current| current.context.watch(&other.get().address))
+        self.with_current_call(|current| current.context.watch(&other.get().address))
     }
 }
 
 impl PyActorContext {
     fn take_question(&self) -> PyResult<Option<Py<PyQuestion>>> {
-        self.with_current(|current| current.question.take().map(Bound::unbind))
+        self.with_current_call(|current| current.question.take().map(Bound::unbind))
     }
 }
 
@@ -209,14 +212,14 @@ impl PyTimer {
     }
 }
 
-/// The end of an actor that another one watches.
+/// The notice that a watched actor has ended.
 #[pyclass(frozen, name = "Down", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyDown {
     /// The `id` of the actor's address.
     #[pyo3(get)]
     id: usize,
-    /// The error by which the actor has failed for good; `None` if it has just ended.
+    /// The error by which the actor has failed for good; `None` if it ended without a failure.
     #[pyo3(get)]
     error: Option<String>,
 }

@@ -12,30 +12,31 @@ use crate::actor::error::from_recv_error;
 use crate::actor::inbox_set::SharedSet;
 use crate::actor::mail::Mail;
 use crate::error::Error;
-use crate::topic::endpoint::End;
+use crate::topic::endpoint::Exclusive;
 use crate::wait::timeout::WaitPolicy;
 use crate::wait::wakeups::Wakeups;
 
-/// The inbox of a Python object, or the set in which it is.
+/// The place where the inbox of a Python object is: in the object itself, or in a set.
 #[derive(Debug)]
-pub(crate) enum Held {
+pub(crate) enum InboxLocation {
     Alone(Inbox<Mail>),
     InSet(Arc<SharedSet>, ActorId),
     /// The inbox is being added to a set, or removed from it.
     Moving,
 }
 
-/// A mailbox out of which one thread at a time receives messages. It is its own address, too.
+/// A mailbox out of which one thread at a time receives messages. Messages are sent to it by the
+/// methods of an address, which it has too.
 #[pyclass(frozen, extends = PyAddress, name = "Inbox", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyInbox {
-    pub(crate) end: End<Held>,
+    pub(crate) end: Exclusive<InboxLocation>,
 }
 
 impl PyInbox {
     pub(crate) fn new(inbox: Inbox<Mail>) -> Self {
         Self {
-            end: End::new("the inbox", Held::Alone(inbox)),
+            end: Exclusive::new("the inbox", InboxLocation::Alone(inbox)),
         }
     }
 
@@ -47,25 +48,25 @@ impl PyInbox {
     ) -> PyResult<R> {
         let mut entered = self.end.enter(py)?;
         match entered.get() {
-            Held::Alone(inbox) => Ok(act(inbox)),
-            Held::InSet(set, id) => {
+            InboxLocation::Alone(inbox) => Ok(act(inbox)),
+            InboxLocation::InSet(set, id) => {
                 let mut set = set.end.enter(py)?;
                 let inbox = set.get().get_mut(*id);
                 inbox.map(act).ok_or_else(in_set_error)
             }
-            Held::Moving => Err(in_set_error()),
+            InboxLocation::Moving => Err(in_set_error()),
         }
     }
 
     /// Waits for the oldest message until the time limit. The inner error says that the time is
     /// over, or that nobody can send any more.
-    fn wait<'py>(
+    fn wait_for_message<'py>(
         &self,
         py: Python<'py>,
         wait_policy: WaitPolicy,
     ) -> PyResult<Result<Bound<'py, PyAny>, RecvTimeoutError>> {
         let mut entered = self.end.enter(py)?;
-        let Held::Alone(inbox) = entered.get() else {
+        let InboxLocation::Alone(inbox) = entered.get() else {
             return Err(in_set_error());
         };
         let received = wait_policy.wait(
@@ -74,14 +75,14 @@ impl PyInbox {
                 Err(RecvTimeoutError::Timeout) => None,
                 received => Some(received),
             },
-            || self.end.expect_open(),
+            || self.end.check_open(),
         )?;
         let received = received.unwrap_or(Err(RecvTimeoutError::Timeout));
         Ok(received.map(|mail| mail.into_bound(py)))
     }
 
     /// Receives the oldest message that is there, without waiting.
-    fn take<'py>(&self, py: Python<'py>) -> PyResult<Result<Bound<'py, PyAny>, TryRecvError>> {
+    fn try_recv<'py>(&self, py: Python<'py>) -> PyResult<Result<Bound<'py, PyAny>, TryRecvError>> {
         let received = self.with_inbox(py, Inbox::try_recv)?;
         Ok(received.map(|mail| mail.into_bound(py)))
     }
@@ -102,17 +103,19 @@ impl PyInbox {
         py: Python<'py>,
         timeout: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        match (self.take(py)?, timeout) {
+        match (self.try_recv(py)?, timeout) {
             (Ok(message), _) => Ok(Some(message)),
             (Err(TryRecvError::Disconnected), _) => {
                 Err(from_recv_error(RecvTimeoutError::Disconnected))
             }
             (Err(_), None) => Ok(None),
-            (Err(_), Some(timeout)) => match self.wait(py, WaitPolicy::from_timeout(timeout)?)? {
-                Ok(message) => Ok(Some(message)),
-                Err(RecvTimeoutError::Timeout) => Ok(None),
-                Err(error) => Err(from_recv_error(error)),
-            },
+            (Err(_), Some(timeout)) => {
+                match self.wait_for_message(py, WaitPolicy::from_timeout(timeout)?)? {
+                    Ok(message) => Ok(Some(message)),
+                    Err(RecvTimeoutError::Timeout) => Ok(None),
+                    Err(error) => Err(from_recv_error(error)),
+                }
+            }
         }
     }
 
@@ -140,7 +143,7 @@ impl PyInbox {
 
     /// Blocks until there is a message. The iteration ends with the group.
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        match self.wait(py, WaitPolicy::unlimited())? {
+        match self.wait_for_message(py, WaitPolicy::unlimited())? {
             Ok(message) => Ok(Some(message)),
             Err(RecvTimeoutError::Disconnected) => Ok(None),
             Err(error) => Err(from_recv_error(error)),
@@ -165,11 +168,12 @@ impl PyInbox {
             .call_method1("answered", (slf,))
     }
 
-    /// Drops the inbox with its mail: senders get `DisconnectedError`. A thread that waits gets
-    /// `ClosedError` within 50 ms. One that waits for a set takes the inbox out of it by then.
+    /// Drops the inbox with its mail: senders get `DisconnectedError`. A thread that waits for this
+    /// inbox gets `ClosedError` within 50 ms; a thread that waits for a set removes the inbox from
+    /// the set within that time.
     fn close(&self, py: Python<'_>) {
         if let Ok(mut entered) = self.end.enter(py)
-            && let Held::InSet(set, id) = entered.get()
+            && let InboxLocation::InSet(set, id) = entered.get()
         {
             set.close(py, *id);
         }
@@ -182,8 +186,8 @@ impl PyInbox {
         self.end.is_closed(py)
     }
 
-    /// Returns the next message in a tuple. Without one, returns `None` and will wake the task
-    /// `token` of an event loop.
+    /// Returns the next message in a tuple. Without a message, returns `None`; the task `token` of
+    /// the event loop is then woken once there is one.
     fn _poll<'py>(
         &self,
         py: Python<'py>,
@@ -191,7 +195,7 @@ impl PyInbox {
         token: u64,
     ) -> PyResult<Option<(Bound<'py, PyAny>,)>> {
         let mut entered = self.end.enter(py)?;
-        let Held::Alone(inbox) = entered.get() else {
+        let InboxLocation::Alone(inbox) = entered.get() else {
             return Err(in_set_error());
         };
         let waker = wakeups.get().waker(token);

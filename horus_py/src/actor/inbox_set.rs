@@ -8,10 +8,10 @@ use horus_core::actor::{ActorId, InboxSet, RecvTimeoutError, is_worker};
 use pyo3::prelude::*;
 
 use crate::actor::error::from_recv_error;
-use crate::actor::inbox::{Held, PyInbox};
+use crate::actor::inbox::{InboxLocation, PyInbox};
 use crate::actor::mail::Mail;
 use crate::error::Error;
-use crate::topic::endpoint::{End, Entered};
+use crate::topic::endpoint::{Exclusive, ExclusiveGuard};
 use crate::wait::timeout::WaitPolicy;
 
 /// A set of any number of inboxes, for one thread that waits for all of them. The inboxes that have
@@ -30,8 +30,8 @@ impl PyInboxSet {
         lock(&self.inboxes)
     }
 
-    /// Takes the set for the calling thread, and drops the inboxes in it that were closed.
-    fn enter(&self, py: Python<'_>) -> PyResult<Entered<'_, InboxSet<Mail>>> {
+    /// Reserves the set for the calling thread, and drops the inboxes in it that were closed.
+    fn enter(&self, py: Python<'_>) -> PyResult<ExclusiveGuard<'_, InboxSet<Mail>>> {
         let mut entered = self.set.end.enter(py)?;
         self.set.drop_closed(entered.get());
         self.forget_closed();
@@ -48,13 +48,14 @@ impl PyInboxSet {
     }
 }
 
-/// The part of a set that its inboxes refer to.
+/// The state of a set that its inboxes refer to, to be dropped from the set when they are closed.
 #[derive(Debug)]
 pub(crate) struct SharedSet {
-    pub(crate) end: End<InboxSet<Mail>>,
+    pub(crate) end: Exclusive<InboxSet<Mail>>,
     /// The inboxes that were closed and are still in the set.
     closed: Mutex<Vec<ActorId>>,
-    /// The inboxes that were closed and dropped from the set, whose Python objects it still has.
+    /// The inboxes that were closed and dropped from the set, but whose Python objects the set
+    /// still keeps.
     dropped: Mutex<Vec<ActorId>>,
 }
 
@@ -88,7 +89,7 @@ impl PyInboxSet {
     fn new() -> Self {
         Self {
             set: Arc::new(SharedSet {
-                end: End::new("the inbox set", InboxSet::new()),
+                end: Exclusive::new("the inbox set", InboxSet::new()),
                 closed: Mutex::default(),
                 dropped: Mutex::default(),
             }),
@@ -101,10 +102,10 @@ impl PyInboxSet {
         let mut set = self.enter(py)?;
         let mut entered = inbox.get().end.enter(py)?;
         let held = entered.get();
-        match mem::replace(held, Held::Moving) {
-            Held::Alone(own) => {
+        match mem::replace(held, InboxLocation::Moving) {
+            InboxLocation::Alone(own) => {
                 let id = set.get().add(own);
-                *held = Held::InSet(Arc::clone(&self.set), id);
+                *held = InboxLocation::InSet(Arc::clone(&self.set), id);
                 self.inboxes().insert(id, inbox.clone().unbind());
                 Ok(())
             }
@@ -121,13 +122,13 @@ impl PyInboxSet {
         let mut entered = inbox.get().end.enter(py)?;
         let held = entered.get();
         let id = match held {
-            Held::InSet(other, id) if Arc::ptr_eq(other, &self.set) => *id,
+            InboxLocation::InSet(other, id) if Arc::ptr_eq(other, &self.set) => *id,
             _ => return Ok(false),
         };
         let Some(own) = set.get().remove(id) else {
             return Ok(false);
         };
-        *held = Held::Alone(own);
+        *held = InboxLocation::Alone(own);
         let kept = self.inboxes().remove(&id);
         drop(kept);
         Ok(true)
@@ -161,7 +162,7 @@ impl PyInboxSet {
             if must_not_wait {
                 return Err(from_recv_error(RecvTimeoutError::InHandler));
             }
-            self.set.end.expect_open()
+            self.set.end.check_open()
         })?;
         let inboxes = self.inboxes();
         let ready = ready.unwrap_or_default();

@@ -12,7 +12,7 @@ impl Mail {
     pub(crate) const EMPTY: Self = Self(None);
 
     #[inline]
-    pub(crate) fn of(message: Bound<'_, PyAny>) -> Self {
+    pub(crate) fn from_object(message: Bound<'_, PyAny>) -> Self {
         Self(Some(message.unbind()))
     }
 

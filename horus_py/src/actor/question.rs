@@ -13,7 +13,7 @@ use crate::error::Error;
 #[pyclass(frozen, name = "Question", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyQuestion {
-    /// The message that was asked.
+    /// The message that was sent as a question.
     #[pyo3(get)]
     pub(crate) message: Py<PyAny>,
     reply: Mutex<Option<Reply<Py<PyAny>>>>,

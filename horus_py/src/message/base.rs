@@ -10,7 +10,7 @@ use pyo3::types::{PyBytes, PyDict, PyType};
 use crate::message::dtype::{self, DType};
 use crate::message::field;
 use crate::message::instance::{self, Message};
-use crate::message::kind::{self, Kind};
+use crate::message::kind::{self, MessageKind};
 
 #[pymethods]
 impl Message {
@@ -39,13 +39,17 @@ impl Message {
         }
         let message = class.call((), fields)?;
         // SAFETY: nobody else knows the message yet.
-        kind.stamp(unsafe { instance::bytes_mut(&message) });
+        kind.set_timestamps(unsafe { instance::message_bytes_mut(&message) });
         Ok(message)
     }
 
     /// Returns a copy of the message, which shares no memory with it.
     fn copy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        instance::with_bytes(slf.py(), instance::kind_of(slf), instance::bytes(slf))
+        instance::message_from_bytes(
+            slf.py(),
+            instance::kind_of(slf),
+            instance::message_bytes(slf),
+        )
     }
 
     fn __copy__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -62,7 +66,7 @@ impl Message {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let restore = py.import("horus._horus")?.getattr("_restore")?;
-        let bytes = PyBytes::new(py, instance::bytes(slf));
+        let bytes = PyBytes::new(py, instance::message_bytes(slf));
         (
             restore,
             (slf.get_type(), instance::kind_of(slf).payload.hash(), bytes),
@@ -77,7 +81,7 @@ impl Message {
     }
 
     fn __bytes__<'py>(slf: &Bound<'py, Self>) -> Bound<'py, PyBytes> {
-        PyBytes::new(slf.py(), instance::bytes(slf))
+        PyBytes::new(slf.py(), instance::message_bytes(slf))
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
@@ -95,8 +99,8 @@ impl Message {
         let py = slf.py();
         let same_class = slf.get_type().is(other.get_type());
         match op {
-            CompareOp::Eq if same_class => instance::equal(slf, other).into_bound_py_any(py),
-            CompareOp::Ne if same_class => (!instance::equal(slf, other)).into_bound_py_any(py),
+            CompareOp::Eq if same_class => instance::are_equal(slf, other).into_bound_py_any(py),
+            CompareOp::Ne if same_class => (!instance::are_equal(slf, other)).into_bound_py_any(py),
             _ => Ok(py.NotImplemented().into_bound(py)),
         }
     }
@@ -139,14 +143,14 @@ fn py_timestamp_now_ns() -> u64 {
     timestamp_now_ns()
 }
 
-fn kind_of_message_class(class: &Bound<'_, PyAny>) -> PyResult<&'static Kind> {
+fn kind_of_message_class(class: &Bound<'_, PyAny>) -> PyResult<&'static MessageKind> {
     let wanted = || PyTypeError::new_err(format!("{class} is not a class of messages"));
     kind::kind_of_argument(class).ok_or_else(wanted)
 }
 
 fn object_from_checked_bytes<'py>(
     class: &Bound<'py, PyAny>,
-    kind: &'static Kind,
+    kind: &'static MessageKind,
     bytes: &[u8],
 ) -> PyResult<Bound<'py, PyAny>> {
     if bytes.len() != kind.bytes {
@@ -156,5 +160,5 @@ fn object_from_checked_bytes<'py>(
         let text = format!("{found} bytes, and a {name} has {wanted}");
         return Err(PyValueError::new_err(text));
     }
-    instance::with_bytes(class.py(), kind, bytes)
+    instance::message_from_bytes(class.py(), kind, bytes)
 }

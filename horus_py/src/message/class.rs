@@ -11,16 +11,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 use pyo3::{PyTypeInfo, ffi};
 
-use crate::call::{guard, guard_attached};
+use crate::call::{run_guarded, run_guarded_attached};
 use crate::message::field;
 use crate::message::framed;
 use crate::message::instance::{self, get_buffer};
-use crate::message::kind::{self, Field, Kind};
+use crate::message::kind::{self, Field, MessageKind};
 
 /// Makes the Python class of a kind of messages, and registers it.
 pub(crate) fn make_class<'py>(
     py: Python<'py>,
-    kind: &'static Kind,
+    kind: &'static MessageKind,
     module: &str,
     doc: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -92,7 +92,7 @@ pub(crate) fn make_class<'py>(
         flags: u32::try_from(ffi::Py_TPFLAGS_DEFAULT)?,
         slots: slots.as_mut_ptr(),
     };
-    let bases = PyTuple::new(py, [base_of(py, kind)])?;
+    let bases = PyTuple::new(py, [base_class_of(py, kind)])?;
     // SAFETY: the tables end in zeros, their strings and functions live forever.
     let class = unsafe { ffi::PyType_FromSpecWithBases(&raw mut spec, bases.as_ptr()) };
     // SAFETY: a new reference, or null and an exception.
@@ -115,7 +115,7 @@ pub(crate) fn make_class<'py>(
 
 /// Returns the base class for the class of a kind: [`Message`](instance::Message) or
 /// [`Framed`](framed::base::Framed).
-fn base_of<'py>(py: Python<'py>, kind: &Kind) -> Bound<'py, PyType> {
+fn base_class_of<'py>(py: Python<'py>, kind: &MessageKind) -> Bound<'py, PyType> {
     match kind.framed {
         Some(_) => framed::base::Framed::type_object(py),
         None => instance::Message::type_object(py),
@@ -128,7 +128,7 @@ unsafe extern "C" fn tp_new(
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard_attached(std::ptr::null_mut(), |py| {
+    run_guarded_attached(std::ptr::null_mut(), |py| {
         let kind =
             kind::kind_of_class(class).ok_or_else(|| PyTypeError::new_err("not a message"))?;
         // SAFETY: Python gives a tuple.
@@ -140,11 +140,11 @@ unsafe extern "C" fn tp_new(
             );
             return Err(PyTypeError::new_err(text));
         }
-        let object = instance::with_bytes(py, kind, &kind.default)?;
+        let object = instance::message_from_bytes(py, kind, &kind.default)?;
         // SAFETY: Python gives a dictionary or null.
         let kwargs = unsafe { Bound::from_borrowed_ptr_or_opt(py, kwargs) };
         if let Some(kwargs) = kwargs {
-            field::set_all(&object, kind, kwargs.cast::<PyDict>()?)?;
+            field::set_fields(&object, kind, kwargs.cast::<PyDict>()?)?;
         }
         Ok(object.into_ptr())
     })
@@ -167,12 +167,12 @@ unsafe extern "C" fn get_field(
     object: *mut ffi::PyObject,
     field: *mut c_void,
 ) -> *mut ffi::PyObject {
-    guard(std::ptr::null_mut(), |py| {
+    run_guarded(std::ptr::null_mut(), |py| {
         // SAFETY: the closure of this class's table, which is a field that lives forever.
         let field = unsafe { &*field.cast::<Field>() };
         // SAFETY: Python gives a message of the class.
         let object = unsafe { Bound::from_borrowed_ptr(py, object) };
-        Ok(field::get(&object, field)?.into_ptr())
+        Ok(field::get_value(&object, field)?.into_ptr())
     })
 }
 
@@ -181,7 +181,7 @@ unsafe extern "C" fn set_field(
     value: *mut ffi::PyObject,
     field: *mut c_void,
 ) -> c_int {
-    guard_attached(-1, |py| {
+    run_guarded_attached(-1, |py| {
         // SAFETY: the closure of this class's table, which is a field that lives forever.
         let field = unsafe { &*field.cast::<Field>() };
         // SAFETY: Python gives a message of the class.

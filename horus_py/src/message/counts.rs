@@ -6,14 +6,14 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::message::instance;
-use crate::message::kind::{Field, Kind};
+use crate::message::kind::{Field, MessageKind};
 
 /// An array for which a caller gave elements, and the number of these elements.
 pub(crate) type GivenArray<'a> = (&'a Field, usize);
 
-/// Sets the count fields of a new message to the lengths of the arrays that the caller gave. Leaves
-/// a count for which `is_given` returns true, because the caller gave it, too. Refuses arrays that
-/// disagree with each other or with such a count.
+/// Sets the count fields of a new message to the lengths of the arrays that the caller gave. Does
+/// not change a count that the caller gave: one for which `is_given` returns true. Refuses arrays
+/// that disagree with each other or with such a count.
 #[cold]
 pub(crate) fn complete_counts(
     object: &Bound<'_, PyAny>,
@@ -48,7 +48,11 @@ pub(crate) fn complete_counts(
 /// Refuses to assign `found` elements to an array if this number disagrees with a count that the
 /// array shares with others. Must be called before the assignment.
 #[cold]
-pub(crate) fn check_change(object: &Bound<'_, PyAny>, field: &Field, found: usize) -> PyResult<()> {
+pub(crate) fn check_shared_counts(
+    object: &Bound<'_, PyAny>,
+    field: &Field,
+    found: usize,
+) -> PyResult<()> {
     if sets_count(object, field)? {
         Ok(())
     } else {
@@ -101,7 +105,7 @@ fn elements_in_use(object: &Bound<'_, PyAny>, field: &Field) -> PyResult<usize> 
     let mut product = 1_usize;
     for name in field.counts {
         let (offset, bytes) = count_position(kind, name)?;
-        let bytes = &instance::bytes(object)[offset..][..bytes];
+        let bytes = &instance::message_bytes(object)[offset..][..bytes];
         let mut number = [0; 8];
         number[..bytes.len()].copy_from_slice(bytes);
         // WHY little-endian: a shorter number is then the first bytes of a longer one.
@@ -115,14 +119,14 @@ fn write_count(object: &Bound<'_, PyAny>, count: &str, found: usize) -> PyResult
     let (offset, bytes) = count_position(instance::kind_of(object), count)?;
     let number = (found as u64).to_le_bytes();
     // SAFETY: the field lies in the message.
-    let to = unsafe { instance::data(object).add(offset) };
+    let to = unsafe { instance::bytes_address(object).add(offset) };
     // SAFETY: as above; nobody else has its bytes while the GIL is held, and no number is longer.
     unsafe { std::ptr::copy_nonoverlapping(number.as_ptr(), to, bytes) };
     Ok(())
 }
 
 /// Returns the offset and the size in bytes of a count field.
-fn count_position(kind: &Kind, count: &str) -> PyResult<(usize, usize)> {
+fn count_position(kind: &MessageKind, count: &str) -> PyResult<(usize, usize)> {
     let field = kind.field(count).filter(|field| {
         field.count == 1
             && matches!(

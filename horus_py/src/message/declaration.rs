@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyString};
 
 use crate::message::class::make_class;
 use crate::message::field;
-use crate::message::kind::{self, Kind};
+use crate::message::kind::{self, MessageKind};
 
 /// Makes the class of a message. `names` are its module, its name and its docstring.
 ///
@@ -26,10 +26,10 @@ pub(crate) fn _declare<'py>(
     let (module, name, doc) = names;
     let (schema, default) = declared_schema(&name, &fields)?;
     let kind = match tail {
-        None => Kind::new(Box::leak(Box::new(schema)), default.into())?,
+        None => MessageKind::new(Box::leak(Box::new(schema)), default.into())?,
         Some((tail, number, count)) => {
             let framed = declared_tail(schema, (&tail, &number), &count)?;
-            Kind::framed(framed, default.into())
+            MessageKind::framed(framed, default.into())
         }
     };
     let kind = Box::leak(Box::new(kind));
@@ -43,7 +43,7 @@ pub(crate) fn _declare<'py>(
 }
 
 /// Makes the table of the fields of a message, and the bytes of a message with default values.
-/// Those do not contain the defaults that the program declared for single fields.
+/// These bytes do not contain the defaults that the program declared for single fields.
 fn declared_schema(
     name: &str,
     fields: &[(String, Bound<'_, PyAny>, usize)],
@@ -81,8 +81,9 @@ fn declared_schema(
             .size()
             .checked_mul(count)
             .and_then(|bytes| bytes.checked_add(offset));
-        if bytes.is_none_or(|bytes| bytes > BYTES_MAX) {
-            let text = format!("{name}.{field} makes the message longer than {BYTES_MAX} bytes");
+        if bytes.is_none_or(|bytes| bytes > MESSAGE_BYTES_MAX) {
+            let text =
+                format!("{name}.{field} makes the message longer than {MESSAGE_BYTES_MAX} bytes");
             return Err(PyTypeError::new_err(text));
         }
         (0..count).for_each(|_| default.extend(&element_default));
@@ -112,8 +113,8 @@ fn declared_schema(
     Ok((schema, default))
 }
 
-/// Makes the type of a message that consists of the fields of `schema` and of any number of numbers
-/// at the end. The field `count` holds how many they are.
+/// Makes the type of a message that consists of the fields of `schema` and of a tail: any number of
+/// numbers, which the field `count` counts.
 fn declared_tail(
     schema: Schema,
     (tail, number): (&str, &str),
@@ -145,7 +146,7 @@ fn declared_tail(
 }
 
 /// Maximum size of a declared message, in bytes.
-const BYTES_MAX: usize = 64 << 20;
+const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
 fn leak_text(text: &str) -> &'static str {
     // WHY leaked: the table of a class lives as long as the class, which is forever.

@@ -10,15 +10,15 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
-use crate::call::{add_method, guard};
+use crate::call::{add_method, run_guarded};
 use crate::message::framed::data;
 use crate::message::framed::keepalive::keepalive;
 
-const VERSIONED: &CStr = c"dltensor_versioned";
-const UNVERSIONED: &CStr = c"dltensor";
+const VERSIONED_NAME: &CStr = c"dltensor_versioned";
+const UNVERSIONED_NAME: &CStr = c"dltensor";
 
-const READ_ONLY: u64 = 1;
-const IS_COPIED: u64 = 2;
+const FLAG_READ_ONLY: u64 = 1;
+const FLAG_COPIED: u64 = 2;
 const CPU_DEVICE: (i32, i32) = (1, 0);
 
 #[repr(C)]
@@ -36,7 +36,7 @@ struct Tensor {
 
 /// `DLManagedTensor`, followed by the shape and strides that it points to.
 #[repr(C)]
-struct Unversioned {
+struct UnversionedExport {
     tensor: Tensor,
     owner: *mut c_void,
     deleter: Option<unsafe extern "C" fn(*mut Self)>,
@@ -45,7 +45,7 @@ struct Unversioned {
 
 /// `DLManagedTensorVersioned`, followed by the shape and strides that it points to.
 #[repr(C)]
-struct Versioned {
+struct VersionedExport {
     major: u32,
     minor: u32,
     owner: *mut c_void,
@@ -63,9 +63,9 @@ struct Dimensions {
 
 const _: () = {
     assert!(size_of::<Tensor>() == 48);
-    assert!(std::mem::offset_of!(Unversioned, owner) == 48);
-    assert!(std::mem::offset_of!(Versioned, flags) == 24);
-    assert!(std::mem::offset_of!(Versioned, tensor) == 32);
+    assert!(std::mem::offset_of!(UnversionedExport, owner) == 48);
+    assert!(std::mem::offset_of!(VersionedExport, flags) == 24);
+    assert!(std::mem::offset_of!(VersionedExport, tensor) == 32);
 };
 
 /// The arguments of a call of `__dlpack__`.
@@ -127,7 +127,7 @@ unsafe extern "C" fn dlpack_method(
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard(ptr::null_mut(), |py| {
+    run_guarded(ptr::null_mut(), |py| {
         if count != 0 {
             return Err(PyTypeError::new_err("__dlpack__() takes keywords only"));
         }
@@ -135,14 +135,14 @@ unsafe extern "C" fn dlpack_method(
         // SAFETY: Python's descriptor checked that it is of the class.
         let this = unsafe { Bound::from_borrowed_ptr(py, this) };
         match wanted.copy {
-            Some(true) => export(&data::copy(&this)?, &wanted, IS_COPIED),
-            _ => export(&this, &wanted, 0),
+            Some(true) => export_array(&data::copy_message(&this)?, &wanted, FLAG_COPIED),
+            _ => export_array(&this, &wanted, 0),
         }
     })
 }
 
 /// Makes the capsule that exports the array of a message.
-fn export(
+fn export_array(
     object: &Bound<'_, PyAny>,
     wanted: &DlpackArguments,
     flags: u64,
@@ -154,8 +154,8 @@ fn export(
     } else {
         object.clone()
     };
-    let layout = data::layout(object)?;
-    let (address, is_writeable) = data::address(object);
+    let layout = data::array_layout(object)?;
+    let (address, is_writeable) = data::data_address(object);
     let mut dimensions = Dimensions {
         shape: [0; TENSOR_DIMENSIONS_MAX],
         strides: [0; TENSOR_DIMENSIONS_MAX],
@@ -192,12 +192,12 @@ fn export(
         let flags = if is_writeable {
             flags
         } else {
-            flags | READ_ONLY
+            flags | FLAG_READ_ONLY
         };
         let major = 1;
         let minor = 0;
-        let deleter = Some(Versioned::delete as _);
-        let export = Versioned {
+        let deleter = Some(VersionedExport::delete as _);
+        let export = VersionedExport {
             major,
             minor,
             owner,
@@ -211,15 +211,15 @@ fn export(
         let made = unsafe { &mut *export };
         made.tensor.shape = made.dimensions.shape.as_mut_ptr();
         made.tensor.strides = made.dimensions.strides.as_mut_ptr();
-        return capsule(
+        return make_capsule(
             object.py(),
             export.cast(),
-            VERSIONED,
-            Versioned::drop_capsule,
+            VERSIONED_NAME,
+            VersionedExport::drop_capsule,
         );
     }
-    let deleter = Some(Unversioned::delete as _);
-    let export = Box::into_raw(Box::new(Unversioned {
+    let deleter = Some(UnversionedExport::delete as _);
+    let export = Box::into_raw(Box::new(UnversionedExport {
         tensor,
         owner,
         deleter,
@@ -229,15 +229,15 @@ fn export(
     let made = unsafe { &mut *export };
     made.tensor.shape = made.dimensions.shape.as_mut_ptr();
     made.tensor.strides = made.dimensions.strides.as_mut_ptr();
-    capsule(
+    make_capsule(
         object.py(),
         export.cast(),
-        UNVERSIONED,
-        Unversioned::drop_capsule,
+        UNVERSIONED_NAME,
+        UnversionedExport::drop_capsule,
     )
 }
 
-fn capsule(
+fn make_capsule(
     py: Python<'_>,
     export: *mut c_void,
     name: &'static CStr,
@@ -294,15 +294,15 @@ macro_rules! impl_deleters {
         }
     };
 }
-impl_deleters! { Versioned VERSIONED }
-impl_deleters! { Unversioned UNVERSIONED }
+impl_deleters! { VersionedExport VERSIONED_NAME }
+impl_deleters! { UnversionedExport UNVERSIONED_NAME }
 
 /// Adds the method `__dlpack__` to the base of the classes.
 pub(crate) fn register(class: &Bound<'_, PyType>) -> PyResult<()> {
-    const DLPACK: &CStr =
+    const DLPACK_DOC: &CStr =
         c"__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)
 --
 
 The array for another library, without a copy: `numpy.from_dlpack(message)`.";
-    add_method(class, c"__dlpack__", dlpack_method, DLPACK)
+    add_method(class, c"__dlpack__", dlpack_method, DLPACK_DOC)
 }

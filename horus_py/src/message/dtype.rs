@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use crate::message::field::numpy_code;
-use crate::message::kind::{self, Kind};
+use crate::message::kind::{self, MessageKind};
 use crate::numpy::numpy;
 
 /// The descriptor of the classes' attribute `dtype`. It makes the type when it is first read, so
@@ -31,14 +31,14 @@ impl DType {
 }
 
 /// Returns the structured numpy type of a kind of messages. Makes it at the first call.
-pub(crate) fn dtype<'py>(py: Python<'py>, kind: &Kind) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn dtype<'py>(py: Python<'py>, kind: &MessageKind) -> PyResult<Bound<'py, PyAny>> {
     let made = kind
         .dtype
-        .get_or_try_init(py, || make(py, kind).map(Bound::unbind))?;
+        .get_or_try_init(py, || make_dtype(py, kind).map(Bound::unbind))?;
     Ok(made.bind(py).clone())
 }
 
-fn make<'py>(py: Python<'py>, kind: &Kind) -> PyResult<Bound<'py, PyAny>> {
+fn make_dtype<'py>(py: Python<'py>, kind: &MessageKind) -> PyResult<Bound<'py, PyAny>> {
     let missing = || PyImportError::new_err("this needs numpy: pip install numpy");
     let numpy = numpy(py).ok_or_else(missing)?.module.bind(py);
     let format = |field: &kind::Field| {

@@ -13,7 +13,7 @@ use crate::error;
 use crate::message::counts;
 use crate::message::framed::data;
 use crate::message::instance;
-use crate::message::kind::{Field, Kind};
+use crate::message::kind::{Field, MessageKind};
 use crate::numpy::{ArrayMemory, numpy};
 
 /// Calls a macro with the table of the number types. A row is the variant of [`Primitive`], the
@@ -30,16 +30,21 @@ macro_rules! numbers {
 
 /// Returns the value of a field as a Python object: numbers and texts as copies, arrays of numbers
 /// and nested messages as views.
-pub(crate) fn get<'py>(object: &Bound<'py, PyAny>, field: &Field) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn get_value<'py>(
+    object: &Bound<'py, PyAny>,
+    field: &Field,
+) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     match (field.kind, field.count) {
-        (FieldKind::Primitive(primitive), 1) => {
-            number(py, primitive, &instance::bytes(object)[field.offset..])
-        }
+        (FieldKind::Primitive(primitive), 1) => number_object(
+            py,
+            primitive,
+            &instance::message_bytes(object)[field.offset..],
+        ),
         (FieldKind::Primitive(primitive), _) => array_view(object, field, primitive),
-        (_, 1) => element(object, field, 0),
+        (_, 1) => element_object(object, field, 0),
         (_, count) => {
-            let elements = (0..count).map(|index| element(object, field, index));
+            let elements = (0..count).map(|index| element_object(object, field, index));
             let elements: Vec<_> = elements.collect::<PyResult<_>>()?;
             Ok(PyTuple::new(py, elements)?.into_any())
         }
@@ -47,23 +52,23 @@ pub(crate) fn get<'py>(object: &Bound<'py, PyAny>, field: &Field) -> PyResult<Bo
 }
 
 /// Returns element `index` of a field of texts or nested messages.
-fn element<'py>(
+fn element_object<'py>(
     object: &Bound<'py, PyAny>,
     field: &Field,
     index: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
     let offset = field.offset + index * field.kind.size();
     match (field.kind, field.inner) {
-        (_, Some(inner)) => instance::nested(object, inner, offset),
+        (_, Some(inner)) => instance::nested_message(object, inner, offset),
         (kind, None) => {
-            let bytes = &instance::bytes(object)[offset..offset + kind.size()];
-            Ok(PyString::new(object.py(), text(bytes)).into_any())
+            let bytes = &instance::message_bytes(object)[offset..offset + kind.size()];
+            Ok(PyString::new(object.py(), text_of_bytes(bytes)).into_any())
         }
     }
 }
 
 /// Returns the text before the first byte that is NUL or not UTF-8.
-fn text(bytes: &[u8]) -> &str {
+fn text_of_bytes(bytes: &[u8]) -> &str {
     let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
     match std::str::from_utf8(bytes) {
         Ok(text) => text,
@@ -74,7 +79,7 @@ fn text(bytes: &[u8]) -> &str {
 macro_rules! number {
     ($($variant:ident $type:ident $code:literal $letter:literal),+) => {
         #[inline]
-        pub(crate) fn number<'py>(
+        pub(crate) fn number_object<'py>(
             py: Python<'py>,
             primitive: Primitive,
             bytes: &[u8],
@@ -148,7 +153,7 @@ fn array_view<'py>(
         return view.call_method1("cast", (struct_letter(primitive),));
     };
     // SAFETY: the field lies in the message.
-    let data = unsafe { instance::data(object).add(field.offset) };
+    let data = unsafe { instance::bytes_address(object).add(field.offset) };
     let shape = [field.count as isize];
     let strides = [dtype.size() as isize];
     let is_writeable = instance::kind_of(object).framed.is_none() || data::is_writeable(object);
@@ -163,15 +168,15 @@ fn array_view<'py>(
 }
 
 /// Sets fields of a message that no Python code has seen yet, and the count fields of its arrays.
-pub(crate) fn set_all(
+pub(crate) fn set_fields(
     object: &Bound<'_, PyAny>,
-    kind: &Kind,
+    kind: &MessageKind,
     fields: &Bound<'_, PyDict>,
 ) -> PyResult<()> {
     let mut arrays = Vec::new();
     for (name, value) in fields {
         let field = field_named(kind, name.cast::<PyString>()?)?;
-        let found = set_if(object, field, &value, |_| Ok(()))?;
+        let found = set_checked(object, field, &value, |_| Ok(()))?;
         if !field.counts.is_empty() {
             arrays.push((field, found));
         }
@@ -185,7 +190,7 @@ pub(crate) fn set_all(
 /// Writes the default value of one field to `default`, the bytes of a default message. The kind
 /// must not have a class yet.
 pub(crate) fn set_default(
-    kind: &Kind,
+    kind: &MessageKind,
     default: &mut [u8],
     name: &Bound<'_, PyString>,
     value: &Bound<'_, PyAny>,
@@ -195,7 +200,7 @@ pub(crate) fn set_default(
     encode_field(field, value, &mut default[bytes]).map(drop)
 }
 
-fn field_named<'a>(kind: &'a Kind, name: &Bound<'_, PyString>) -> PyResult<&'a Field> {
+fn field_named<'a>(kind: &'a MessageKind, name: &Bound<'_, PyString>) -> PyResult<&'a Field> {
     let name = name.to_str()?;
     kind.field(name).ok_or_else(|| {
         let known: Vec<_> = kind.fields.iter().map(|field| field.name).collect();
@@ -216,17 +221,17 @@ pub(crate) fn set_with_count(
     value: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
     if field.counts.is_empty() {
-        return set_if(object, field, value, |_| Ok(())).map(drop);
+        return set_checked(object, field, value, |_| Ok(())).map(drop);
     }
-    let found = set_if(object, field, value, |found| {
-        counts::check_change(object, field, found)
+    let found = set_checked(object, field, value, |found| {
+        counts::check_shared_counts(object, field, found)
     })?;
     counts::update_count(object, field, found)
 }
 
 /// Sets a field of a message if `check` accepts the number of elements in `value`. Returns that
 /// number. If it fails, nothing has changed.
-pub(crate) fn set_if(
+pub(crate) fn set_checked(
     object: &Bound<'_, PyAny>,
     field: &Field,
     value: &Bound<'_, PyAny>,
@@ -245,7 +250,7 @@ pub(crate) fn set_if(
     let found = encode_field(field, value, new)?;
     check(found)?;
     // SAFETY: the field lies in the message.
-    let to = unsafe { instance::data(object).add(field.offset) };
+    let to = unsafe { instance::bytes_address(object).add(field.offset) };
     // SAFETY: as above; what is written was made elsewhere.
     unsafe { std::ptr::copy_nonoverlapping(new.as_ptr(), to, bytes) };
     Ok(found)
@@ -259,11 +264,12 @@ pub(crate) fn encode_field(
     out: &mut [u8],
 ) -> PyResult<usize> {
     let place = || format!("{}.{}", field.message, field.name);
-    encode(field, value, out).map_err(|error| error::with_context(value.py(), &place(), &error))
+    encode_value(field, value, out)
+        .map_err(|error| error::with_context(value.py(), &place(), &error))
 }
 
 /// Like [`encode_field`], but the errors do not name the field.
-fn encode(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<usize> {
+fn encode_value(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<usize> {
     if field.count == 1 {
         return encode_element(field, value, out).map(|()| 1);
     }
@@ -276,7 +282,10 @@ fn encode(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<u
     {
         let count = count.unsigned_abs();
         let part = out.get_mut(..count * dtype.size());
-        view.copy_to(value.py(), part.ok_or_else(|| too_many(field, count))?)?;
+        view.copy_to(
+            value.py(),
+            part.ok_or_else(|| too_many_error(field, count))?,
+        )?;
         return check_length(field, count);
     }
     if value.is_instance_of::<PyString>() || value.is_instance_of::<PyDict>() {
@@ -286,7 +295,9 @@ fn encode(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<u
     let mut elements = out.chunks_exact_mut(field.kind.size());
     let mut found = 0;
     for value in value.try_iter()? {
-        let element = elements.next().ok_or_else(|| too_many(field, found + 1))?;
+        let element = elements
+            .next()
+            .ok_or_else(|| too_many_error(field, found + 1))?;
         encode_element(field, &value?, element)?;
         found += 1;
     }
@@ -307,7 +318,7 @@ fn check_length(field: &Field, found: usize) -> PyResult<usize> {
     Err(PyValueError::new_err(text))
 }
 
-fn too_many(field: &Field, found: usize) -> PyErr {
+fn too_many_error(field: &Field, found: usize) -> PyErr {
     PyValueError::new_err(format!("{found} elements or more, and {} fit", field.count))
 }
 
@@ -335,7 +346,7 @@ fn encode_element(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> Py
                 let text = format!("{} where a {} is wanted", value.get_type(), schema.name);
                 return Err(PyTypeError::new_err(text));
             }
-            out.copy_from_slice(instance::bytes(value));
+            out.copy_from_slice(instance::message_bytes(value));
             Ok(())
         }
     }
@@ -351,20 +362,20 @@ pub(crate) fn write_message(
         out,
         module,
         instance::kind_of(object),
-        instance::bytes(object),
+        instance::message_bytes(object),
     );
     Ok(())
 }
 
-fn write_constructor_call(out: &mut String, module: &str, kind: &Kind, bytes: &[u8]) {
-    push(out, format_args!("{module}.{}(", kind.schema.name));
+fn write_constructor_call(out: &mut String, module: &str, kind: &MessageKind, bytes: &[u8]) {
+    push_text(out, format_args!("{module}.{}(", kind.schema.name));
     let mut separator = "";
     for field in &kind.fields {
         let bytes = &bytes[field.offset..field.offset + field.bytes()];
         if field.is_reserved() && bytes.iter().all(|byte| *byte == 0) {
             continue;
         }
-        push(out, format_args!("{separator}{}=", field.name));
+        push_text(out, format_args!("{separator}{}=", field.name));
         separator = ", ";
         if let (FieldKind::Primitive(primitive), 2..) = (field.kind, field.count) {
             write_numbers(out, primitive, bytes);
@@ -391,7 +402,7 @@ fn element_text(module: &str, field: &Field, bytes: &[u8]) -> String {
         }
         (_, Some(inner)) => write_constructor_call(&mut out, module, inner, bytes),
         _ => {
-            let shown = text(bytes);
+            let shown = text_of_bytes(bytes);
             let exact = bytes[shown.len()..].iter().all(|byte| *byte == 0);
             out = if exact {
                 text_literal(shown)
@@ -407,9 +418,9 @@ fn element_text(module: &str, field: &Field, bytes: &[u8]) -> String {
 fn write_list(out: &mut String, texts: Vec<String>) {
     match &*texts {
         [first, rest @ ..] if rest.len() >= 4 && rest.iter().all(|text| text == first) => {
-            push(out, format_args!("[{first}] * {}", texts.len()));
+            push_text(out, format_args!("[{first}] * {}", texts.len()));
         }
-        _ => push(out, format_args!("[{}]", texts.join(", "))),
+        _ => push_text(out, format_args!("[{}]", texts.join(", "))),
     }
 }
 
@@ -427,10 +438,10 @@ fn text_literal(text: &str) -> String {
     let mut out = String::from("'");
     for character in text.chars() {
         match character {
-            '\\' | '\'' => push(&mut out, format_args!("\\{character}")),
+            '\\' | '\'' => push_text(&mut out, format_args!("\\{character}")),
             ' '..='~' => out.push(character),
             _ if character.is_alphanumeric() => out.push(character),
-            _ => push(&mut out, format_args!("\\U{:08x}", u32::from(character))),
+            _ => push_text(&mut out, format_args!("\\U{:08x}", u32::from(character))),
         }
     }
     out + "'"
@@ -440,11 +451,11 @@ fn bytes_literal(bytes: &[u8]) -> String {
     let mut out = String::from("b'");
     bytes
         .iter()
-        .for_each(|byte| push(&mut out, format_args!("\\x{byte:02x}")));
+        .for_each(|byte| push_text(&mut out, format_args!("\\x{byte:02x}")));
     out + "'"
 }
 
-fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
+fn push_text(out: &mut String, text: std::fmt::Arguments<'_>) {
     // Writing to a string cannot fail.
     let _ = out.write_fmt(text);
 }

@@ -5,27 +5,27 @@ use std::ffi::c_int;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::message::kind::{Comparison, Kind};
+use crate::message::kind::{Comparison, MessageKind};
 
 /// The head of a message object. The message's bytes follow it, or lie in the message `owner` in
 /// which this one is nested.
 #[repr(C)]
-pub(crate) struct Object {
+pub(crate) struct MessageObject {
     head: ffi::PyObject,
-    message: MessageFields,
+    message: ObjectFields,
 }
 
 /// The fields of a message object that follow the header of all Python objects.
 #[repr(C)]
-struct MessageFields {
-    kind: &'static Kind,
+struct ObjectFields {
+    kind: &'static MessageKind,
     data: *mut u8,
     owner: *mut ffi::PyObject,
 }
 
-/// The size of the head, in bytes, which is the offset of the bytes that follow it. A multiple of
-/// 8, the largest alignment of a message.
-pub(crate) const HEAD_BYTES: usize = size_of::<Object>();
+/// The size of the head of a message object, in bytes: the offset of the message's bytes. A
+/// multiple of 8, the largest alignment of a message.
+pub(crate) const HEAD_BYTES: usize = size_of::<MessageObject>();
 const _: () = assert!(HEAD_BYTES.is_multiple_of(8));
 
 /// The base class of messages of fixed size.
@@ -34,29 +34,32 @@ const _: () = assert!(HEAD_BYTES.is_multiple_of(8));
 pub(crate) struct Message;
 
 /// Makes a message with a copy of these bytes.
-pub(crate) fn with_bytes<'py>(
+pub(crate) fn message_from_bytes<'py>(
     py: Python<'py>,
-    kind: &'static Kind,
+    kind: &'static MessageKind,
     bytes: &[u8],
 ) -> PyResult<Bound<'py, PyAny>> {
     assert_eq!(bytes.len(), kind.bytes, "a message of {}", kind.schema.name);
     let object = allocate(py, kind)?;
     // SAFETY: the object is new, and has room for so many bytes.
-    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), data(&object), kind.bytes) };
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), bytes_address(&object), kind.bytes) };
     Ok(object)
 }
 
 /// Makes a message whose bytes are 0.
-pub(crate) fn zeroed<'py>(py: Python<'py>, kind: &'static Kind) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn zeroed_message<'py>(
+    py: Python<'py>,
+    kind: &'static MessageKind,
+) -> PyResult<Bound<'py, PyAny>> {
     let object = allocate(py, kind)?;
     // SAFETY: the object is new, and has room for so many bytes.
-    unsafe { std::ptr::write_bytes(data(&object), 0, kind.bytes) };
+    unsafe { std::ptr::write_bytes(bytes_address(&object), 0, kind.bytes) };
     Ok(object)
 }
 
 /// Makes a message with uninitialised bytes.
 #[inline]
-fn allocate<'py>(py: Python<'py>, kind: &'static Kind) -> PyResult<Bound<'py, PyAny>> {
+fn allocate<'py>(py: Python<'py>, kind: &'static MessageKind) -> PyResult<Bound<'py, PyAny>> {
     with_extra_bytes(py, kind, 0)
 }
 
@@ -67,14 +70,14 @@ fn allocate<'py>(py: Python<'py>, kind: &'static Kind) -> PyResult<Bound<'py, Py
 #[inline]
 pub(crate) fn with_extra_bytes<'py>(
     py: Python<'py>,
-    kind: &'static Kind,
+    kind: &'static MessageKind,
     extra: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
     let object = allocate_object(py, kind, extra + kind.bytes)?;
     // SAFETY: the block has so many bytes after the head.
     let data = unsafe { object.as_ptr().cast::<u8>().add(HEAD_BYTES + extra) };
     // SAFETY: the object is new, nobody else knows it.
-    unsafe { (*object.as_ptr().cast::<Object>()).message.data = data };
+    unsafe { (*object.as_ptr().cast::<MessageObject>()).message.data = data };
     Ok(object)
 }
 
@@ -86,16 +89,16 @@ pub(crate) fn extra_bytes_of(object: *mut ffi::PyObject) -> *mut u8 {
 
 /// Makes an object for the message that is nested in `whole` at `offset`, in bytes. It has no bytes
 /// of its own: it shows those of `whole`.
-pub(crate) fn nested<'py>(
+pub(crate) fn nested_message<'py>(
     whole: &Bound<'py, PyAny>,
-    kind: &'static Kind,
+    kind: &'static MessageKind,
     offset: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
     let object = allocate_object(whole.py(), kind, 0)?;
     // SAFETY: the object is new, nobody else knows it.
-    let this = unsafe { &mut *object.as_ptr().cast::<Object>() };
+    let this = unsafe { &mut *object.as_ptr().cast::<MessageObject>() };
     // SAFETY: by the caller's promise, the nested message lies in `whole`.
-    this.message.data = unsafe { data(whole).add(offset) };
+    this.message.data = unsafe { bytes_address(whole).add(offset) };
     // The nested message keeps the whole one alive.
     this.message.owner = whole.clone().into_ptr();
     Ok(object)
@@ -105,11 +108,11 @@ pub(crate) fn nested<'py>(
 #[inline]
 fn allocate_object<'py>(
     py: Python<'py>,
-    kind: &'static Kind,
+    kind: &'static MessageKind,
     bytes: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: the interpreter is attached.
-    let block = unsafe { ffi::PyObject_Malloc(HEAD_BYTES + bytes) }.cast::<Object>();
+    let block = unsafe { ffi::PyObject_Malloc(HEAD_BYTES + bytes) }.cast::<MessageObject>();
     if block.is_null() {
         return Err(pyo3::exceptions::PyMemoryError::new_err(()));
     }
@@ -117,8 +120,8 @@ fn allocate_object<'py>(
     let object = unsafe { ffi::PyObject_Init(block.cast(), kind.class()) };
     // SAFETY: the block begins with a head, of which nothing but what Python has just written is
     // read before the next lines.
-    let place = unsafe { (&raw mut (*block).message).cast::<MessageFields>() };
-    let fields = MessageFields {
+    let place = unsafe { (&raw mut (*block).message).cast::<ObjectFields>() };
+    let fields = ObjectFields {
         kind,
         data: std::ptr::null_mut(),
         owner: std::ptr::null_mut(),
@@ -131,24 +134,24 @@ fn allocate_object<'py>(
 
 /// Returns the address of the bytes of `message`, which must be a message.
 #[inline]
-pub(crate) fn data(message: &Bound<'_, PyAny>) -> *mut u8 {
+pub(crate) fn bytes_address(message: &Bound<'_, PyAny>) -> *mut u8 {
     // SAFETY: every message begins with a head, which never changes.
-    unsafe { (*message.as_ptr().cast::<Object>()).message.data }
+    unsafe { (*message.as_ptr().cast::<MessageObject>()).message.data }
 }
 
 /// Returns the kind of `message`, which must be a message.
 #[inline]
-pub(crate) fn kind_of(message: &Bound<'_, PyAny>) -> &'static Kind {
+pub(crate) fn kind_of(message: &Bound<'_, PyAny>) -> &'static MessageKind {
     // SAFETY: every message begins with a head, which never changes.
-    unsafe { (*message.as_ptr().cast::<Object>()).message.kind }
+    unsafe { (*message.as_ptr().cast::<MessageObject>()).message.kind }
 }
 
 /// Returns the bytes of a message. They must not be used while Python code may run, which can
 /// change them.
 #[inline]
-pub(crate) fn bytes<'a>(message: &'a Bound<'_, PyAny>) -> &'a [u8] {
+pub(crate) fn message_bytes<'a>(message: &'a Bound<'_, PyAny>) -> &'a [u8] {
     // SAFETY: a message has so many bytes as long as it lives; only who holds the GIL writes them.
-    unsafe { std::slice::from_raw_parts(data(message), kind_of(message).bytes) }
+    unsafe { std::slice::from_raw_parts(bytes_address(message), kind_of(message).bytes) }
 }
 
 /// Returns the bytes of a message for writing.
@@ -157,8 +160,8 @@ pub(crate) fn bytes<'a>(message: &'a Bound<'_, PyAny>) -> &'a [u8] {
 ///
 /// No other code has a reference to the message.
 #[inline]
-pub(crate) unsafe fn bytes_mut<'a>(message: &Bound<'_, PyAny>) -> &'a mut [u8] {
-    let data = data(message);
+pub(crate) unsafe fn message_bytes_mut<'a>(message: &Bound<'_, PyAny>) -> &'a mut [u8] {
+    let data = bytes_address(message);
     let bytes = kind_of(message).bytes;
     // SAFETY: a message has so many bytes; by the contract, no other reference to them exists.
     unsafe { std::slice::from_raw_parts_mut(data, bytes) }
@@ -175,7 +178,7 @@ pub(crate) unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
     // SAFETY: Python gives the last reference to a message.
     let class = unsafe { ffi::Py_TYPE(object) };
     // SAFETY: as above.
-    let owner = unsafe { (*object.cast::<Object>()).message.owner };
+    let owner = unsafe { (*object.cast::<MessageObject>()).message.owner };
     // SAFETY: the block is from `PyObject_Malloc`; an exporter of its bytes has a reference.
     unsafe { ffi::PyObject_Free(object.cast()) };
     // SAFETY: the object had a reference to its owner, or none.
@@ -185,10 +188,10 @@ pub(crate) unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
 }
 
 /// Returns true if two messages of one class have equal fields.
-pub(crate) fn equal(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> bool {
-    let runs = &kind_of(one).runs;
-    let one = bytes(one);
-    let other = bytes(other);
+pub(crate) fn are_equal(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> bool {
+    let runs = &kind_of(one).byte_runs;
+    let one = message_bytes(one);
+    let other = message_bytes(other);
     runs.iter().all(|run| {
         let range = run.offset..run.offset + run.bytes;
         let one = &one[range.clone()];
@@ -220,7 +223,7 @@ pub(crate) unsafe extern "C" fn get_buffer(
     flags: c_int,
 ) -> c_int {
     // SAFETY: Python calls this with a message.
-    let this = unsafe { &(*object.cast::<Object>()).message };
+    let this = unsafe { &(*object.cast::<MessageObject>()).message };
     let bytes = isize::try_from(this.kind.bytes).unwrap_or(isize::MAX);
     // SAFETY: the bytes live as long as the object, to which the view gets a reference.
     unsafe { ffi::PyBuffer_FillInfo(view, object, this.data.cast(), bytes, 0, flags) }

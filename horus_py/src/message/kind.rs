@@ -18,7 +18,7 @@ use pyo3::sync::PyOnceLock;
 use crate::message::count_fields::counts_of;
 
 /// A kind of message. It lives as long as the process, like its class.
-pub(crate) struct Kind {
+pub(crate) struct MessageKind {
     pub(crate) schema: &'static Schema,
     pub(crate) payload: DynamicType,
     /// Size of a message of this kind, or of its header if data follow it, in bytes.
@@ -30,18 +30,18 @@ pub(crate) struct Kind {
     pub(crate) fields: Box<[Field]>,
     /// The ranges of the message's bytes, each with its type of comparison, in the order of their
     /// offsets.
-    pub(crate) runs: Box<[ByteRun]>,
+    pub(crate) byte_runs: Box<[ByteRun]>,
     /// The offset of the field `timestamp_ns`, if there is one.
     timestamp_offset: Option<usize>,
     /// The offset of the field `monotonic_ns`, if there is one.
     monotonic_offset: Option<usize>,
-    /// The structured numpy type, once it was needed.
+    /// The structured numpy type of the messages, made when it is first needed.
     pub(crate) dtype: PyOnceLock<Py<PyAny>>,
     /// The Python class; null until it is made. It is never freed.
     class: AtomicPtr<ffi::PyTypeObject>,
 }
 
-/// A field, as its getter and setter use it.
+/// A field of a message, with the information that its getter and setter need.
 #[derive(Debug)]
 pub(crate) struct Field {
     pub(crate) message: &'static str,
@@ -52,7 +52,7 @@ pub(crate) struct Field {
     /// The type of the field's numbers; `None` if it does not hold numbers of a type in [`DType`].
     pub(crate) dtype: Option<DType>,
     /// The kind of the nested messages; `None` if the field holds no messages.
-    pub(crate) inner: Option<&'static Kind>,
+    pub(crate) inner: Option<&'static MessageKind>,
     /// The names of the fields whose product is the number of elements in use; empty if all
     /// elements are always in use.
     pub(crate) counts: &'static [&'static str],
@@ -82,19 +82,19 @@ pub(crate) enum Comparison {
     F64,
 }
 
-impl fmt::Debug for Kind {
+impl fmt::Debug for MessageKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Kind({})", self.schema.name)
+        write!(f, "MessageKind({})", self.schema.name)
     }
 }
 
-impl Kind {
+impl MessageKind {
     /// Makes the kind of the messages of `schema`. The kinds of its nested messages must exist
     /// already.
     pub(crate) fn new(schema: &'static Schema, default: Box<[u8]>) -> PyResult<Self> {
         let payload = DynamicType::parse(&schema.text());
         let payload = payload.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-        Ok(Self::with(schema, default, payload, None))
+        Ok(Self::build(schema, default, payload, None))
     }
 
     /// Returns true if messages have the field `timestamp_ns`.
@@ -103,7 +103,7 @@ impl Kind {
     }
 
     /// Writes the present time to those fields of a message that hold one.
-    pub(crate) fn stamp(&self, message: &mut [u8]) {
+    pub(crate) fn set_timestamps(&self, message: &mut [u8]) {
         let mut write = |offset: Option<usize>, now_ns: u64| {
             if let Some(offset) = offset {
                 message[offset..offset + 8].copy_from_slice(&now_ns.to_ne_bytes());
@@ -115,7 +115,7 @@ impl Kind {
 
     /// Makes a kind whose messages are followed by data, such as images.
     pub(crate) fn framed(framed: &'static FramedKind, default: Box<[u8]>) -> Self {
-        Self::with(framed.schema(), default, framed.payload(), Some(framed))
+        Self::build(framed.schema(), default, framed.payload(), Some(framed))
     }
 
     /// Returns the description of the numbers at the end of a message, if the class has an
@@ -126,7 +126,7 @@ impl Kind {
             .filter(|_| self.framed.is_some_and(FramedKind::is_counted))
     }
 
-    fn with(
+    fn build(
         schema: &'static Schema,
         default: Box<[u8]>,
         payload: DynamicType,
@@ -152,7 +152,7 @@ impl Kind {
                 _ => None,
             },
             inner: match field.kind {
-                FieldKind::Message(inner) => kinds().by_hash.get(&inner.hash()).copied(),
+                FieldKind::Message(inner) => lock_kinds().by_hash.get(&inner.hash()).copied(),
                 _ => None,
             },
         };
@@ -177,7 +177,7 @@ impl Kind {
             framed,
             default,
             fields,
-            runs,
+            byte_runs: runs,
             timestamp_offset,
             monotonic_offset,
             dtype,
@@ -245,54 +245,54 @@ fn add_runs(runs: &mut Vec<ByteRun>, schema: &Schema, base: usize) {
 
 /// The table of all kinds that have a class.
 #[derive(Debug, Default)]
-pub(crate) struct Kinds {
+pub(crate) struct KindTable {
     /// The kinds by the addresses of their classes.
-    by_class: HashMap<usize, &'static Kind>,
-    by_hash: HashMap<u128, &'static Kind>,
+    by_class: HashMap<usize, &'static MessageKind>,
+    by_hash: HashMap<u128, &'static MessageKind>,
 }
 
-static KINDS: Mutex<Option<Kinds>> = Mutex::new(None);
+static KINDS: Mutex<Option<KindTable>> = Mutex::new(None);
 
 /// Locks the table of kinds. Python must not be called while it is locked.
-fn kinds() -> KindsGuard {
+fn lock_kinds() -> KindTableGuard {
     let mut guard = KINDS.lock().unwrap_or_else(PoisonError::into_inner);
     guard.get_or_insert_default();
-    KindsGuard(guard)
+    KindTableGuard(guard)
 }
 
-struct KindsGuard(MutexGuard<'static, Option<Kinds>>);
+struct KindTableGuard(MutexGuard<'static, Option<KindTable>>);
 
-impl std::ops::Deref for KindsGuard {
-    type Target = Kinds;
+impl std::ops::Deref for KindTableGuard {
+    type Target = KindTable;
 
-    fn deref(&self) -> &Kinds {
+    fn deref(&self) -> &KindTable {
         self.0.as_ref().expect("filled when it was locked")
     }
 }
 
-impl std::ops::DerefMut for KindsGuard {
-    fn deref_mut(&mut self) -> &mut Kinds {
+impl std::ops::DerefMut for KindTableGuard {
+    fn deref_mut(&mut self) -> &mut KindTable {
         self.0.as_mut().expect("filled when it was locked")
     }
 }
 
 /// Registers `class` as the class of `kind`.
-pub(crate) fn register_class(kind: &'static Kind, class: &Bound<'_, PyAny>) {
+pub(crate) fn register_class(kind: &'static MessageKind, class: &Bound<'_, PyAny>) {
     // WHY leaked: messages are made with the address of the class.
     let address = class.clone().into_ptr();
     kind.class.store(address.cast(), Ordering::Relaxed);
-    let mut kinds = kinds();
+    let mut kinds = lock_kinds();
     kinds.by_class.insert(address as usize, kind);
     kinds.by_hash.insert(kind.payload.hash(), kind);
 }
 
 /// Returns the kind of a class; `None` if it is not a message class.
-pub(crate) fn kind_of_class(class: *mut ffi::PyTypeObject) -> Option<&'static Kind> {
-    kinds().by_class.get(&(class as usize)).copied()
+pub(crate) fn kind_of_class(class: *mut ffi::PyTypeObject) -> Option<&'static MessageKind> {
+    lock_kinds().by_class.get(&(class as usize)).copied()
 }
 
 /// Returns the kind of an argument that should be a message class; `None` if it is not one.
-pub(crate) fn kind_of_argument(argument: &Bound<'_, PyAny>) -> Option<&'static Kind> {
+pub(crate) fn kind_of_argument(argument: &Bound<'_, PyAny>) -> Option<&'static MessageKind> {
     argument
         .is_instance_of::<pyo3::types::PyType>()
         .then(|| kind_of_class(argument.as_ptr().cast()))?

@@ -18,7 +18,7 @@ pub(crate) mod standard;
 
 use pyo3::prelude::*;
 
-pub(crate) use instance::{bytes, bytes_mut, is_message, zeroed};
+pub(crate) use instance::{is_message, message_bytes, message_bytes_mut, zeroed_message};
 
 /// Adds the classes and functions of this room to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -7,7 +7,7 @@ use pyo3::types::PyDict;
 
 use crate::message::class::make_class;
 use crate::message::instance;
-use crate::message::kind::{self, Kind};
+use crate::message::kind::{self, MessageKind};
 
 /// Adds the classes to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -18,8 +18,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
             .iter()
             .find(|kind| kind.schema().name == schema.name);
         let kind = match (framed, standard_default(schema.name)) {
-            (Some(framed), _) => Kind::framed(framed, framed.default_header()),
-            (None, Some(default)) => Kind::new(schema, default)?,
+            (Some(framed), _) => MessageKind::framed(framed, framed.default_header()),
+            (None, Some(default)) => MessageKind::new(schema, default)?,
             (None, None) => continue,
         };
         let kind = Box::leak(Box::new(kind));
@@ -43,5 +43,5 @@ pub(crate) fn object_of<'py, T: Message>(
     // SAFETY: a message is plain data without padding, and lives as long as the reference.
     let bytes =
         unsafe { std::slice::from_raw_parts(std::ptr::from_ref(message).cast(), size_of::<T>()) };
-    instance::with_bytes(py, kind, bytes)
+    instance::message_from_bytes(py, kind, bytes)
 }

@@ -38,11 +38,11 @@ struct LayoutSlot {
     /// layout from this cache.
     signature: usize,
     /// Number of dicts in a row whose keys had the hash `signature`.
-    alike: u32,
+    repeats: u32,
     /// Number of dicts in a row with the same signature after which a layout is made. WHY not
     /// always 2: where two kinds of dicts alternate, a layout is made in vain. The number doubles
     /// each time that this happens.
-    required: u32,
+    required_repeats: u32,
     layout: Option<Box<Layout>>,
     /// True while a dict is being read with the layout, which is moved out of the slot meanwhile.
     /// Dicts nested in it that share the slot are read without a layout.
@@ -52,8 +52,8 @@ struct LayoutSlot {
 impl LayoutSlot {
     const EMPTY: Self = Self {
         signature: 0,
-        alike: 0,
-        required: REPEATS_MIN,
+        repeats: 0,
+        required_repeats: REPEATS_MIN,
         layout: None,
         is_taken: false,
     };
@@ -61,7 +61,7 @@ impl LayoutSlot {
     /// Doubles the number of dicts before the next layout is made, because the last layout did not
     /// fit the dicts that were received.
     fn back_off(&mut self) {
-        self.required = (2 * self.required).min(REPEATS_MAX);
+        self.required_repeats = (2 * self.required_repeats).min(REPEATS_MAX);
     }
 }
 
@@ -79,7 +79,7 @@ impl KeyCache {
     /// Returns the Python `str` of these UTF-8 bytes, from the cache if possible. Otherwise makes
     /// it, and caches it if it is not too long.
     #[inline]
-    pub(super) fn text<'py>(&mut self, py: Python<'py>, bytes: &[u8]) -> UnpackResult<'py> {
+    pub(super) fn key_text<'py>(&mut self, py: Python<'py>, bytes: &[u8]) -> UnpackResult<'py> {
         if self.key_slots.is_empty() {
             self.key_slots.resize_with(KEY_SLOTS, || None);
         }
@@ -131,7 +131,7 @@ impl KeyCache {
         if fitted {
             known.layout = Some(layout);
         } else {
-            known.alike = 0;
+            known.repeats = 0;
             known.back_off();
         }
     }
@@ -150,11 +150,11 @@ impl KeyCache {
             return Ok(());
         }
         if known.signature != signature {
-            (known.signature, known.alike) = (signature, 0);
+            (known.signature, known.repeats) = (signature, 0);
         }
-        known.alike = known.alike.saturating_add(1);
+        known.repeats = known.repeats.saturating_add(1);
         // WHY not `>=`: keys that no layout can be made of are not tried again for each dict.
-        if known.alike == known.required && dict.len() == pairs {
+        if known.repeats == known.required_repeats && dict.len() == pairs {
             if known.layout.is_some() {
                 known.back_off();
             }

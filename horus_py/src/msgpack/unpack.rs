@@ -142,9 +142,9 @@ impl<'py> Reader<'_, 'py> {
         let mut signature = 0_usize;
         for _ in 0..pairs {
             let key = match self.bytes.short_text() {
-                Some(bytes) => self.keys.text(self.py, bytes)?,
+                Some(bytes) => self.keys.key_text(self.py, bytes)?,
                 None => match self.bytes.token()? {
-                    Token::String(bytes) => self.keys.text(self.py, bytes)?,
+                    Token::String(bytes) => self.keys.key_text(self.py, bytes)?,
                     token => self.read_non_text_key(token, depth)?,
                 },
             };

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::error::Error;
 
-/// The tick that a node is in. Every use after the tick raises an error.
+/// The context that a node's tick gets. Every use after the tick raises an error.
 #[pyclass(frozen, name = "Context", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyContext {

@@ -32,7 +32,7 @@ impl PyHandle {
 
 #[pymethods]
 impl PyHandle {
-    /// Has every node shut down after its current tick.
+    /// Makes every node shut down after its current tick.
     fn stop(&self) -> PyResult<()> {
         self.inner()?.stop();
         Ok(())
@@ -51,12 +51,12 @@ impl PyHandle {
             .map_err(command_error)
     }
 
-    /// Has the node skip its ticks until `resume`.
+    /// Makes the node skip its ticks until `resume`.
     fn pause(&self, node: &str) -> PyResult<()> {
         self.inner()?.pause(node).map_err(command_error)
     }
 
-    /// Has a paused node tick again.
+    /// Makes a paused node tick again.
     fn resume(&self, node: &str) -> PyResult<()> {
         self.inner()?.resume(node).map_err(command_error)
     }
@@ -66,7 +66,7 @@ impl PyHandle {
         self.inner()?.stop_node(node).map_err(command_error)
     }
 
-    /// Has the node tick at another rate, in hertz, from its next due time on.
+    /// Makes the node tick at another rate, in hertz, from its next due time on.
     fn set_rate(&self, node: &str, rate: f64) -> PyResult<()> {
         let rate = Rate::hz(rate).check().map_err(command_error)?;
         self.inner()?.set_rate(node, rate).map_err(command_error)

@@ -20,7 +20,7 @@ use crate::scheduler::report::{self, PyReport};
 use crate::scheduler::safe_state;
 use crate::scheduler::settings;
 use crate::scheduler::task::PreparedNode;
-use crate::topic::endpoint::{End, Entered};
+use crate::topic::endpoint::{Exclusive, ExclusiveGuard};
 use crate::wait::duration::duration_from_secs;
 use crate::wait::gil::run_detached;
 
@@ -31,7 +31,7 @@ const EXIT_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// The stages in the life of a scheduler.
 #[derive(Debug)]
-enum Stage {
+enum SchedulerStage {
     New(Box<Scheduler>),
     Running(Box<Running>),
     /// A node failed, and `tick_once` has raised that failure. `finish` then only returns the
@@ -47,7 +47,7 @@ static RUNNING_SCHEDULERS: Mutex<Vec<Py<PyScheduler>>> = Mutex::new(Vec::new());
 #[pyclass(frozen, name = "Scheduler", module = "horus", weakref)]
 #[derive(Debug)]
 pub(crate) struct PyScheduler {
-    stage: End<Stage>,
+    stage: Exclusive<SchedulerStage>,
     handle: Handle,
     interruption: Arc<Interruption>,
     namespace: Option<Py<PyNamespace>>,
@@ -107,7 +107,7 @@ impl PyScheduler {
         Ok(Self {
             interruption: Interruption::new(handle.clone()),
             handle,
-            stage: End::new("the scheduler", Stage::New(Box::new(scheduler))),
+            stage: Exclusive::new("the scheduler", SchedulerStage::New(Box::new(scheduler))),
             namespace,
             name: Mutex::new(name),
             report: Mutex::new(None),
@@ -134,10 +134,10 @@ impl PyScheduler {
     fn add<'py>(&self, node: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = node.py();
         let settings = self.settings(&node)?;
-        self.change(py, |scheduler| {
+        self.configure(py, |scheduler| {
             let prepared = PreparedNode::new(&node, &settings, &self.interruption)?;
             let name: String = settings::required_setting(&settings, "name")?;
-            let builder = settings::apply(scheduler.node(&name), &settings)?;
+            let builder = settings::apply_settings(scheduler.node(&name), &settings)?;
             let builder = match settings.get_item("safe_state")? {
                 Some(enter) => safe_state::add_safe_state(builder, &enter)?,
                 None => builder,
@@ -151,7 +151,7 @@ impl PyScheduler {
         Ok(node)
     }
 
-    /// Has every node shut down after its current tick; then `run` returns.
+    /// Makes every node shut down after its current tick; then `run` returns.
     fn stop(&self) -> PyResult<()> {
         self.check_not_forked()?;
         self.handle.stop();
@@ -171,16 +171,16 @@ impl PyScheduler {
     fn tick_once(&self, py: Python<'_>) -> PyResult<bool> {
         let mut entered = self.enter_stage(py)?;
         match entered.get() {
-            Stage::Running(running) => {
+            SchedulerStage::Running(running) => {
                 if let Ok(goes_on) = running.tick_once() {
                     return Ok(goes_on);
                 }
                 let outcome = self.finish_run(py, entered.get(), None, true);
-                *entered.get() = Stage::Failed;
+                *entered.get() = SchedulerStage::Failed;
                 outcome.map(|_| false)
             }
-            Stage::New(_) => Err(SchedulerError::new_err("it does not run: call start()")),
-            Stage::Failed | Stage::Over => Err(run_is_over()),
+            SchedulerStage::New(_) => Err(SchedulerError::new_err("it does not run: call start()")),
+            SchedulerStage::Failed | SchedulerStage::Over => Err(run_over_error()),
         }
     }
 
@@ -206,9 +206,9 @@ impl PyScheduler {
     #[pyo3(signature = (*, check = true))]
     pub(crate) fn finish(&self, py: Python<'_>, check: bool) -> PyResult<Py<PyReport>> {
         let mut entered = self.enter_stage(py)?;
-        if matches!(entered.get(), Stage::Failed) {
-            *entered.get() = Stage::Over;
-            return self.report(py).ok_or_else(run_is_over);
+        if matches!(entered.get(), SchedulerStage::Failed) {
+            *entered.get() = SchedulerStage::Over;
+            return self.report(py).ok_or_else(run_over_error);
         }
         self.finish_run(py, entered.get(), None, check)
     }
@@ -227,7 +227,8 @@ impl PyScheduler {
     ) -> PyResult<Py<PyReport>> {
         let time = duration_from_secs(duration)?;
         let mut entered = self.enter_stage(py)?;
-        let Stage::New(scheduler) = std::mem::replace(entered.get(), Stage::Over) else {
+        let SchedulerStage::New(scheduler) = std::mem::replace(entered.get(), SchedulerStage::Over)
+        else {
             return Err(SchedulerError::new_err(
                 "it has been started: make a new one",
             ));
@@ -247,7 +248,7 @@ impl PyScheduler {
         let check = exception.iter().all(|part| part.is_none());
         let mut entered = self.enter_stage(py)?;
         match entered.get() {
-            Stage::Running(_) => self.finish_run(py, entered.get(), None, check).map(drop),
+            SchedulerStage::Running(_) => self.finish_run(py, entered.get(), None, check).map(drop),
             _ => Ok(()),
         }
     }
@@ -277,14 +278,14 @@ impl PyScheduler {
     }
 
     /// Calls `change` with the scheduler. Raises an error if it was started already.
-    pub(crate) fn change<R>(
+    pub(crate) fn configure<R>(
         &self,
         py: Python<'_>,
         change: impl FnOnce(&mut Scheduler) -> PyResult<R>,
     ) -> PyResult<R> {
         let mut entered = self.enter_stage(py)?;
         match entered.get() {
-            Stage::New(scheduler) => change(scheduler),
+            SchedulerStage::New(scheduler) => change(scheduler),
             _ => Err(SchedulerError::new_err(
                 "it has been started: add nodes before that",
             )),
@@ -292,9 +293,9 @@ impl PyScheduler {
     }
 
     /// Returns true if the scheduler runs.
-    pub(crate) fn runs(&self, py: Python<'_>) -> bool {
+    pub(crate) fn is_running(&self, py: Python<'_>) -> bool {
         let entered = self.enter_stage(py);
-        entered.is_ok_and(|mut entered| matches!(entered.get(), Stage::Running(_)))
+        entered.is_ok_and(|mut entered| matches!(entered.get(), SchedulerStage::Running(_)))
     }
 
     pub(crate) const fn core_handle(&self) -> &Handle {
@@ -318,7 +319,7 @@ impl PyScheduler {
         ))
     }
 
-    fn enter_stage(&self, py: Python<'_>) -> PyResult<Entered<'_, Stage>> {
+    fn enter_stage(&self, py: Python<'_>) -> PyResult<ExclusiveGuard<'_, SchedulerStage>> {
         self.check_not_forked()?;
         self.stage.enter(py).map_err(|error| {
             if !error.is_instance_of::<BusyError>(py) {
@@ -329,18 +330,18 @@ impl PyScheduler {
     }
 
     /// Starts the scheduler, unless it runs already.
-    fn start_if_new(&self, slf: &Bound<'_, Self>, stage: &mut Stage) -> PyResult<()> {
-        let scheduler = match std::mem::replace(stage, Stage::Over) {
-            Stage::New(scheduler) => scheduler,
-            Stage::Running(running) => {
-                *stage = Stage::Running(running);
+    fn start_if_new(&self, slf: &Bound<'_, Self>, stage: &mut SchedulerStage) -> PyResult<()> {
+        let scheduler = match std::mem::replace(stage, SchedulerStage::Over) {
+            SchedulerStage::New(scheduler) => scheduler,
+            SchedulerStage::Running(running) => {
+                *stage = SchedulerStage::Running(running);
                 return Ok(());
             }
-            Stage::Failed | Stage::Over => return Err(run_is_over()),
+            SchedulerStage::Failed | SchedulerStage::Over => return Err(run_over_error()),
         };
         let running = run_detached(slf.py(), || scheduler.start()).map_err(scheduler_error)?;
         running.name().clone_into(&mut lock(&self.name));
-        *stage = Stage::Running(Box::new(running));
+        *stage = SchedulerStage::Running(Box::new(running));
         lock(&RUNNING_SCHEDULERS).push(slf.clone().unbind());
         Ok(())
     }
@@ -354,8 +355,8 @@ impl PyScheduler {
         let py = slf.py();
         let mut entered = this.enter_stage(py)?;
         this.start_if_new(slf, entered.get())?;
-        let Stage::Running(running) = entered.get() else {
-            return Err(run_is_over());
+        let SchedulerStage::Running(running) = entered.get() else {
+            return Err(run_over_error());
         };
         let _ticking = TickThread::new(py)?;
         let interrupt = loop {
@@ -379,12 +380,13 @@ impl PyScheduler {
     fn finish_run(
         &self,
         py: Python<'_>,
-        stage: &mut Stage,
+        stage: &mut SchedulerStage,
         interrupt: Option<PyErr>,
         check: bool,
     ) -> PyResult<Py<PyReport>> {
-        let Stage::Running(running) = std::mem::replace(stage, Stage::Over) else {
-            return Err(run_is_over());
+        let SchedulerStage::Running(running) = std::mem::replace(stage, SchedulerStage::Over)
+        else {
+            return Err(run_over_error());
         };
         // The exception for a failed node is made from the report.
         let report = run_detached(py, || running.finish()).or_else(RunError::into_report);
@@ -417,7 +419,7 @@ impl PyScheduler {
             Reason::Node { name, error } => Some((name.clone(), error.clone())),
             _ => None,
         };
-        let report = Py::new(py, report::to_python(py, report)?)?;
+        let report = Py::new(py, report::report_object(py, report)?)?;
         *lock(&self.report) = Some(report.clone_ref(py));
         if let Some(event_thread) = lock(&self.event_thread).take() {
             run_detached(py, || join_within_limit(&event_thread));
@@ -429,7 +431,7 @@ impl PyScheduler {
             return Err(error);
         }
         if check && !name.is_empty() {
-            return Err(node_failed(py, (&name, &text), cause, &report)?);
+            return Err(node_failed_error(py, (&name, &text), cause, &report)?);
         }
         signal.map_or(Ok(()), |signal| handle_signal(py, signal))?;
         Ok(report)
@@ -446,7 +448,7 @@ impl Drop for PyScheduler {
             let Ok(mut entered) = self.stage.enter(py) else {
                 return;
             };
-            let stage = std::mem::replace(entered.get(), Stage::Over);
+            let stage = std::mem::replace(entered.get(), SchedulerStage::Over);
             if is_own {
                 // WHY detached: the drop waits for nodes, which need the GIL.
                 run_detached(py, || drop(stage));
@@ -459,7 +461,7 @@ impl Drop for PyScheduler {
 
 /// Makes the `NodeFailedError` of a run that a node's failure ended.
 #[cold]
-fn node_failed(
+fn node_failed_error(
     py: Python<'_>,
     (name, text): (&str, &str),
     cause: Option<PyErr>,
@@ -500,7 +502,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 #[cold]
-fn run_is_over() -> PyErr {
+fn run_over_error() -> PyErr {
     SchedulerError::new_err("its run is over: make a new scheduler")
 }
 
@@ -553,7 +555,7 @@ pub(super) fn _end_schedulers(py: Python<'_>) {
         py.detach(|| thread::sleep(Duration::from_millis(1)));
     }
     let are_over = lock(&RUNNING_SCHEDULERS).is_empty();
-    python_calls::close(py, are_over);
+    python_calls::close_python(py, are_over);
 }
 
 /// Forgets all schedulers in the child after `fork`, where none of their threads exist.

@@ -13,7 +13,8 @@ use pyo3::prelude::*;
 
 /// Maximum time that the interpreter's exit waits for ticks that do not end.
 const EXIT_WAIT_MAX: Duration = Duration::from_secs(1);
-/// Maximum time of this wait if all runs are over: their ends have waited for these ticks already.
+/// Maximum time that the interpreter's exit waits for ticks if all runs are over: the end of each
+/// run has waited for its ticks already.
 const EXIT_WAIT_AFTER_RUNS_MAX: Duration = Duration::from_millis(50);
 /// Time after which the interpreter's exit raises `SystemExit` in ticks that have not ended,
 /// repeatedly.
@@ -25,16 +26,16 @@ const SAFE_STATE_MAX: Duration = Duration::from_millis(200);
 /// Number of calls from scheduler threads that run in Python, or are about to.
 static CALLS_IN_PYTHON: AtomicUsize = AtomicUsize::new(0);
 /// Number of forks between the first process and this one.
-static GENERATION: AtomicUsize = AtomicUsize::new(0);
+static FORK_GENERATION: AtomicUsize = AtomicUsize::new(0);
 /// Number of calls of safe states that have not ended, including those that have not begun.
 static SAFE_STATE_CALLS: AtomicUsize = AtomicUsize::new(0);
 /// True once the interpreter exits: no further call enters Python.
-static IS_CLOSED: AtomicBool = AtomicBool::new(false);
+static IS_PYTHON_CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// Python's ids of the threads that run ticks.
 static TICK_THREADS: Mutex<Vec<c_ulong>> = Mutex::new(Vec::new());
 
-/// Guard that registers a thread, by Python's id of it, as one that runs ticks.
+/// Guard that registers a thread, by the id that Python gives it, as one that runs ticks.
 #[derive(Debug)]
 pub(crate) struct TickThread(c_ulong);
 
@@ -78,7 +79,7 @@ impl PythonCall {
         CALLS_IN_PYTHON.fetch_add(1, Ordering::SeqCst);
         let call = Self(fork_generation());
         // ORDERING(calls): as above.
-        (!IS_CLOSED.load(Ordering::SeqCst)).then_some(call)
+        (!IS_PYTHON_CLOSED.load(Ordering::SeqCst)).then_some(call)
     }
 }
 
@@ -196,7 +197,7 @@ pub(crate) fn with_python<R>(call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
 /// WHY exceptions: if a thread runs Python code after the interpreter is gone, Python ends the
 /// thread in the middle of its stack, which Rust does not survive. A thread that sleeps in C does
 /// not get there.
-pub(crate) fn close(py: Python<'_>, are_over: bool) {
+pub(crate) fn close_python(py: Python<'_>, are_over: bool) {
     let (interrupt_after, wait_max) = if are_over {
         (Duration::ZERO, EXIT_WAIT_AFTER_RUNS_MAX)
     } else {
@@ -210,7 +211,7 @@ pub(crate) fn close(py: Python<'_>, are_over: bool) {
         py.detach(|| thread::sleep(POLL_INTERVAL));
     }
     // ORDERING(calls): SeqCst store, before the loads below. Pairs with `PythonCall::begin`.
-    IS_CLOSED.store(true, Ordering::SeqCst);
+    IS_PYTHON_CLOSED.store(true, Ordering::SeqCst);
     let begin = Instant::now();
     let exit = py.get_type::<PySystemExit>();
     // ORDERING(calls): SeqCst, and so Acquire too. Pairs with the end of a call.
@@ -218,7 +219,7 @@ pub(crate) fn close(py: Python<'_>, are_over: bool) {
         if begin.elapsed() > interrupt_after {
             let threads = lock_tick_threads().clone();
             for id in threads {
-                // SAFETY: the interpreter is attached; an unknown number is no error.
+                // SAFETY: the interpreter is call_attached; an unknown number is no error.
                 unsafe { ffi::PyThreadState_SetAsyncExc(id.cast_signed(), exit.as_ptr()) };
             }
         }
@@ -234,7 +235,7 @@ pub(crate) fn reset_after_fork() {
     // Relaxed: as above.
     SAFE_STATE_CALLS.store(0, Ordering::Relaxed);
     // Relaxed: as above.
-    GENERATION.fetch_add(1, Ordering::Relaxed);
+    FORK_GENERATION.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Returns the number of forks between the first process and this one.
@@ -243,5 +244,5 @@ pub(crate) fn reset_after_fork() {
 #[inline]
 pub(crate) fn fork_generation() -> usize {
     // Relaxed: it changes only when the process has one thread.
-    GENERATION.load(Ordering::Relaxed)
+    FORK_GENERATION.load(Ordering::Relaxed)
 }

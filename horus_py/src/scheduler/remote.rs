@@ -8,13 +8,13 @@ use crate::error;
 use crate::message::standard::object_of;
 use crate::namespace::{PyNamespace, namespace_or_current};
 use crate::scheduler::error::{command_error, scheduler_error};
-use crate::topic::endpoint::End;
+use crate::topic::endpoint::Exclusive;
 
 /// The state of a scheduler, as another process sees it.
 #[pyclass(frozen, name = "SchedulerInfo", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PySchedulerInfo {
-    /// Its name.
+    /// The name of the scheduler.
     #[pyo3(get)]
     name: String,
     /// The process id, if it is known.
@@ -111,7 +111,7 @@ fn forget(
 #[pyclass(frozen, name = "RemoteScheduler", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyRemoteScheduler {
-    end: End<RemoteScheduler>,
+    end: Exclusive<RemoteScheduler>,
 }
 
 #[pymethods]
@@ -127,11 +127,11 @@ impl PyRemoteScheduler {
         let remote = py
             .detach(|| RemoteScheduler::open(&namespace, name))
             .map_err(command_error)?;
-        let end = End::new(format!("the handle of scheduler '{name}'"), remote);
+        let end = Exclusive::new(format!("the handle of scheduler '{name}'"), remote);
         Ok(Self { end })
     }
 
-    /// Its name.
+    /// The name of the scheduler.
     #[getter]
     fn name(&self, py: Python<'_>) -> PyResult<String> {
         Ok(self.end.enter(py)?.get().name().to_owned())
@@ -143,12 +143,12 @@ impl PyRemoteScheduler {
         info_object(py, found)
     }
 
-    /// Has a node skip its ticks until it is resumed.
+    /// Makes a node skip its ticks until it is resumed.
     fn pause(&self, py: Python<'_>, node: &str) -> PyResult<()> {
         self.end.enter(py)?.get().pause(node).map_err(command_error)
     }
 
-    /// Has a paused node tick again.
+    /// Makes a paused node tick again.
     fn resume(&self, py: Python<'_>, node: &str) -> PyResult<()> {
         self.end
             .enter(py)?

@@ -21,7 +21,7 @@ pub(crate) struct PyNodeReport(NodeReport);
 #[derive(Debug)]
 pub(crate) struct PyMetrics(pub(crate) TickMetrics);
 
-pub(crate) fn to_python(py: Python<'_>, report: Report) -> PyResult<PyReport> {
+pub(crate) fn report_object(py: Python<'_>, report: Report) -> PyResult<PyReport> {
     let nodes = report
         .nodes
         .iter()

@@ -25,7 +25,7 @@ where
 }
 
 /// Applies all settings to the builder.
-pub(crate) fn apply<'a>(
+pub(crate) fn apply_settings<'a>(
     mut builder: NodeBuilder<'a>,
     settings: &Bound<'_, PyDict>,
 ) -> PyResult<NodeBuilder<'a>> {
@@ -35,17 +35,17 @@ pub(crate) fn apply<'a>(
         }
         let name: String = name.extract()?;
         builder = match &*name {
-            "reads" => for_each(builder, &value, |builder, end| {
+            "reads" => apply_each(builder, &value, |builder, end| {
                 let read = |builder: &mut NodeBuilder<'_>, end: &mut DynamicSubscriber| {
                     builder.add_subscriber(end.name(), end);
                     Ok(())
                 };
                 with_endpoint(builder, end, read)
             })?,
-            "writes" => for_each(builder, &value, |builder, topic| {
+            "writes" => apply_each(builder, &value, |builder, topic| {
                 Ok(builder.writes_topic(&topic.extract::<String>()?))
             })?,
-            "on" => for_each(builder, &value, |builder, end| {
+            "on" => apply_each(builder, &value, |builder, end| {
                 let wake = |builder: &mut NodeBuilder<'_>, end: &mut DynamicSubscriber| {
                     builder
                         .add_waking_subscriber(end.name(), end)
@@ -128,7 +128,7 @@ fn setter_for(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<Setter>> 
     })
 }
 
-fn for_each<'a, 'py>(
+fn apply_each<'a, 'py>(
     mut builder: NodeBuilder<'a>,
     values: &Bound<'py, PyAny>,
     set: impl Fn(NodeBuilder<'a>, &Bound<'py, PyAny>) -> PyResult<NodeBuilder<'a>>,

@@ -7,22 +7,22 @@ use horus_core::value::Value;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use crate::message::kind::{self, Kind};
+use crate::message::kind::{self, MessageKind};
 
 /// The encoding of a topic's messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Codec {
     /// Messages of one class.
-    Message(&'static Kind),
+    Message(&'static MessageKind),
     /// Messages of one class with trailing data, such as images.
-    Framed(&'static Kind),
+    Framed(&'static MessageKind),
     /// Any mixture of dicts, lists, numbers, text, bytes and arrays, as MessagePack.
     Anything,
 }
 
 impl Codec {
     /// Returns the codec for the argument `type` of a Python call.
-    pub(crate) fn of_argument(argument: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+    pub(crate) fn from_argument(argument: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let Some(argument) = argument.filter(|argument| !argument.is_none()) else {
             return Ok(Self::Anything);
         };

@@ -8,12 +8,13 @@ use pyo3::prelude::*;
 
 use crate::error::{BusyError, ClosedError, ForkedError};
 
-/// An endpoint of type `T`, which is dropped once it is closed.
+/// An endpoint, or another object of type `T`, that one thread at a time can use. It is dropped
+/// once it is closed.
 ///
 /// WHY no lock: it is a mistake to use one endpoint in two threads, so the second thread gets an
 /// error. With a lock, it would wait as long as the first one does, perhaps forever.
 #[derive(Debug)]
-pub(crate) struct End<T> {
+pub(crate) struct Exclusive<T> {
     /// The name of the endpoint in errors, such as `the publisher of topic 'imu'`.
     name: Box<str>,
     /// Accessed only by the thread that made `busy` true.
@@ -26,9 +27,9 @@ pub(crate) struct End<T> {
 }
 
 // SAFETY: `end` is only touched by the one thread that made `busy` true, see `enter`.
-unsafe impl<T: Send> Sync for End<T> {}
+unsafe impl<T: Send> Sync for Exclusive<T> {}
 
-impl<T> End<T> {
+impl<T> Exclusive<T> {
     pub(crate) fn new(name: impl Into<Box<str>>, end: T) -> Self {
         Self {
             name: name.into(),
@@ -46,7 +47,7 @@ impl<T> End<T> {
     /// The endpoint was closed, is in use by another thread, or was in use in the parent when this
     /// process was forked.
     #[inline]
-    pub(crate) fn enter(&self, _py: Python<'_>) -> PyResult<Entered<'_, T>> {
+    pub(crate) fn enter(&self, _py: Python<'_>) -> PyResult<ExclusiveGuard<'_, T>> {
         // Relaxed, and no swap: both accesses happen with the GIL held, which this module requires,
         // and the GIL orders the accesses of different threads.
         if self.busy.load(Ordering::Relaxed) {
@@ -54,15 +55,15 @@ impl<T> End<T> {
         }
         // SAFETY: nobody is in, and nobody can come in as long as the GIL is held.
         if unsafe { &*self.end.get() }.is_none() {
-            return Err(self.closed());
+            return Err(self.closed_error());
         }
         self.busy.store(true, Ordering::Relaxed);
-        Ok(Entered { of: self })
+        Ok(ExclusiveGuard { of: self })
     }
 
     #[cold]
     fn busy_error(&self) -> PyErr {
-        if let Err(forked) = self.expect_own() {
+        if let Err(forked) = self.check_not_forked() {
             return forked;
         }
         BusyError::new_err(format!(
@@ -72,14 +73,16 @@ impl<T> End<T> {
     }
 
     #[cold]
-    fn closed(&self) -> PyErr {
+    fn closed_error(&self) -> PyErr {
         ClosedError::new_err(format!("{} was closed: open a new one", self.name))
     }
 
+    /// Checks that this process opened the endpoint.
+    ///
     /// # Errors
     ///
     /// `ForkedError` if this process inherited the endpoint through `fork`.
-    pub(crate) fn expect_own(&self) -> PyResult<()> {
+    pub(crate) fn check_not_forked(&self) -> PyResult<()> {
         if self.process == std::process::id() {
             return Ok(());
         }
@@ -100,9 +103,9 @@ impl<T> End<T> {
     /// # Errors
     ///
     /// `ClosedError` if a thread has requested it.
-    pub(crate) fn expect_open(&self) -> PyResult<()> {
+    pub(crate) fn check_open(&self) -> PyResult<()> {
         if self.is_closing() {
-            Err(self.closed())
+            Err(self.closed_error())
         } else {
             Ok(())
         }
@@ -117,8 +120,9 @@ impl<T> End<T> {
         }
     }
 
-    /// Requests the close without closing: the next thread that has used the endpoint closes it.
-    pub(crate) fn close_later(&self) {
+    /// Requests the close without closing: the endpoint is closed as soon as the next
+    /// [`ExclusiveGuard`] of it is dropped.
+    pub(crate) fn request_close(&self) {
         self.closing.store(true, Ordering::Relaxed);
     }
 
@@ -129,13 +133,13 @@ impl<T> End<T> {
     }
 }
 
-/// The exclusive right to use an endpoint. Dropping it gives the right back.
+/// A guard that gives one thread the exclusive right to use an endpoint, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Entered<'a, T> {
-    of: &'a End<T>,
+pub(crate) struct ExclusiveGuard<'a, T> {
+    of: &'a Exclusive<T>,
 }
 
-impl<T> Entered<'_, T> {
+impl<T> ExclusiveGuard<'_, T> {
     /// Drops the endpoint.
     pub(crate) fn close(self) {
         // SAFETY: this is the only one in.
@@ -152,7 +156,7 @@ impl<T> Entered<'_, T> {
     }
 }
 
-impl<T> Drop for Entered<'_, T> {
+impl<T> Drop for ExclusiveGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         if self.of.is_closing() {

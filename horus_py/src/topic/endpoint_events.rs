@@ -48,12 +48,12 @@ pub(crate) struct PyEndpointEvent {
     kind: String,
     /// `"joined"`, `"left"` or `"died"`: its process ended without closing it.
     change: String,
-    /// Id of its process, if that is known.
+    /// Id of the endpoint's process, if that is known.
     process_id: Option<u32>,
-    /// Name of its process, if that is known.
+    /// Name of the endpoint's process, if that is known.
     process_name: Option<String>,
-    /// Of one that joined: `"type"` or `"reliability"` if no message passes for that reason; `None`
-    /// if the two match.
+    /// For an endpoint that joined: `"type"` or `"reliability"` if no message passes for that
+    /// reason; `None` if the two match.
     mismatch: Option<&'static str>,
 }
 

@@ -8,17 +8,17 @@ use pyo3::prelude::*;
 use crate::error;
 use crate::wait::timeout::WaitPolicy;
 
-/// A function of `horus_core` that waits until at least this number of endpoints exist, but at most
-/// this time, and returns their number.
+/// A function of `horus_core` that waits for a number of endpoints, at most for a duration, and
+/// returns the number of endpoints that it found.
 pub(crate) type EndpointWait<T> = fn(&T, usize, Duration) -> Result<usize, EndpointWaitError>;
 
 /// The arguments of a wait.
-pub(crate) struct Wanted {
+pub(crate) struct WaitArguments {
     count: usize,
     wait_policy: WaitPolicy,
 }
 
-impl Wanted {
+impl WaitArguments {
     /// Reads the arguments `count` and `timeout`, in seconds. Without a timeout the wait has no
     /// limit.
     pub(crate) fn read(

@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyType};
 use crate::error;
 use crate::topic::codec::Codec;
 use crate::topic::endpoint_events::PyEndpointEvents;
-use crate::topic::endpoint_wait::Wanted;
+use crate::topic::endpoint_wait::WaitArguments;
 use crate::topic::inbox::Inbox;
 use crate::topic::outbox::Outbox;
 use crate::topic::qos::Keywords;
@@ -35,7 +35,7 @@ impl OpenArguments {
         kind: Option<&Bound<'_, PyAny>>,
         keywords: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let codec = Codec::of_argument(kind)?;
+        let codec = Codec::from_argument(kind)?;
         let keywords = Keywords::read(keywords)?;
         let mut builder = codec.payload().builder(name).qos(keywords.qos);
         if let Codec::Message(kind) | Codec::Framed(kind) = codec {
@@ -62,7 +62,7 @@ impl OpenArguments {
 
     /// Refuses keywords that do not apply to this kind of endpoint. `observe` and `ignore_own` are
     /// true if the keyword of this name applies.
-    fn without(self, observe: bool, ignore_own: bool) -> PyResult<Self> {
+    fn refuse_inapplicable(self, observe: bool, ignore_own: bool) -> PyResult<Self> {
         for (is_set, is_known, name) in [
             (self.observe, observe, "observe"),
             (self.ignore_own, ignore_own, "ignore_own"),
@@ -95,7 +95,7 @@ pub(crate) struct PySubscriber {
     name: Arc<str>,
 }
 
-/// Both ends of a topic: one thread may send while another receives.
+/// A publisher and a subscriber of one topic: one thread may send while another receives.
 #[pyclass(frozen, name = "Topic", module = "horus", weakref)]
 #[derive(Debug)]
 pub(crate) struct PyTopic {
@@ -106,7 +106,7 @@ pub(crate) struct PyTopic {
 }
 
 /// Adds the methods that all three classes have.
-macro_rules! handle {
+macro_rules! handle_methods {
     ($handle:ident $name:literal: $first:ident $($second:ident)?) => {
         #[pymethods]
         impl $handle {
@@ -178,12 +178,12 @@ macro_rules! handle {
     };
 }
 
-handle! { PyPublisher "Publisher": outbox }
-handle! { PySubscriber "Subscriber": inbox }
-handle! { PyTopic "Topic": inbox outbox }
+handle_methods! { PyPublisher "Publisher": outbox }
+handle_methods! { PySubscriber "Subscriber": inbox }
+handle_methods! { PyTopic "Topic": inbox outbox }
 
 /// Adds the methods of the classes that receive.
-macro_rules! receives {
+macro_rules! receive_methods {
     ($handle:ident) => {
         #[pymethods]
         impl $handle {
@@ -212,8 +212,8 @@ macro_rules! receives {
                 self.inbox.with_endpoint(py, |end| end.sequence())
             }
 
-            /// Number of bytes of the last message that came from its publisher; 0 before the
-            /// first. The fields behind them have the default values of the class.
+            /// Number of bytes that the publisher of the last received message sent; 0 before the
+            /// first message. Fields after these bytes have the default values of the class.
             #[getter]
             fn received_bytes(&self, py: Python<'_>) -> PyResult<usize> {
                 self.inbox.with_endpoint(py, |end| end.received_bytes())
@@ -269,8 +269,8 @@ macro_rules! receives {
     };
 }
 
-receives! { PySubscriber }
-receives! { PyTopic }
+receive_methods! { PySubscriber }
+receive_methods! { PyTopic }
 
 /// Reads the argument with the name of a topic.
 fn topic_name(name: &Bound<'_, PyAny>) -> PyResult<Arc<str>> {
@@ -280,13 +280,13 @@ fn topic_name(name: &Bound<'_, PyAny>) -> PyResult<Arc<str>> {
 }
 
 /// Returns the value of the attribute `type`: the argument `type`, or `None` of Python.
-fn kind_of(py: Python<'_>, argument: Option<&Bound<'_, PyAny>>) -> Py<PyAny> {
+fn type_attribute(py: Python<'_>, argument: Option<&Bound<'_, PyAny>>) -> Py<PyAny> {
     argument.map_or_else(|| py.None(), |argument| argument.clone().unbind())
 }
 
 type OpenedEndpoint<T> = PyResult<(Codec, T)>;
 
-fn open<T: Send>(
+fn open_endpoint<T: Send>(
     py: Python<'_>,
     opening: OpenArguments,
     open: impl FnOnce(DynamicBuilder) -> Result<T, horus_core::TopicError> + Send,
@@ -310,13 +310,13 @@ impl PyPublisher {
         qos: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let name = topic_name(name)?;
-        let opening = OpenArguments::new(&name, r#type, qos)?.without(false, false)?;
-        let (codec, end) = open(py, opening, DynamicBuilder::publisher)?;
+        let opening = OpenArguments::new(&name, r#type, qos)?.refuse_inapplicable(false, false)?;
+        let (codec, end) = open_endpoint(py, opening, DynamicBuilder::publisher)?;
         let called = format!("the publisher of topic '{name}'");
         let outbox = Outbox::new(end, codec, Arc::clone(&name), called);
         Ok(Self {
             outbox,
-            kind: kind_of(py, r#type),
+            kind: type_attribute(py, r#type),
             name,
         })
     }
@@ -330,8 +330,8 @@ impl PyPublisher {
         Ok(events.into())
     }
 
-    /// Waits until `count` subscribers are there, in all processes; returns their number. What is
-    /// sent afterwards reaches them. Raises `TimeoutError` after `timeout` seconds.
+    /// Waits until `count` subscribers are there, in all processes; returns their number. Messages
+    /// that are sent afterwards reach them. Raises `TimeoutError` after `timeout` seconds.
     #[pyo3(signature = (count, timeout = None))]
     fn wait_for_subscribers(
         &self,
@@ -339,7 +339,7 @@ impl PyPublisher {
         count: &Bound<'_, PyAny>,
         timeout: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<usize> {
-        let wanted = Wanted::read(count, timeout)?;
+        let wanted = WaitArguments::read(count, timeout)?;
         let wait = DynamicPublisher::wait_for_subscribers;
         self.outbox.wait_for_subscribers(py, wanted, wait)
     }
@@ -362,16 +362,16 @@ impl PySubscriber {
         qos: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let name = topic_name(name)?;
-        let opening = OpenArguments::new(&name, r#type, qos)?.without(true, false)?;
+        let opening = OpenArguments::new(&name, r#type, qos)?.refuse_inapplicable(true, false)?;
         let (codec, end) = match opening.observe {
-            true => open(py, opening, DynamicBuilder::observer)?,
-            false => open(py, opening, DynamicBuilder::subscriber)?,
+            true => open_endpoint(py, opening, DynamicBuilder::observer)?,
+            false => open_endpoint(py, opening, DynamicBuilder::subscriber)?,
         };
         let called = format!("the subscriber of topic '{name}'");
         let inbox = Inbox::new(end, codec, called);
         Ok(Self {
             inbox,
-            kind: kind_of(py, r#type),
+            kind: type_attribute(py, r#type),
             name,
         })
     }
@@ -392,7 +392,7 @@ impl PySubscriber {
         count: &Bound<'_, PyAny>,
         timeout: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<usize> {
-        let wanted = Wanted::read(count, timeout)?;
+        let wanted = WaitArguments::read(count, timeout)?;
         let wait = DynamicSubscriber::wait_for_publishers;
         self.inbox.wait_for_publishers(py, wanted, wait)
     }
@@ -409,10 +409,10 @@ impl PyTopic {
         qos: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let name = topic_name(name)?;
-        let opening = OpenArguments::new(&name, r#type, qos)?.without(false, true)?;
+        let opening = OpenArguments::new(&name, r#type, qos)?.refuse_inapplicable(false, true)?;
         let ignore_own = opening.ignore_own;
         let ends: OpenedEndpoint<(DynamicPublisher, DynamicSubscriber)> =
-            open(py, opening, DynamicBuilder::ends);
+            open_endpoint(py, opening, DynamicBuilder::ends);
         let (codec, (publisher, mut subscriber)) = ends?;
         if ignore_own {
             subscriber.ignore(&publisher);
@@ -423,7 +423,7 @@ impl PyTopic {
         Ok(Self {
             outbox,
             inbox,
-            kind: kind_of(py, r#type),
+            kind: type_attribute(py, r#type),
             name,
         })
     }
@@ -453,12 +453,13 @@ impl PyTopic {
         count: &Bound<'_, PyAny>,
         timeout: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<usize> {
-        let wanted = Wanted::read(count, timeout)?;
+        let wanted = WaitArguments::read(count, timeout)?;
         let wait = DynamicPublisher::wait_for_other_subscribers;
         self.outbox.wait_for_subscribers(py, wanted, wait)
     }
 
-    /// Waits until `count` publishers are there, without its own; see `Subscriber`.
+    /// Waits until the topic has `count` publishers besides the one of this handle; see
+    /// `Subscriber`.
     #[pyo3(signature = (count, timeout = None))]
     fn wait_for_publishers(
         &self,
@@ -466,7 +467,7 @@ impl PyTopic {
         count: &Bound<'_, PyAny>,
         timeout: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<usize> {
-        let wanted = Wanted::read(count, timeout)?;
+        let wanted = WaitArguments::read(count, timeout)?;
         let wait = DynamicSubscriber::wait_for_other_publishers;
         self.inbox.wait_for_publishers(py, wanted, wait)
     }

@@ -12,13 +12,13 @@ use crate::call;
 use crate::error::{self, BusyError};
 use crate::message;
 use crate::message::framed;
-use crate::message::kind::Kind;
+use crate::message::kind::MessageKind;
 use crate::msgpack::key_cache::KeyCache;
 use crate::msgpack::result::UnpackError;
 use crate::msgpack::unpack::unpack;
 use crate::topic::codec::Codec;
-use crate::topic::endpoint::End;
-use crate::topic::endpoint_wait::{EndpointWait, Wanted};
+use crate::topic::endpoint::Exclusive;
+use crate::topic::endpoint_wait::{EndpointWait, WaitArguments};
 use crate::wait::timeout::WaitPolicy;
 use crate::wait::wakeups::Wakeups;
 
@@ -28,7 +28,7 @@ const MALFORMED_MAX: u32 = 16;
 /// A receiving endpoint, and the codec of its messages.
 #[derive(Debug)]
 pub(crate) struct Inbox {
-    pub(crate) end: End<Receiver>,
+    pub(crate) end: Exclusive<Receiver>,
     pub(crate) codec: Codec,
     /// The waker of the task that waits for a message, if one does.
     waker: Mutex<Option<Waker>>,
@@ -45,8 +45,8 @@ pub(crate) struct Receiver {
     keys: KeyCache,
 }
 
-/// The message that a call asks for. `Within` waits for the next message until the time limit, and
-/// its closure is called now and then: its error ends the wait.
+/// The message that a call wants. `Within` waits for the next message until the time limit.
+/// Meanwhile it calls its closure now and then, and an error of the closure ends the wait.
 #[derive(Clone, Copy)]
 enum ReceiveMode<'a> {
     Next,
@@ -69,38 +69,38 @@ impl Receiver {
 
     /// Returns a message; `None` if there is none, or none was published in time.
     #[inline]
-    fn get<'py>(
+    fn recv_object<'py>(
         &mut self,
         py: Python<'py>,
         codec: Codec,
-        ask: ReceiveMode<'_>,
+        mode: ReceiveMode<'_>,
     ) -> ReceivedObject<'py> {
         match codec {
-            Codec::Message(kind) => self.message(py, kind, ask),
-            Codec::Anything => self.anything(py, ask),
-            Codec::Framed(kind) => self.framed(py, kind, ask),
+            Codec::Message(kind) => self.recv_message(py, kind, mode),
+            Codec::Anything => self.recv_anything(py, mode),
+            Codec::Framed(kind) => self.recv_framed(py, kind, mode),
         }
     }
 
     #[inline]
-    fn message<'py>(
+    fn recv_message<'py>(
         &mut self,
         py: Python<'py>,
-        kind: &'static Kind,
-        ask: ReceiveMode<'_>,
+        kind: &'static MessageKind,
+        mode: ReceiveMode<'_>,
     ) -> ReceivedObject<'py> {
-        let object = message::zeroed(py, kind)?;
+        let object = message::zeroed_message(py, kind)?;
         // SAFETY: nobody else knows the object.
-        let buffer = unsafe { message::bytes_mut(&object) };
-        let found = match ask {
+        let buffer = unsafe { message::message_bytes_mut(&object) };
+        let found = match mode {
             ReceiveMode::Next => self.end.recv_into(buffer).is_some(),
             ReceiveMode::Within(wait_policy, check) => {
-                wait(py, wait_policy, &mut self.end, buffer, check)?.is_some()
+                recv_within(py, wait_policy, &mut self.end, buffer, check)?.is_some()
             }
             ReceiveMode::Latest => {
-                let second = message::zeroed(py, kind)?;
+                let second = message::zeroed_message(py, kind)?;
                 // SAFETY: nobody else knows the object.
-                let of_second = unsafe { message::bytes_mut(&second) };
+                let of_second = unsafe { message::message_bytes_mut(&second) };
                 match self.end.latest_into([buffer, of_second]) {
                     Some((1, _)) => return Ok(Some(second)),
                     found => found.is_some(),
@@ -112,17 +112,17 @@ impl Receiver {
 
     /// Returns a message in place in shared memory. An observer, which cannot pin messages, gets a
     /// copy.
-    fn framed<'py>(
+    fn recv_framed<'py>(
         &mut self,
         py: Python<'py>,
-        kind: &'static Kind,
-        ask: ReceiveMode<'_>,
+        kind: &'static MessageKind,
+        mode: ReceiveMode<'_>,
     ) -> ReceivedObject<'py> {
         for _ in 0..MALFORMED_MAX {
-            let borrowed = match self.borrow(py, ask)? {
+            let borrowed = match self.borrow(py, mode)? {
                 Ok(Some(sample)) => framed::from_sample(py, kind, sample)?,
                 Ok(None) => return Ok(None),
-                Err(BorrowError::Observer { .. }) => match self.copy(py, ask)? {
+                Err(BorrowError::Observer { .. }) => match self.copy_message(py, mode)? {
                     Some((buffer, bytes)) => framed::from_buffer(py, kind, buffer, bytes)?,
                     None => return Ok(None),
                 },
@@ -139,10 +139,10 @@ impl Receiver {
     fn borrow(
         &mut self,
         py: Python<'_>,
-        ask: ReceiveMode<'_>,
+        mode: ReceiveMode<'_>,
     ) -> PyResult<Result<Option<RawSample>, BorrowError>> {
         let end = &mut self.end;
-        let (wait_policy, check) = match ask {
+        let (wait_policy, check) = match mode {
             ReceiveMode::Next => return Ok(end.borrow()),
             ReceiveMode::Latest => return Ok(end.borrow_latest()),
             ReceiveMode::Within(wait_policy, check) => (wait_policy, check),
@@ -156,14 +156,18 @@ impl Receiver {
         Ok(found.unwrap_or(Ok(None)))
     }
 
-    fn copy(&mut self, py: Python<'_>, ask: ReceiveMode<'_>) -> PyResult<Option<(Buffer, usize)>> {
+    fn copy_message(
+        &mut self,
+        py: Python<'_>,
+        mode: ReceiveMode<'_>,
+    ) -> PyResult<Option<(Buffer, usize)>> {
         loop {
             let room = self.end.max_message_bytes();
             let mut buffer = Buffer::zeroed(room);
-            let bytes = match ask {
+            let bytes = match mode {
                 ReceiveMode::Next => self.end.recv_into(buffer.as_mut()),
                 ReceiveMode::Within(wait_policy, check) => {
-                    wait(py, wait_policy, &mut self.end, buffer.as_mut(), check)?
+                    recv_within(py, wait_policy, &mut self.end, buffer.as_mut(), check)?
                 }
                 ReceiveMode::Latest => {
                     let mut second = Buffer::zeroed(room);
@@ -183,16 +187,20 @@ impl Receiver {
 
     /// Copies a message to one of the buffers; returns the index of the buffer, and the length.
     #[inline]
-    fn fill(&mut self, py: Python<'_>, ask: ReceiveMode<'_>) -> PyResult<Option<(usize, usize)>> {
+    fn copy_to_buffer(
+        &mut self,
+        py: Python<'_>,
+        mode: ReceiveMode<'_>,
+    ) -> PyResult<Option<(usize, usize)>> {
         let Self { end, buffers, .. } = self;
         let [first, second] = buffers;
         loop {
             let room = end.max_message_bytes();
             make_room(first, room);
-            let found = match ask {
+            let found = match mode {
                 ReceiveMode::Next => end.recv_into(first).map(|bytes| (0, bytes)),
                 ReceiveMode::Within(wait_policy, check) => {
-                    wait(py, wait_policy, end, first, check)?.map(|bytes| (0, bytes))
+                    recv_within(py, wait_policy, end, first, check)?.map(|bytes| (0, bytes))
                 }
                 ReceiveMode::Latest => {
                     make_room(second, room);
@@ -206,9 +214,13 @@ impl Receiver {
         }
     }
 
-    fn anything<'py>(&mut self, py: Python<'py>, ask: ReceiveMode<'_>) -> ReceivedObject<'py> {
+    fn recv_anything<'py>(
+        &mut self,
+        py: Python<'py>,
+        mode: ReceiveMode<'_>,
+    ) -> ReceivedObject<'py> {
         for _ in 0..MALFORMED_MAX {
-            let Some((which, bytes)) = self.fill(py, ask)? else {
+            let Some((which, bytes)) = self.copy_to_buffer(py, mode)? else {
                 return Ok(None);
             };
             let message = &self.buffers[which][..bytes];
@@ -235,7 +247,7 @@ fn make_room(buffer: &mut Vec<u8>, bytes: usize) {
 
 /// Copies the next message into `buffer`, and returns its length. Waits for it without the GIL.
 /// Returns `None` if the time is over, or earlier if messages have become longer than the buffer.
-fn wait(
+fn recv_within(
     py: Python<'_>,
     wait_policy: WaitPolicy,
     end: &mut DynamicSubscriber,
@@ -263,7 +275,7 @@ impl Inbox {
             keys: KeyCache::default(),
         };
         Self {
-            end: End::new(name, receiver),
+            end: Exclusive::new(name, receiver),
             codec,
             waker: Mutex::new(None),
         }
@@ -278,13 +290,13 @@ impl Inbox {
     ) -> ReceivedObject<'py> {
         let mut entered = self.end.enter(py)?;
         let receiver = entered.get();
-        if let Some(object) = receiver.get(py, self.codec, ReceiveMode::Next)? {
+        if let Some(object) = receiver.recv_object(py, self.codec, ReceiveMode::Next)? {
             return Ok(Some(object));
         }
         receiver.check()?;
         match timeout {
             None => Ok(None),
-            Some(timeout) => self.within(py, receiver, WaitPolicy::from_timeout(timeout)?),
+            Some(timeout) => self.recv_until(py, receiver, WaitPolicy::from_timeout(timeout)?),
         }
     }
 
@@ -295,25 +307,25 @@ impl Inbox {
         }
         let mut entered = self.end.enter(py)?;
         let receiver = entered.get();
-        if let Some(object) = receiver.get(py, self.codec, ReceiveMode::Next)? {
+        if let Some(object) = receiver.recv_object(py, self.codec, ReceiveMode::Next)? {
             return Ok(Some(object));
         }
-        match self.within(py, receiver, WaitPolicy::unlimited()) {
+        match self.recv_until(py, receiver, WaitPolicy::unlimited()) {
             Err(_) if self.end.is_closing() => Ok(None),
             received => received,
         }
     }
 
-    fn within<'py>(
+    fn recv_until<'py>(
         &self,
         py: Python<'py>,
         receiver: &mut Receiver,
         wait_policy: WaitPolicy,
     ) -> ReceivedObject<'py> {
-        receiver.get(
+        receiver.recv_object(
             py,
             self.codec,
-            ReceiveMode::Within(wait_policy, &|| self.end.expect_open()),
+            ReceiveMode::Within(wait_policy, &|| self.end.check_open()),
         )
     }
 
@@ -321,14 +333,14 @@ impl Inbox {
     pub(crate) fn latest<'py>(&self, py: Python<'py>) -> ReceivedObject<'py> {
         let mut entered = self.end.enter(py)?;
         let receiver = entered.get();
-        match receiver.get(py, self.codec, ReceiveMode::Latest)? {
+        match receiver.recv_object(py, self.codec, ReceiveMode::Latest)? {
             Some(object) => Ok(Some(object)),
             None => receiver.check().map(|()| None),
         }
     }
 
-    /// Returns the next message. Without one, returns `None` and will wake the task `token` of an
-    /// event loop.
+    /// Returns the next message. Without a message, returns `None`; the task `token` of the event
+    /// loop is then woken once there is one.
     pub(crate) fn poll<'py>(
         &self,
         py: Python<'py>,
@@ -342,7 +354,7 @@ impl Inbox {
         }
         let mut entered = self.end.enter(py)?;
         let receiver = entered.get();
-        if let Some(object) = receiver.get(py, self.codec, ReceiveMode::Next)? {
+        if let Some(object) = receiver.recv_object(py, self.codec, ReceiveMode::Next)? {
             receiver.end.cancel_alarm();
             return Ok(Some(object));
         }
@@ -372,17 +384,17 @@ impl Inbox {
     ///
     /// # Errors
     ///
-    /// The errors of [`End::enter`] and of the wait; `ForkedError` in a forked child.
+    /// The errors of [`Exclusive::enter`] and of the wait; `ForkedError` in a forked child.
     pub(crate) fn wait_for_publishers(
         &self,
         py: Python<'_>,
-        wanted: Wanted,
+        wanted: WaitArguments,
         wait: EndpointWait<DynamicSubscriber>,
     ) -> PyResult<usize> {
-        self.end.expect_own()?;
+        self.end.check_not_forked()?;
         let mut entered = self.end.enter(py)?;
         let end = &mut entered.get().end;
-        wanted.wait(py, end, wait, || self.end.expect_open())
+        wanted.wait(py, end, wait, || self.end.check_open())
     }
 
     fn lock_waker(&self) -> MutexGuard<'_, Option<Waker>> {
@@ -393,13 +405,13 @@ impl Inbox {
     ///
     /// # Errors
     ///
-    /// The errors of [`End::enter`]; `ForkedError` in a forked child.
+    /// The errors of [`Exclusive::enter`]; `ForkedError` in a forked child.
     pub(crate) fn with_endpoint<T>(
         &self,
         py: Python<'_>,
         ask: impl FnOnce(&mut DynamicSubscriber) -> T,
     ) -> PyResult<T> {
-        self.end.expect_own()?;
+        self.end.check_not_forked()?;
         Ok(ask(&mut self.end.enter(py)?.get().end))
     }
 }

@@ -60,9 +60,9 @@ pub(crate) struct PyPublisherInfo {
     lane: u32,
     /// True if a publisher has the lane and is alive.
     is_alive: bool,
-    /// Id of its process, if that is known.
+    /// Id of the process, if that is known.
     process_id: Option<u32>,
-    /// Name of its process, if that is known.
+    /// Name of the process, if that is known.
     process_name: Option<String>,
     /// Number of messages that the lane has carried, of all publishers that had it.
     sent: u64,
@@ -85,7 +85,7 @@ pub(crate) struct PyPublisherInfo {
 impl PyPublisherInfo {
     fn __repr__(&self) -> String {
         let Self { lane, sent, .. } = self;
-        let process = process(self.process_id, self.process_name.as_deref(), self.is_alive);
+        let process = process_text(self.process_id, self.process_name.as_deref(), self.is_alive);
         format!("<horus.PublisherInfo lane {lane}, {process}, sent={sent}>")
     }
 }
@@ -94,9 +94,9 @@ impl PyPublisherInfo {
 #[pyclass(frozen, get_all, name = "SubscriberInfo", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PySubscriberInfo {
-    /// Id of its process, if that is known.
+    /// Id of the process, if that is known.
     process_id: Option<u32>,
-    /// Name of its process, if that is known.
+    /// Name of the process, if that is known.
     process_name: Option<String>,
     /// Number of messages delivered to the subscriber.
     received: u64,
@@ -125,7 +125,7 @@ pub(crate) struct PySubscriberInfo {
 impl PySubscriberInfo {
     fn __repr__(&self) -> String {
         let Self { received, lost, .. } = self;
-        let process = process(self.process_id, self.process_name.as_deref(), true);
+        let process = process_text(self.process_id, self.process_name.as_deref(), true);
         format!("<horus.SubscriberInfo {process}, received={received} lost={lost}>")
     }
 }
@@ -160,7 +160,7 @@ impl PySweepReport {
     }
 }
 
-fn process(id: Option<u32>, name: Option<&str>, is_alive: bool) -> String {
+fn process_text(id: Option<u32>, name: Option<&str>, is_alive: bool) -> String {
     match (id, name) {
         (Some(id), Some(name)) => format!("process {id} ({name})"),
         _ if is_alive => "alive".into(),
@@ -168,7 +168,7 @@ fn process(id: Option<u32>, name: Option<&str>, is_alive: bool) -> String {
     }
 }
 
-fn parts_of(participant: Option<&Participant>) -> (Option<u32>, Option<String>) {
+fn id_and_name_of(participant: Option<&Participant>) -> (Option<u32>, Option<String>) {
     let process = participant.and_then(|participant| participant.process.as_ref());
     (
         process.map(|process| process.pid),
@@ -177,8 +177,8 @@ fn parts_of(participant: Option<&Participant>) -> (Option<u32>, Option<String>) 
 }
 
 impl PyPublisherInfo {
-    fn of(found: &LaneCounters) -> Self {
-        let (process_id, process_name) = parts_of(found.publisher.as_ref());
+    fn from_counters(found: &LaneCounters) -> Self {
+        let (process_id, process_name) = id_and_name_of(found.publisher.as_ref());
         let LaneCounters {
             lane,
             sent,
@@ -208,8 +208,8 @@ impl PyPublisherInfo {
 }
 
 impl PySubscriberInfo {
-    fn of(found: &ReaderCounters) -> Self {
-        let (process_id, process_name) = parts_of(Some(&found.subscriber));
+    fn from_counters(found: &ReaderCounters) -> Self {
+        let (process_id, process_name) = id_and_name_of(Some(&found.subscriber));
         let latency = |share| {
             found
                 .latencies
@@ -269,10 +269,10 @@ fn introspect(
     let readers = inspector.subscribers();
     let publishers = lanes
         .iter()
-        .map(|found| Py::new(py, PyPublisherInfo::of(found)));
+        .map(|found| Py::new(py, PyPublisherInfo::from_counters(found)));
     let subscribers = readers
         .iter()
-        .map(|found| Py::new(py, PySubscriberInfo::of(found)));
+        .map(|found| Py::new(py, PySubscriberInfo::from_counters(found)));
     Ok(PyTopicInfo {
         name: name.to_owned(),
         message_type: inspector.message_type().to_owned(),

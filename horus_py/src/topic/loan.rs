@@ -9,21 +9,23 @@ use pyo3::types::PyDict;
 use crate::error::{self, SendFailedError};
 use crate::message;
 use crate::message::framed::base::Framed;
-use crate::message::framed::data::{parts, promised_bytes, size_mismatch, with_data};
+use crate::message::framed::data::{
+    header_and_data, promised_bytes, size_mismatch_error, with_data,
+};
 use crate::message::framed::draft::{complete_header, describe_as, new_draft};
 use crate::message::framed::loan::{end_loan, live_view, loan_of};
-use crate::message::framed::memory::{Loan, Memory};
-use crate::message::kind::Kind;
+use crate::message::framed::memory::{DataOwner, Loan};
+use crate::message::kind::MessageKind;
 use crate::topic::codec::Codec;
 use crate::topic::handles::{PyPublisher, PyTopic};
 use crate::topic::outbox::{Outbox, reserve_in};
 
 /// Loans a slot of the publisher, and makes a message in it: for an array of this shape and type,
 /// or from fields only.
-fn lend<'py>(
+fn loan_message<'py>(
     publisher: &Bound<'py, PyAny>,
     outbox: &Outbox,
-    kind: &'static Kind,
+    kind: &'static MessageKind,
     (shape, dtype): (Option<&Bound<'py, PyAny>>, Option<&Bound<'py, PyAny>>),
     fields: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -62,9 +64,9 @@ fn lend<'py>(
     let object = with_data(
         py,
         kind,
-        message::bytes(&draft),
+        message::message_bytes(&draft),
         (address, bytes),
-        Memory::Loan(loan),
+        DataOwner::Loan(loan),
     )?;
     outbox.set_loan(object.as_ptr());
     Ok(object)
@@ -82,8 +84,8 @@ fn outbox_of<'a>(publisher: &'a Bound<'_, PyAny>) -> PyResult<&'a Outbox> {
 fn publish(object: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = object.py();
     let bytes = promised_bytes(object)?;
-    if bytes > parts(object).1.len() {
-        return Err(size_mismatch(object, bytes));
+    if bytes > header_and_data(object).1.len() {
+        return Err(size_mismatch_error(object, bytes));
     }
     let Some((publisher, slot)) = loan_of(object) else {
         return Err(SendFailedError::new_err(
@@ -91,11 +93,11 @@ fn publish(object: &Bound<'_, PyAny>) -> PyResult<()> {
         ));
     };
     let outbox = outbox_of(&publisher)?;
-    outbox.end.expect_open()?;
+    outbox.end.check_open()?;
     let mut end = outbox.end.enter(py)?;
     // WHY last: after this, no Python code runs until the message is published.
     refuse_exported(object, &publisher, "publish()")?;
-    let header = message::bytes(object);
+    let header = message::message_bytes(object);
     // SAFETY: the slot is longer than the header, and on loan: nobody else uses it.
     unsafe {
         ptr::copy_nonoverlapping(header.as_ptr(), slot.cast::<u8>().as_ptr(), header.len());
@@ -144,7 +146,7 @@ fn return_slot(publisher: &Bound<'_, PyAny>) -> PyResult<()> {
 }
 
 /// Adds the method `loan` to a class.
-macro_rules! lends {
+macro_rules! loan_methods {
     ($handle:ident) => {
         #[pymethods]
         impl $handle {
@@ -165,7 +167,7 @@ macro_rules! lends {
                     let text = format!("messages of {name} are copied: use send");
                     return Err(PyTypeError::new_err(text));
                 };
-                lend(slf.as_any(), outbox, kind, (shape, dtype), fields)
+                loan_message(slf.as_any(), outbox, kind, (shape, dtype), fields)
             }
 
             /// Makes sure that messages of `bytes` bytes, header included, can be sent without
@@ -179,8 +181,8 @@ macro_rules! lends {
     };
 }
 
-lends! { PyPublisher }
-lends! { PyTopic }
+loan_methods! { PyPublisher }
+loan_methods! { PyTopic }
 
 #[pymethods]
 impl Framed {

@@ -13,17 +13,17 @@ use pyo3::prelude::*;
 use crate::error::{self, BusyError};
 use crate::message;
 use crate::message::framed;
-use crate::message::kind::Kind;
+use crate::message::kind::MessageKind;
 use crate::msgpack::pack::{PackError, pack};
 use crate::topic::codec::Codec;
-use crate::topic::endpoint::{End, Entered};
-use crate::topic::endpoint_wait::{EndpointWait, Wanted};
+use crate::topic::endpoint::{Exclusive, ExclusiveGuard};
+use crate::topic::endpoint_wait::{EndpointWait, WaitArguments};
 use crate::wait::timeout::WaitPolicy;
 
 /// A publishing endpoint, and the codec of its messages.
 #[derive(Debug)]
 pub(crate) struct Outbox {
-    pub(crate) end: End<DynamicPublisher>,
+    pub(crate) end: Exclusive<DynamicPublisher>,
     pub(crate) codec: Codec,
     pub(crate) topic: Arc<str>,
     /// The Python object of the message that is on loan, or null. This is not a counted reference:
@@ -35,7 +35,7 @@ impl Outbox {
     /// Makes an outbox of `topic`, whose errors name the endpoint `name`.
     pub(crate) fn new(end: DynamicPublisher, codec: Codec, topic: Arc<str>, name: String) -> Self {
         Self {
-            end: End::new(name, end),
+            end: Exclusive::new(name, end),
             codec,
             topic,
             loan: AtomicPtr::default(),
@@ -59,15 +59,15 @@ impl Outbox {
     #[inline]
     fn send_message(
         &self,
-        kind: &Kind,
+        kind: &MessageKind,
         message: &Bound<'_, PyAny>,
         timeout: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         if !kind.is_kind_of(message) {
-            return Err(self.other(kind, message));
+            return Err(self.wrong_class_error(kind, message));
         }
         let mut end = self.end.enter(message.py())?;
-        let Err(error) = end.get().send_bytes(message::bytes(message)) else {
+        let Err(error) = end.get().send_bytes(message::message_bytes(message)) else {
             return Ok(());
         };
         drop(end);
@@ -82,17 +82,17 @@ impl Outbox {
     #[cold]
     fn send_until(&self, message: &Bound<'_, PyAny>, wait_policy: WaitPolicy) -> PyResult<()> {
         // WHY a copy: while this thread waits without the GIL, others may write the message.
-        let bytes = message::bytes(message).to_vec();
+        let bytes = message::message_bytes(message).to_vec();
         let mut end = self.end.enter(message.py())?;
         let end = end.get();
         let send = |slice| match end.send_bytes_timeout(&bytes, slice) {
             Err(SendError::Full { .. }) => None,
             sent => Some(sent),
         };
-        let sent = wait_policy.wait(message.py(), send, || self.end.expect_open())?;
+        let sent = wait_policy.wait(message.py(), send, || self.end.check_open())?;
         match sent {
             Some(sent) => sent.map_err(|error| error::from_send_error(&error)),
-            None => Err(error::full_error(end)),
+            None => Err(error::topic_full_error(end)),
         }
     }
 
@@ -130,23 +130,23 @@ impl Outbox {
     /// Copies the header and the data of a message into a slot, and publishes it.
     fn send_framed(
         &self,
-        kind: &Kind,
+        kind: &MessageKind,
         message: &Bound<'_, PyAny>,
         timeout: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         if !kind.is_kind_of(message) {
-            return Err(self.other(kind, message));
+            return Err(self.wrong_class_error(kind, message));
         }
-        framed::check_size(message)?;
+        framed::check_data_size(message)?;
         let mut end = self.enter(message.py())?;
         let end = end.get();
         if let Some(timeout) = timeout {
-            let (header, data) = framed::parts(message);
+            let (header, data) = framed::header_and_data(message);
             let bytes = (header.len() + data.len()) as u64;
             let wait_policy = WaitPolicy::from_timeout(timeout)?;
             self.wait_for_room(message.py(), end, bytes, wait_policy)?;
         }
-        let (header, data) = framed::parts(message);
+        let (header, data) = framed::header_and_data(message);
         let bytes = header.len() + data.len();
         reserve_in(end, bytes as u64)?;
         let mut loan = end.loan().map_err(|error| error::from_loan_error(&error))?;
@@ -163,10 +163,13 @@ impl Outbox {
     }
 
     /// Takes the endpoint for the calling thread. Fails if a slot of the endpoint is on loan.
-    pub(crate) fn enter<'a>(&'a self, py: Python<'a>) -> PyResult<Entered<'a, DynamicPublisher>> {
+    pub(crate) fn enter<'a>(
+        &'a self,
+        py: Python<'a>,
+    ) -> PyResult<ExclusiveGuard<'a, DynamicPublisher>> {
         // Relaxed: under the GIL.
         if !self.loan.load(Ordering::Relaxed).is_null() {
-            self.end.expect_open()?;
+            self.end.check_open()?;
             let topic = &self.topic;
             let text =
                 format!("a message of topic '{topic}' is on loan: publish() or discard() it first");
@@ -204,8 +207,8 @@ impl Outbox {
             // Other errors are reported by the call that follows.
             _ => Some(()),
         };
-        let room = wait_policy.wait(py, room, || self.end.expect_open())?;
-        room.ok_or_else(|| error::full_error(end))
+        let room = wait_policy.wait(py, room, || self.end.check_open())?;
+        room.ok_or_else(|| error::topic_full_error(end))
     }
 
     /// Waits with `wait` until enough subscribers exist, and returns their number.
@@ -217,14 +220,14 @@ impl Outbox {
     pub(crate) fn wait_for_subscribers(
         &self,
         py: Python<'_>,
-        wanted: Wanted,
+        wanted: WaitArguments,
         wait: EndpointWait<DynamicPublisher>,
     ) -> PyResult<usize> {
-        self.end.expect_own()?;
+        self.end.check_not_forked()?;
         // WHY not with a slot on loan: a close in the meantime would have to wait until Python code
         // can no longer write the slot, and the end of this call would not.
         let mut end = self.enter(py)?;
-        wanted.wait(py, end.get(), wait, || self.end.expect_open())
+        wanted.wait(py, end.get(), wait, || self.end.check_open())
     }
 
     /// Closes the endpoint: at once, or, if Python code can write a message on loan, as soon as it
@@ -238,7 +241,7 @@ impl Outbox {
                 // WHY not now: Python code can write the slot, and would write into another
                 // publisher's message. The message on loan closes the endpoint when it is
                 // destroyed.
-                self.end.close_later();
+                self.end.request_close();
                 return;
             }
             self.set_loan(ptr::null_mut());
@@ -251,19 +254,19 @@ impl Outbox {
     ///
     /// # Errors
     ///
-    /// The errors of [`End::enter`]; `ForkedError` in a forked child.
+    /// The errors of [`Exclusive::enter`]; `ForkedError` in a forked child.
     pub(crate) fn with_endpoint<T>(
         &self,
         py: Python<'_>,
         ask: impl FnOnce(&mut DynamicPublisher) -> T,
     ) -> PyResult<T> {
-        self.end.expect_own()?;
-        self.end.expect_open()?;
+        self.end.check_not_forked()?;
+        self.end.check_open()?;
         Ok(ask(self.end.enter(py)?.get()))
     }
 
     #[cold]
-    fn other(&self, kind: &Kind, object: &Bound<'_, PyAny>) -> PyErr {
+    fn wrong_class_error(&self, kind: &MessageKind, object: &Bound<'_, PyAny>) -> PyErr {
         let found = object.get_type();
         let found = found
             .name()

@@ -33,7 +33,7 @@ impl Keywords {
         if let Some(preset) = keywords.get_item("qos")? {
             let qos = preset.extract::<String>();
             let qos = qos.map_err(|error| error::with_context(preset.py(), "qos", &error))?;
-            this.qos = self::preset(&qos)?;
+            this.qos = self::preset_named(&qos)?;
         }
         for (name, value) in keywords {
             let name: String = name.extract()?;
@@ -52,7 +52,13 @@ impl Keywords {
             "reliability" => qos.reliability(match value.extract::<&str>().map_err(about)? {
                 "reliable" => Reliability::Reliable,
                 "best_effort" => Reliability::BestEffort,
-                other => return Err(unknown(name, other, "'reliable' or 'best_effort'")),
+                other => {
+                    return Err(unknown_value_error(
+                        name,
+                        other,
+                        "'reliable' or 'best_effort'",
+                    ));
+                }
             }),
             "capacity" => qos.capacity(value.extract().map_err(about)?),
             "history" => qos.history(value.extract().map_err(about)?),
@@ -60,7 +66,7 @@ impl Keywords {
             "wake_edge" => qos.wake_edge(match value.extract::<&str>().map_err(about)? {
                 "fence" => WakeEdge::Fence,
                 "membarrier" => WakeEdge::Membarrier,
-                other => return Err(unknown(name, other, "'fence' or 'membarrier'")),
+                other => return Err(unknown_value_error(name, other, "'fence' or 'membarrier'")),
             }),
             "latch_key" => qos.latch_key(value.extract().map_err(about)?),
             "pinnable" => qos.pinnable(value.extract().map_err(about)?),
@@ -97,7 +103,7 @@ impl Keywords {
     }
 }
 
-fn preset(name: &str) -> PyResult<Qos> {
+fn preset_named(name: &str) -> PyResult<Qos> {
     Ok(match name {
         "default" => Qos::new(),
         "sensor_data" => Qos::sensor_data(),
@@ -106,11 +112,11 @@ fn preset(name: &str) -> PyResult<Qos> {
         "latched" => Qos::latched(),
         other => {
             let presets = "'default', 'sensor_data', 'reliable', 'command' or 'latched'";
-            return Err(unknown("qos", other, presets));
+            return Err(unknown_value_error("qos", other, presets));
         }
     })
 }
 
-fn unknown(keyword: &str, found: &str, wanted: &str) -> PyErr {
+fn unknown_value_error(keyword: &str, found: &str, wanted: &str) -> PyErr {
     PyValueError::new_err(format!("{keyword} is '{found}', and must be {wanted}"))
 }

@@ -10,7 +10,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::{PyClass, ffi};
 
-use crate::call::{Arguments, add_method, guard};
+use crate::call::{Arguments, add_method, run_guarded};
 use crate::topic::handles::{PyPublisher, PySubscriber, PyTopic};
 use crate::topic::inbox::Inbox;
 use crate::topic::outbox::Outbox;
@@ -59,10 +59,10 @@ unsafe extern "C" fn send<T: SendsMessages>(
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard(ptr::null_mut(), |py| {
+    run_guarded(ptr::null_mut(), |py| {
         // SAFETY: Python's arguments of this call.
         let arguments = unsafe { Arguments::new(py, first, count, names) };
-        arguments.expect("send", 2, &["timeout"])?;
+        arguments.check_unexpected("send", 2, &["timeout"])?;
         if arguments.is_empty() {
             return Err(PyTypeError::new_err("send() needs a message"));
         }
@@ -85,10 +85,10 @@ unsafe extern "C" fn recv<T: ReceivesMessages>(
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard(ptr::null_mut(), |py| {
+    run_guarded(ptr::null_mut(), |py| {
         // SAFETY: Python's arguments of this call.
         let arguments = unsafe { Arguments::new(py, first, count, names) };
-        arguments.expect("recv", 1, &["timeout"])?;
+        arguments.check_unexpected("recv", 1, &["timeout"])?;
         let timeout = arguments
             .get(0, "timeout")?
             .filter(|timeout| !timeout.is_none());
@@ -101,13 +101,13 @@ unsafe extern "C" fn recv<T: ReceivesMessages>(
     })
 }
 
-const SEND: &CStr = c"send($self, message, timeout=None)
+const SEND_DOC: &CStr = c"send($self, message, timeout=None)
 --
 
 Publishes a message. Never blocks, unless `timeout` is given: for so many seconds it waits for room
 on a topic that is full.";
 
-const RECV: &CStr = c"recv($self, timeout=None)
+const RECV_DOC: &CStr = c"recv($self, timeout=None)
 --
 
 The next message, oldest first, or `None` if there is none: right now, or within `timeout`
@@ -119,14 +119,24 @@ pub(crate) fn register(py: Python<'_>) -> PyResult<()> {
         &py.get_type::<PyPublisher>(),
         c"send",
         send::<PyPublisher>,
-        SEND,
+        SEND_DOC,
     )?;
-    add_method(&py.get_type::<PyTopic>(), c"send", send::<PyTopic>, SEND)?;
+    add_method(
+        &py.get_type::<PyTopic>(),
+        c"send",
+        send::<PyTopic>,
+        SEND_DOC,
+    )?;
     add_method(
         &py.get_type::<PySubscriber>(),
         c"recv",
         recv::<PySubscriber>,
-        RECV,
+        RECV_DOC,
     )?;
-    add_method(&py.get_type::<PyTopic>(), c"recv", recv::<PyTopic>, RECV)
+    add_method(
+        &py.get_type::<PyTopic>(),
+        c"recv",
+        recv::<PyTopic>,
+        RECV_DOC,
+    )
 }

@@ -9,7 +9,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::error::{Error, ForkedError};
-use crate::topic::endpoint::End;
+use crate::topic::endpoint::Exclusive;
 use crate::topic::handles::{PySubscriber, PyTopic};
 use crate::topic::inbox::Inbox;
 use crate::wait::duration::duration_from_secs;
@@ -18,14 +18,14 @@ use crate::wait::timeout::WaitPolicy;
 /// The wait set and, for each of its keys, the number for Python and the Python object that was
 /// added. `last` is the largest number so far.
 #[derive(Debug, Default)]
-struct Set {
+struct NumberedSet {
     set: WaitSet,
     names: HashMap<Key, (u64, Py<PyAny>)>,
     last: u64,
 }
 
-impl Set {
-    fn name(&mut self, key: Key, source: Py<PyAny>) -> u64 {
+impl NumberedSet {
+    fn number_key(&mut self, key: Key, source: Py<PyAny>) -> u64 {
         self.last += 1;
         self.names.insert(key, (self.last, source));
         self.last
@@ -38,7 +38,7 @@ impl Set {
 #[pyclass(frozen, name = "WaitSet", module = "horus", weakref)]
 #[derive(Debug)]
 pub(crate) struct PyWaitSet {
-    end: End<Set>,
+    end: Exclusive<NumberedSet>,
 }
 
 /// An entry that is ready.
@@ -78,7 +78,7 @@ impl PyWaitSet {
     #[new]
     fn new() -> Self {
         Self {
-            end: End::new("the wait set", Set::default()),
+            end: Exclusive::new("the wait set", NumberedSet::default()),
         }
     }
 
@@ -91,27 +91,27 @@ impl PyWaitSet {
         subscriber: &Bound<'_, PyAny>,
         deadline: Option<f64>,
     ) -> PyResult<u64> {
-        let deadline = deadline.map(positive).transpose()?;
+        let deadline = deadline.map(positive_duration).transpose()?;
         let mut entered = self.end.enter(py)?;
-        let Set { set, .. } = entered.get();
+        let NumberedSet { set, .. } = entered.get();
         let key = if let Ok(subscriber) = subscriber.cast::<PySubscriber>() {
-            watch(py, set, &subscriber.get().inbox, deadline)?
+            add_inbox(py, set, &subscriber.get().inbox, deadline)?
         } else if let Ok(topic) = subscriber.cast::<PyTopic>() {
-            watch(py, set, &topic.get().inbox, deadline)?
+            add_inbox(py, set, &topic.get().inbox, deadline)?
         } else {
             let found = subscriber.get_type();
             let text = format!("{found} where a Subscriber or Topic is wanted");
             return Err(PyTypeError::new_err(text));
         };
-        Ok(entered.get().name(key, subscriber.clone().unbind()))
+        Ok(entered.get().number_key(key, subscriber.clone().unbind()))
     }
 
     /// Adds a timer, which is ready every `period` seconds from now on. Returns a key.
     fn add_interval(&self, py: Python<'_>, period: f64) -> PyResult<u64> {
-        let period = positive(period)?;
+        let period = positive_duration(period)?;
         let mut entered = self.end.enter(py)?;
-        let key = entered.get().set.add_interval(period).map_err(full)?;
-        Ok(entered.get().name(key, py.None()))
+        let key = entered.get().set.add_interval(period).map_err(full_error)?;
+        Ok(entered.get().number_key(key, py.None()))
     }
 
     /// Removes the entry with this key; false if there is none.
@@ -138,7 +138,7 @@ impl PyWaitSet {
     fn wait(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<PyReady>> {
         let wait_policy = timeout.map_or(Ok(WaitPolicy::unlimited()), WaitPolicy::from_timeout)?;
         let mut entered = self.end.enter(py)?;
-        let Set { set, names, .. } = entered.get();
+        let NumberedSet { set, names, .. } = entered.get();
         if timeout.is_none() && set.is_empty() {
             return Err(Error::new_err(WaitError::Empty.to_string()));
         }
@@ -147,7 +147,7 @@ impl PyWaitSet {
             Ok(ready) => Some(Ok(ready.to_vec())),
             Err(error) => Some(Err(error)),
         };
-        let ready = wait_policy.wait(py, wait, || self.end.expect_open())?;
+        let ready = wait_policy.wait(py, wait, || self.end.check_open())?;
         let ready = ready.transpose().map_err(|error| match error {
             WaitError::Forked => ForkedError::new_err(error.to_string()),
             _ => Error::new_err(error.to_string()),
@@ -155,12 +155,12 @@ impl PyWaitSet {
         let ready = ready.unwrap_or_default();
         Ok(ready
             .iter()
-            .filter_map(|ready| found(py, names, ready))
+            .filter_map(|ready| ready_object(py, names, ready))
             .collect())
     }
 }
 
-fn watch(
+fn add_inbox(
     py: Python<'_>,
     set: &mut WaitSet,
     inbox: &Inbox,
@@ -170,14 +170,14 @@ fn watch(
         Some(deadline) => set.add_with_deadline(end, deadline),
         None => set.add(end),
     })?;
-    key.map_err(full)
+    key.map_err(full_error)
 }
 
-fn full(error: horus_core::WaitSetFull) -> PyErr {
+fn full_error(error: horus_core::WaitSetFull) -> PyErr {
     Error::new_err(error.to_string())
 }
 
-fn positive(duration: f64) -> PyResult<Duration> {
+fn positive_duration(duration: f64) -> PyResult<Duration> {
     let duration = duration_from_secs(duration)?;
     if duration.is_zero() {
         return Err(PyValueError::new_err("a duration of 0 seconds: give more"));
@@ -185,7 +185,7 @@ fn positive(duration: f64) -> PyResult<Duration> {
     Ok(duration)
 }
 
-fn found(
+fn ready_object(
     py: Python<'_>,
     names: &mut HashMap<Key, (u64, Py<PyAny>)>,
     ready: &Ready,

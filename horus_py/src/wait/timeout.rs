@@ -14,7 +14,7 @@ const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(40);
 /// The point in time until which a call may wait.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WaitPolicy {
-    /// The end of the time; `None` without a limit.
+    /// The time at which the wait ends; `None` without a limit.
     end: Option<Instant>,
 }
 

@@ -12,7 +12,7 @@ use crate::call::add_method;
 use crate::message::dlpack;
 use crate::message::field;
 use crate::message::framed::data;
-use crate::message::framed::draft::{construct, header_mut};
+use crate::message::framed::draft::{construct_message, header_mut};
 use crate::message::framed::view::{array_view, to_numpy};
 use crate::message::instance;
 use crate::message::kind;
@@ -36,8 +36,8 @@ impl Framed {
     ) -> PyResult<Bound<'py, PyAny>> {
         let wanted = || PyTypeError::new_err(format!("{class} is not a class of messages"));
         let kind = kind::kind_of_argument(class).ok_or_else(wanted)?;
-        let object = construct(class.py(), kind, data, fields)?;
-        kind.stamp(header_mut(&object));
+        let object = construct_message(class.py(), kind, data, fields)?;
+        kind.set_timestamps(header_mut(&object));
         Ok(object)
     }
 
@@ -63,7 +63,7 @@ impl Framed {
     /// Size of the data, in bytes.
     #[getter]
     fn nbytes(slf: &Bound<'_, Self>) -> usize {
-        data::parts(slf).1.len()
+        data::header_and_data(slf).1.len()
     }
 
     /// True if the data may be written. False for a received message, and after `publish()`.
@@ -74,18 +74,18 @@ impl Framed {
 
     /// Returns a copy of the message, which shares no memory with it and can be written.
     fn copy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        data::copy(slf)
+        data::copy_message(slf)
     }
 
     fn __copy__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        data::copy(slf)
+        data::copy_message(slf)
     }
 
     fn __deepcopy__<'py>(
         slf: &Bound<'py, Self>,
         _memo: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        data::copy(slf)
+        data::copy_message(slf)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -95,7 +95,7 @@ impl Framed {
     }
 
     fn __bytes__<'py>(slf: &Bound<'py, Self>) -> Bound<'py, PyBytes> {
-        let (header, data) = data::parts(slf);
+        let (header, data) = data::header_and_data(slf);
         PyBytes::new(slf.py(), &[header, data].concat())
     }
 
@@ -133,7 +133,7 @@ impl Framed {
         let mut text = String::new();
         let module = slf.get_type().module()?;
         field::write_message(&mut text, &module.to_string_lossy(), slf)?;
-        let bytes = data::parts(slf).1.len();
+        let bytes = data::header_and_data(slf).1.len();
         text.pop();
         Ok(format!("<{text}) with {bytes} bytes>"))
     }
@@ -147,19 +147,20 @@ impl Framed {
         if !slf.get_type().is(other.get_type()) || !matches!(op, CompareOp::Eq | CompareOp::Ne) {
             return Ok(py.NotImplemented().into_bound(py));
         }
-        let same = instance::equal(slf, other) && data::parts(slf).1 == data::parts(other).1;
+        let same = instance::are_equal(slf, other)
+            && data::header_and_data(slf).1 == data::header_and_data(other).1;
         (same == matches!(op, CompareOp::Eq)).into_bound_py_any(py)
     }
 }
 
 /// Adds the base class to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    const TO_NUMPY: &CStr = c"to_numpy($self)
+    const TO_NUMPY_DOC: &CStr = c"to_numpy($self)
 --
 
 The data as an array, where they lie: nothing is copied. It keeps them alive.";
     module.add_class::<Framed>()?;
     let class = module.py().get_type::<Framed>();
-    add_method(&class, c"to_numpy", to_numpy, TO_NUMPY)?;
+    add_method(&class, c"to_numpy", to_numpy, TO_NUMPY_DOC)?;
     dlpack::register(&class)
 }

@@ -8,44 +8,45 @@ use pyo3::exceptions::{PyAttributeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::message::framed::memory::Memory;
+use crate::message::framed::memory::DataOwner;
 use crate::message::instance;
-use crate::message::kind::Kind;
+use crate::message::kind::MessageKind;
 
 /// The location of a message's data. It is stored in the message object, before the header.
-pub(crate) struct Data {
+pub(crate) struct DataLocation {
     pub(super) address: *mut u8,
     pub(super) bytes: usize,
-    pub(super) memory: Memory,
+    pub(super) memory: DataOwner,
     /// The layout of the data as an array; `None` until its first use, and always if the header can
     /// still change.
     layout: Option<ArrayLayout>,
 }
 
-/// Number of extra bytes in the object of a message with trailing data: the size of a [`Data`].
-pub(crate) const EXTRA_BYTES: usize = size_of::<Data>();
-const _: () = assert!(EXTRA_BYTES.is_multiple_of(8) && align_of::<Data>() == 8);
+/// Number of extra bytes in the object of a message with trailing data: the size of a
+/// [`DataLocation`].
+pub(crate) const EXTRA_BYTES: usize = size_of::<DataLocation>();
+const _: () = assert!(EXTRA_BYTES.is_multiple_of(8) && align_of::<DataLocation>() == 8);
 
 /// Returns the data location of a message, which must have trailing data.
 #[inline]
-pub(super) fn data_of<'a>(object: &'a Bound<'_, PyAny>) -> &'a Data {
+pub(super) fn data_of<'a>(object: &'a Bound<'_, PyAny>) -> &'a DataLocation {
     // SAFETY: written when the object was made, and only changed by `data_mut`.
-    unsafe { &*instance::extra_bytes_of(object.as_ptr()).cast::<Data>() }
+    unsafe { &*instance::extra_bytes_of(object.as_ptr()).cast::<DataLocation>() }
 }
 
 /// Like [`data_of`], for writing.
 ///
 /// # Safety
 ///
-/// No other reference to the same `Data` is used while this one is.
+/// No other reference to the same `DataLocation` is used while this one is.
 #[inline]
 #[expect(
     clippy::mut_from_ref,
     reason = "Python's objects are shared; the contract says the rest"
 )]
-pub(super) unsafe fn data_mut<'a>(object: &'a Bound<'_, PyAny>) -> &'a mut Data {
+pub(super) unsafe fn data_mut<'a>(object: &'a Bound<'_, PyAny>) -> &'a mut DataLocation {
     // SAFETY: as in `data_of`, and by the contract nobody else looks.
-    unsafe { &mut *instance::extra_bytes_of(object.as_ptr()).cast::<Data>() }
+    unsafe { &mut *instance::extra_bytes_of(object.as_ptr()).cast::<DataLocation>() }
 }
 
 #[inline]
@@ -57,31 +58,37 @@ pub(super) fn framed_of(object: &Bound<'_, PyAny>) -> &'static FramedKind {
 
 /// Returns the bytes of the header and of the data. They must not be used while Python code may
 /// run, because it can change them.
-pub(crate) fn parts<'a>(object: &'a Bound<'_, PyAny>) -> (&'a [u8], &'a [u8]) {
+pub(crate) fn header_and_data<'a>(object: &'a Bound<'_, PyAny>) -> (&'a [u8], &'a [u8]) {
     let data = data_of(object);
     // SAFETY: so many bytes lie there as long as the object lives; only who holds the GIL writes
     // those of a loan and of memory of its own.
     let bytes = unsafe { std::slice::from_raw_parts(data.address, data.bytes) };
-    (instance::bytes(object), bytes)
+    (instance::message_bytes(object), bytes)
 }
 
 /// Makes a message with a copy of `header`. Its data are the `bytes` bytes at `address`, which lie
 /// in `memory`.
 pub(crate) fn with_data<'py>(
     py: Python<'py>,
-    kind: &'static Kind,
+    kind: &'static MessageKind,
     header: &[u8],
     (address, bytes): (*mut u8, usize),
-    memory: Memory,
+    memory: DataOwner,
 ) -> PyResult<Bound<'py, PyAny>> {
     assert_eq!(header.len(), kind.bytes, "a header of {}", kind.schema.name);
     let object = instance::with_extra_bytes(py, kind, EXTRA_BYTES)?;
     // SAFETY: the object is new, and has room for so many bytes.
-    unsafe { ptr::copy_nonoverlapping(header.as_ptr(), instance::data(&object), kind.bytes) };
-    let extra = instance::extra_bytes_of(object.as_ptr()).cast::<Data>();
+    unsafe {
+        ptr::copy_nonoverlapping(
+            header.as_ptr(),
+            instance::bytes_address(&object),
+            kind.bytes,
+        )
+    };
+    let extra = instance::extra_bytes_of(object.as_ptr()).cast::<DataLocation>();
     // SAFETY: as above; nobody else knows the object.
     unsafe {
-        extra.write(Data {
+        extra.write(DataLocation {
             address,
             bytes,
             memory,
@@ -94,7 +101,7 @@ pub(crate) fn with_data<'py>(
 /// Makes a message that owns its data, which are zeros.
 pub(super) fn with_own_data<'py>(
     py: Python<'py>,
-    kind: &'static Kind,
+    kind: &'static MessageKind,
     header: &[u8],
     bytes: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -105,7 +112,7 @@ pub(super) fn with_own_data<'py>(
         kind,
         header,
         (address, bytes),
-        Memory::Own(buffer.into()),
+        DataOwner::Own(buffer.into()),
     )
 }
 
@@ -114,7 +121,7 @@ pub(super) fn with_own_data<'py>(
 #[inline]
 pub(crate) fn from_sample<'py>(
     py: Python<'py>,
-    kind: &'static Kind,
+    kind: &'static MessageKind,
     sample: RawSample,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let Some((header, data)) = sample.bytes().split_at_checked(kind.bytes) else {
@@ -135,7 +142,7 @@ pub(crate) fn from_sample<'py>(
         return Ok(None);
     };
     let address = data.as_ptr().cast_mut();
-    with_data(py, kind, copy, (address, bytes), Memory::Sample(sample)).map(Some)
+    with_data(py, kind, copy, (address, bytes), DataOwner::Sample(sample)).map(Some)
 }
 
 /// The size up to which a header is copied without an allocation, in bytes. The headers of the
@@ -146,7 +153,7 @@ const SMALL_HEADER_BYTES: usize = 1024;
 /// message owns the buffer. `None` if they are no valid message.
 pub(crate) fn from_buffer<'py>(
     py: Python<'py>,
-    kind: &'static Kind,
+    kind: &'static MessageKind,
     mut buffer: Buffer,
     bytes: usize,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -161,28 +168,31 @@ pub(crate) fn from_buffer<'py>(
         kind,
         &header,
         (address, data),
-        Memory::Own(buffer.into()),
+        DataOwner::Own(buffer.into()),
     )
     .map(Some)
 }
 
 /// Returns the header of an untrusted message, and the number of data bytes that the header
 /// promises; `None` if the message is not valid.
-pub(super) fn split_message<'a>(kind: &Kind, message: &'a [u8]) -> Option<(&'a [u8], usize)> {
+pub(super) fn split_message<'a>(
+    kind: &MessageKind,
+    message: &'a [u8],
+) -> Option<(&'a [u8], usize)> {
     let (header, data) = message.split_at_checked(kind.bytes)?;
     Some((header, valid_data_bytes(kind, header, data.len())?))
 }
 
 /// Returns the number of data bytes that a header promises; `None` if the header is not valid, or
 /// promises more than the `found` bytes.
-fn valid_data_bytes(kind: &Kind, header: &[u8], found: usize) -> Option<usize> {
+fn valid_data_bytes(kind: &MessageKind, header: &[u8], found: usize) -> Option<usize> {
     let bytes = kind.framed?.data_bytes(header).ok()?;
     (bytes <= found).then_some(bytes)
 }
 
 /// Returns a copy of the message that owns its data, and can be written.
-pub(crate) fn copy<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let (header, data) = parts(object);
+pub(crate) fn copy_message<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let (header, data) = header_and_data(object);
     let copy = with_own_data(object.py(), instance::kind_of(object), header, data.len())?;
     write_data(&copy, data);
     Ok(copy)
@@ -217,7 +227,7 @@ pub(super) fn replace_data(object: &Bound<'_, PyAny>, bytes: &[u8]) {
     // SAFETY: no other reference is used before this returns.
     let data = unsafe { data_mut(object) };
     if bytes.len() != data.bytes
-        && let Memory::Own(buffers) = &mut data.memory
+        && let DataOwner::Own(buffers) = &mut data.memory
     {
         let mut buffer = Buffer::zeroed(bytes.len());
         data.address = buffer.as_mut().as_mut_ptr();
@@ -234,34 +244,34 @@ pub(super) fn replace_data(object: &Bound<'_, PyAny>, bytes: &[u8]) {
 
 pub(crate) fn is_writeable(object: &Bound<'_, PyAny>) -> bool {
     match &data_of(object).memory {
-        Memory::Own(_) => true,
-        Memory::Sample(_) => false,
-        Memory::Loan(loan) => loan.publisher.is_some(),
+        DataOwner::Own(_) => true,
+        DataOwner::Sample(_) => false,
+        DataOwner::Loan(loan) => loan.publisher.is_some(),
     }
 }
 
 /// Returns true if the message lies in a slot that a publisher has loaned, and that has been
 /// neither published nor returned.
 pub(crate) fn is_on_loan(object: &Bound<'_, PyAny>) -> bool {
-    matches!(&data_of(object).memory, Memory::Loan(loan) if loan.publisher.is_some())
+    matches!(&data_of(object).memory, DataOwner::Loan(loan) if loan.publisher.is_some())
 }
 
 /// Checks that the data have the size that the header promises.
-pub(crate) fn check_size(object: &Bound<'_, PyAny>) -> PyResult<()> {
+pub(crate) fn check_data_size(object: &Bound<'_, PyAny>) -> PyResult<()> {
     match promised_bytes(object)? {
         wanted if wanted == data_of(object).bytes => Ok(()),
-        wanted => Err(size_mismatch(object, wanted)),
+        wanted => Err(size_mismatch_error(object, wanted)),
     }
 }
 
 /// Returns the number of data bytes that the header promises.
 pub(crate) fn promised_bytes(object: &Bound<'_, PyAny>) -> PyResult<usize> {
-    let bytes = framed_of(object).data_bytes(instance::bytes(object));
+    let bytes = framed_of(object).data_bytes(instance::message_bytes(object));
     bytes.map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 #[cold]
-pub(crate) fn size_mismatch(object: &Bound<'_, PyAny>, wanted: usize) -> PyErr {
+pub(crate) fn size_mismatch_error(object: &Bound<'_, PyAny>, wanted: usize) -> PyErr {
     let name = instance::kind_of(object).schema.name;
     let found = data_of(object).bytes;
     let text = format!("the header of the {name} promises {wanted} bytes, it has {found}");
@@ -270,13 +280,13 @@ pub(crate) fn size_mismatch(object: &Bound<'_, PyAny>, wanted: usize) -> PyErr {
 
 /// Returns the layout of the data as an array.
 #[inline]
-pub(crate) fn layout(object: &Bound<'_, PyAny>) -> PyResult<ArrayLayout> {
+pub(crate) fn array_layout(object: &Bound<'_, PyAny>) -> PyResult<ArrayLayout> {
     // SAFETY: no other reference is used before this returns.
     let data = unsafe { data_mut(object) };
     if let Some(layout) = data.layout {
         return Ok(layout);
     }
-    let layout = framed_of(object).array_layout(instance::bytes(object), data.bytes);
+    let layout = framed_of(object).array_layout(instance::message_bytes(object), data.bytes);
     let none = || {
         let name = instance::kind_of(object).schema.name;
         let text = format!("the data of the {name} are no array, or fewer than its header says");
@@ -284,26 +294,26 @@ pub(crate) fn layout(object: &Bound<'_, PyAny>) -> PyResult<ArrayLayout> {
     };
     // WHY only then: the header of a message that can be written may change, and not only through
     // its attributes.
-    if matches!(data.memory, Memory::Sample(_)) {
+    if matches!(data.memory, DataOwner::Sample(_)) {
         data.layout = layout;
     }
     layout.ok_or_else(none)
 }
 
 /// Returns the address of the data, and whether they may be written.
-pub(crate) fn address(object: &Bound<'_, PyAny>) -> (*mut u8, bool) {
+pub(crate) fn data_address(object: &Bound<'_, PyAny>) -> (*mut u8, bool) {
     (data_of(object).address, is_writeable(object))
 }
 
 /// `tp_dealloc`: ends a loan, releases the memory of the data, and frees the object.
 pub(crate) unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
     // SAFETY: written when the object was made, and nobody else has the object.
-    let data = unsafe { &mut *instance::extra_bytes_of(object).cast::<Data>() };
-    if let Memory::Loan(loan) = &mut data.memory {
+    let data = unsafe { &mut *instance::extra_bytes_of(object).cast::<DataLocation>() };
+    if let DataOwner::Loan(loan) = &mut data.memory {
         loan.give_back();
     }
     // SAFETY: written when the object was made; the object is not used after this.
-    unsafe { ptr::drop_in_place(instance::extra_bytes_of(object).cast::<Data>()) };
+    unsafe { ptr::drop_in_place(instance::extra_bytes_of(object).cast::<DataLocation>()) };
     // SAFETY: what every message has is left.
     unsafe { instance::dealloc(object) };
 }

@@ -10,13 +10,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::buffer::{BufferView, dtype_from_format};
-use crate::call::guard_attached;
+use crate::call::run_guarded_attached;
 use crate::message::field;
 use crate::message::framed::data::{data_of, framed_of, promised_bytes, with_own_data, write_data};
-use crate::message::framed::tail::{element_of, encode, take_tail};
+use crate::message::framed::tail::{element_type_of, encode_tail, take_tail};
 use crate::message::framed::view::has_structured_elements;
 use crate::message::instance;
-use crate::message::kind::{self, Kind};
+use crate::message::kind::{self, MessageKind};
 use crate::numpy::numpy;
 
 /// `tp_new`: makes a message from an array and fields, or from fields only.
@@ -25,7 +25,7 @@ pub(crate) unsafe extern "C" fn tp_new(
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard_attached(ptr::null_mut(), |py| {
+    run_guarded_attached(ptr::null_mut(), |py| {
         let kind =
             kind::kind_of_class(class).ok_or_else(|| PyTypeError::new_err("not a message"))?;
         // SAFETY: Python gives a tuple.
@@ -45,13 +45,13 @@ pub(crate) unsafe extern "C" fn tp_new(
                 return Err(PyTypeError::new_err(text));
             }
         };
-        Ok(construct(py, kind, data.as_ref(), kwargs)?.into_ptr())
+        Ok(construct_message(py, kind, data.as_ref(), kwargs)?.into_ptr())
     })
 }
 
-pub(super) fn construct<'py>(
+pub(super) fn construct_message<'py>(
     py: Python<'py>,
-    kind: &'static Kind,
+    kind: &'static MessageKind,
     data: Option<&Bound<'py, PyAny>>,
     fields: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -63,14 +63,24 @@ pub(super) fn construct<'py>(
         return Err(PyTypeError::new_err(text));
     }
     let Some(data) = data.or(tail.as_ref()) else {
-        return with_own_data(py, kind, instance::bytes(&draft), complete_header(&draft)?);
+        return with_own_data(
+            py,
+            kind,
+            instance::message_bytes(&draft),
+            complete_header(&draft)?,
+        );
     };
     if kind.counted_tail().is_some() {
-        return with_numbers(&draft, kind, &encode(kind, data)?);
+        return with_numbers(&draft, kind, &encode_tail(kind, data)?);
     }
     let view = BufferView::of(data)?;
     describe_array(&draft, data, &view)?;
-    let object = with_own_data(py, kind, instance::bytes(&draft), complete_header(&draft)?)?;
+    let object = with_own_data(
+        py,
+        kind,
+        instance::message_bytes(&draft),
+        complete_header(&draft)?,
+    )?;
     let place = data_of(&object);
     // SAFETY: memory of its own, of so many bytes, which nobody else knows.
     let place = unsafe { std::slice::from_raw_parts_mut(place.address, place.bytes) };
@@ -81,15 +91,15 @@ pub(super) fn construct<'py>(
 /// Makes a message whose tail is `numbers`, as bytes, with the header fields of a draft.
 fn with_numbers<'py>(
     draft: &Bound<'py, PyAny>,
-    kind: &'static Kind,
+    kind: &'static MessageKind,
     numbers: &[u8],
 ) -> PyResult<Bound<'py, PyAny>> {
-    let dtype = element_of(kind);
+    let dtype = element_type_of(kind);
     reshape(draft, dtype, &[(numbers.len() / dtype.size()) as u64])?;
     let object = with_own_data(
         draft.py(),
         kind,
-        instance::bytes(draft),
+        instance::message_bytes(draft),
         promised_bytes(draft)?,
     )?;
     write_data(&object, numbers);
@@ -99,12 +109,12 @@ fn with_numbers<'py>(
 /// Makes a draft: a message without data, with these fields.
 pub(crate) fn new_draft<'py>(
     py: Python<'py>,
-    kind: &'static Kind,
+    kind: &'static MessageKind,
     fields: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let draft = with_own_data(py, kind, &kind.default, 0)?;
     if let Some(fields) = fields {
-        field::set_all(&draft, kind, fields)?;
+        field::set_fields(&draft, kind, fields)?;
     }
     Ok(draft)
 }
@@ -116,11 +126,11 @@ pub(crate) fn new_draft<'py>(
 )]
 pub(super) fn header_mut<'a>(draft: &'a Bound<'_, PyAny>) -> &'a mut [u8] {
     // SAFETY: nobody else knows the draft.
-    unsafe { instance::bytes_mut(draft) }
+    unsafe { instance::message_bytes_mut(draft) }
 }
 
-/// Fills in the header fields of a draft that follow from others; returns the number of data bytes
-/// that it then promises.
+/// Computes the header fields of a draft that depend on its other fields. Returns the number of
+/// data bytes that the header then promises.
 pub(crate) fn complete_header(draft: &Bound<'_, PyAny>) -> PyResult<usize> {
     framed_of(draft).complete(header_mut(draft));
     promised_bytes(draft)
@@ -137,7 +147,9 @@ pub(crate) fn describe_as(
     let py = draft.py();
     let Some(dtype) = dtype.filter(|dtype| !dtype.is_none()) else {
         let kind = instance::kind_of(draft);
-        let dtype = kind.counted_tail().map_or(DType::U8, |_| element_of(kind));
+        let dtype = kind
+            .counted_tail()
+            .map_or(DType::U8, |_| element_type_of(kind));
         return reshape(draft, dtype, shape);
     };
     let missing = || PyImportError::new_err("this needs numpy: pip install numpy");
@@ -202,7 +214,7 @@ fn describe_array(
     // The given fields may describe these bytes already.
     if dtype.size() == 1 && shape.len() == 1 {
         framed_of(draft).complete(header_mut(draft));
-        let promised = framed_of(draft).data_bytes(instance::bytes(draft));
+        let promised = framed_of(draft).data_bytes(instance::message_bytes(draft));
         if promised.is_ok_and(|promised| promised > 0 && promised as u64 == shape[0]) {
             return Ok(());
         }

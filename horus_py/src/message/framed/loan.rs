@@ -7,13 +7,13 @@ use pyo3::types::PyWeakrefReference;
 
 use crate::error::SendFailedError;
 use crate::message::framed::data::{data_mut, data_of};
-use crate::message::framed::memory::{Loan, Memory};
+use crate::message::framed::memory::{DataOwner, Loan};
 
 /// Returns the publisher and the slot of a message on loan; `None` for other messages.
 pub(crate) fn loan_of<'py>(
     object: &Bound<'py, PyAny>,
 ) -> Option<(Bound<'py, PyAny>, NonNull<[u8]>)> {
-    let Memory::Loan(Loan {
+    let DataOwner::Loan(Loan {
         publisher: Some(publisher),
         slot,
         ..
@@ -28,7 +28,7 @@ pub(crate) fn loan_of<'py>(
 /// it still lives.
 #[inline]
 pub(crate) fn live_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let Memory::Loan(Loan {
+    let DataOwner::Loan(Loan {
         view: Some(view), ..
     }) = &data_of(object).memory
     else {
@@ -47,7 +47,7 @@ pub(super) fn record_view<'py>(
     array: Bound<'py, PyAny>,
     is_writeable: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    if !is_writeable || !matches!(data_of(object).memory, Memory::Loan(_)) {
+    if !is_writeable || !matches!(data_of(object).memory, DataOwner::Loan(_)) {
         return Ok(array);
     }
     let reference = PyWeakrefReference::new(&array)?.into_any().unbind();
@@ -58,7 +58,7 @@ pub(super) fn record_view<'py>(
     }
     // SAFETY: nobody looks meanwhile.
     match &mut unsafe { data_mut(object) }.memory {
-        Memory::Loan(loan) if loan.publisher.is_some() => {
+        DataOwner::Loan(loan) if loan.publisher.is_some() => {
             let before = loan.view.replace(reference);
             drop(before.map(|before| before.into_bound(object.py())));
             Ok(array)
@@ -74,7 +74,7 @@ pub(super) fn record_view<'py>(
 pub(crate) fn end_loan<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     let py = object.py();
     // SAFETY: nobody looks meanwhile.
-    let Memory::Loan(loan) = &mut unsafe { data_mut(object) }.memory else {
+    let DataOwner::Loan(loan) = &mut unsafe { data_mut(object) }.memory else {
         return None;
     };
     drop(loan.view.take().map(|view| view.into_bound(py)));

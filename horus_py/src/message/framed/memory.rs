@@ -9,10 +9,10 @@ use horus_core::topic::{LoanMemory, RawSample};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::call::guard_attached;
+use crate::call::run_guarded_attached;
 
 /// The owner of the memory that holds a message's data.
-pub(crate) enum Memory {
+pub(crate) enum DataOwner {
     Own(OwnBuffers),
     /// A received slot. No process writes it while the sample lives.
     Sample(#[expect(dead_code, reason = "holds the pin")] RawSample),
@@ -29,7 +29,7 @@ pub(crate) struct OwnBuffers {
 }
 
 impl OwnBuffers {
-    /// Makes `buffer` the current one, and keeps the one before.
+    /// Makes `buffer` the current buffer, and keeps the buffer that it replaces.
     pub(super) fn replace(&mut self, buffer: Buffer) {
         let before = std::mem::replace(&mut self.current, buffer);
         if !before.as_ref().is_empty() {
@@ -66,7 +66,7 @@ impl Loan {
     /// Ends the loan if it has not ended. Called when the message is destroyed.
     #[cold]
     pub(super) fn give_back(&mut self) {
-        let ended: c_int = guard_attached(-1, |py| {
+        let ended: c_int = run_guarded_attached(-1, |py| {
             drop(self.view.take());
             if let Some(publisher) = self.publisher.take() {
                 (self.return_slot)(publisher.bind(py))?;

@@ -11,14 +11,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
 use crate::buffer::BufferView;
-use crate::call::{guard, guard_attached};
+use crate::call::{run_guarded, run_guarded_attached};
 use crate::error;
-use crate::message::field::{number, write_number};
-use crate::message::framed::data::{data_of, ensure_writeable, framed_of, parts, replace_data};
-use crate::message::framed::memory::Memory;
+use crate::message::field::{number_object, write_number};
+use crate::message::framed::data::{
+    data_of, ensure_writeable, framed_of, header_and_data, replace_data,
+};
+use crate::message::framed::memory::DataOwner;
 use crate::message::framed::view::array_view;
 use crate::message::instance;
-use crate::message::kind::Kind;
+use crate::message::kind::MessageKind;
 use crate::numpy::numpy;
 
 /// The getter: an array without a copy, or without numpy a list.
@@ -26,17 +28,17 @@ pub(crate) unsafe extern "C" fn get_tail(
     object: *mut ffi::PyObject,
     _closure: *mut c_void,
 ) -> *mut ffi::PyObject {
-    guard(ptr::null_mut(), |py| {
+    run_guarded(ptr::null_mut(), |py| {
         // SAFETY: Python gives a message of the class.
         let object = unsafe { Bound::from_borrowed_ptr(py, object) };
         if numpy(py).is_some() {
             return Ok(array_view(&object)?.into_ptr());
         }
         let primitive = tail_of(&object).primitive;
-        let data = parts(&object).1.to_vec();
+        let data = header_and_data(&object).1.to_vec();
         let numbers = data.chunks_exact(primitive.size());
         let numbers: Vec<_> = numbers
-            .map(|bytes| number(py, primitive, bytes))
+            .map(|bytes| number_object(py, primitive, bytes))
             .collect::<PyResult<_>>()?;
         Ok(PyList::new(py, numbers)?.into_ptr())
     })
@@ -48,7 +50,7 @@ pub(crate) unsafe extern "C" fn set_tail(
     value: *mut ffi::PyObject,
     _closure: *mut c_void,
 ) -> c_int {
-    guard_attached(-1, |py| {
+    run_guarded_attached(-1, |py| {
         // SAFETY: Python gives a message of the class.
         let object = unsafe { Bound::from_borrowed_ptr(py, object) };
         // SAFETY: Python gives an object, or null for `del`.
@@ -59,11 +61,11 @@ pub(crate) unsafe extern "C" fn set_tail(
             let text = format!("a {} always has '{name}'", kind.schema.name);
             return Err(PyTypeError::new_err(text));
         };
-        let bytes = encode(kind, &value)?;
+        let bytes = encode_tail(kind, &value)?;
         // WHY last: what precedes runs Python code, which may publish a message on loan.
         ensure_writeable(&object)?;
         let room = data_of(&object).bytes;
-        if bytes.len() > room && matches!(data_of(&object).memory, Memory::Loan(_)) {
+        if bytes.len() > room && matches!(data_of(&object).memory, DataOwner::Loan(_)) {
             let size = primitive.size();
             let text = format!(
                 "{}.{name}: {} elements, and the loan has room for {}: loan more",
@@ -75,9 +77,9 @@ pub(crate) unsafe extern "C" fn set_tail(
         }
         let count = (bytes.len() / primitive.size()) as u64;
         // SAFETY: no Python code runs, and no other reference to the header exists here.
-        let header = unsafe { instance::bytes_mut(&object) };
+        let header = unsafe { instance::message_bytes_mut(&object) };
         framed_of(&object)
-            .reshape(header, element_of(kind), &[count])
+            .reshape(header, element_type_of(kind), &[count])
             .map_err(PyValueError::new_err)?;
         replace_data(&object, &bytes);
         Ok(0)
@@ -87,7 +89,7 @@ pub(crate) unsafe extern "C" fn set_tail(
 /// Removes the value of the tail's attribute from the keyword arguments of a constructor, and
 /// returns it; `None` if there is none.
 pub(super) fn take_tail<'py>(
-    kind: &Kind,
+    kind: &MessageKind,
     fields: &Bound<'py, PyDict>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let Some(tail) = kind.counted_tail() else {
@@ -101,7 +103,7 @@ pub(super) fn take_tail<'py>(
 }
 
 /// Returns the numbers in a sequence, or in an array of one dimension, as bytes of the tail.
-pub(super) fn encode(kind: &Kind, value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+pub(super) fn encode_tail(kind: &MessageKind, value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     let py = value.py();
     encode_numbers(kind, value).map_err(|error| {
         let name = kind.schema.tail.map_or("", |tail| tail.name);
@@ -109,12 +111,12 @@ pub(super) fn encode(kind: &Kind, value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>>
     })
 }
 
-fn encode_numbers(kind: &Kind, value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+fn encode_numbers(kind: &MessageKind, value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     if let Ok(view) = BufferView::of(value)
         && view.shape().len() == 1
         && view
             .dtype(value)
-            .is_ok_and(|found| found == element_of(kind))
+            .is_ok_and(|found| found == element_type_of(kind))
     {
         return view.to_vec(value.py());
     }
@@ -133,7 +135,7 @@ fn encode_numbers(kind: &Kind, value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
 }
 
 /// Returns the type of the numbers of a counted tail.
-pub(super) fn element_of(kind: &Kind) -> DType {
+pub(super) fn element_type_of(kind: &MessageKind) -> DType {
     let tail = kind.schema.tail.expect("a message with a tail");
     DType::from_primitive(tail.primitive).expect("a tail of numbers")
 }

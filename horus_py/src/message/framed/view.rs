@@ -6,11 +6,13 @@ use pyo3::exceptions::{PyImportError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::call::guard;
-use crate::message::framed::data::{address, check_size, data_of, layout, with_own_data};
+use crate::call::run_guarded;
+use crate::message::framed::data::{
+    array_layout, check_data_size, data_address, data_of, with_own_data,
+};
 use crate::message::framed::loan::{live_view, record_view};
 use crate::message::instance;
-use crate::message::kind::Kind;
+use crate::message::kind::MessageKind;
 use crate::numpy::{ArrayMemory, DIMENSIONS_MAX, Numpy, numpy};
 
 /// Returns the data as a numpy array, without a copy.
@@ -28,7 +30,7 @@ pub(crate) fn array_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
             let (shape, strides): (Vec<_>, Vec<_>) = dimensions.into_iter().unzip();
             // WHY only now: `structured_layout` runs Python code, which may publish a message on
             // loan.
-            let (data, is_writeable) = address(object);
+            let (data, is_writeable) = data_address(object);
             let memory = ArrayMemory {
                 data,
                 shape: &shape,
@@ -43,7 +45,7 @@ pub(crate) fn array_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
             )
         }
         None => {
-            let layout = layout(object)?;
+            let layout = array_layout(object)?;
             let mut shape = [0; DIMENSIONS_MAX];
             let mut strides = [0; DIMENSIONS_MAX];
             for (to, from) in shape.iter_mut().zip(layout.shape()) {
@@ -53,7 +55,7 @@ pub(crate) fn array_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
                 *to = *from as isize;
             }
             let rank = layout.shape().len();
-            let (data, is_writeable) = address(object);
+            let (data, is_writeable) = data_address(object);
             let shape = &shape[..rank];
             let strides = &strides[..rank];
             let memory = ArrayMemory {
@@ -74,7 +76,7 @@ pub(crate) fn array_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
 }
 
 /// Returns true if the elements of the arrays in messages of this kind are structures.
-pub(super) fn has_structured_elements(kind: &Kind) -> bool {
+pub(super) fn has_structured_elements(kind: &MessageKind) -> bool {
     // WHY: a program may declare a message of the same name.
     let is_standard = kind.counted_tail().is_none();
     is_standard
@@ -98,9 +100,9 @@ fn structured_layout<'py>(
     if !has_structured_elements(kind) {
         return Ok(None);
     }
-    check_size(object)?;
+    check_data_size(object)?;
     // WHY a copy: the call runs Python code, during which other threads may change the header.
-    let header = with_own_data(py, kind, instance::bytes(object), 0)?;
+    let header = with_own_data(py, kind, instance::message_bytes(object), 0)?;
     let helper = py.import("horus._framed")?;
     let found: (Bound<'py, PyAny>, Dimensions) =
         helper.call_method1("structure", (header,))?.extract()?;
@@ -148,7 +150,7 @@ pub(super) unsafe extern "C" fn to_numpy(
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard(ptr::null_mut(), |py| {
+    run_guarded(ptr::null_mut(), |py| {
         if count != 0 || !names.is_null() {
             return Err(PyTypeError::new_err("to_numpy() takes no arguments"));
         }
