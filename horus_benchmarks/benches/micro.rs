@@ -6,7 +6,7 @@ use std::hint::black_box;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use horus_benchmarks::measure::payload::Payload;
 use horus_benchmarks::run::namespace::PrivateNamespace;
-use horus_benchmarks::scenario::ticking::Ticking;
+use horus_benchmarks::scenario::ticking::TickingScheduler;
 use horus_core::channel::{direct, fanout, mpsc, spmc, spsc};
 use horus_core::message::{CmdVel, Imu, JointCommand, LaserScan, Message, Schema};
 use horus_core::topic::Topic;
@@ -80,10 +80,11 @@ fn scheduler_tick(criterion: &mut Criterion) {
     let namespace = private.open().expect("the place is new");
     let mut group = criterion.benchmark_group("scheduler_tick");
     for nodes in [1, 10, 50] {
-        let mut ticking = Ticking::start(nodes, false, &namespace).expect("the nodes are ours");
+        let mut ticking =
+            TickingScheduler::start(nodes, false, &namespace).expect("the nodes are ours");
         group.throughput(Throughput::Elements(nodes));
         group.bench_function(BenchmarkId::new("nodes", nodes), |bencher| {
-            bencher.iter(|| ticking.once());
+            bencher.iter(|| ticking.tick_once());
         });
         ticking.finish().expect("every node had its turns");
     }

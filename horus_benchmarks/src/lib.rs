@@ -1,8 +1,8 @@
 //! Timing, pinning, statistics and reports that every benchmark binary shares.
 //!
-//! A benchmark is a [`Session`](run::session::Session) (machine, clock, pinned CPUs, report), one
-//! or more [`Peer`](run::peer::Peer)s (the far end: a thread, or a child process of the same
-//! binary) and rounds of a [`workload`](measure::workload) over an
+//! A benchmark is a [`BenchmarkSession`](run::session::BenchmarkSession) (machine, clock, pinned
+//! CPUs, report), one or more [`Peer`](run::peer::Peer)s (the far end: a thread, or a child process
+//! of the same binary) and rounds of a [`workload`](measure::workload) over an
 //! [`Endpoint`](measure::endpoint::Endpoint). Two sides meet at a
 //! [`Rendezvous`](transport::rendezvous::Rendezvous). Rounds of the subject alternate with rounds
 //! of the [`Floor`](run::floor::Floor), so that each latency is shown as a multiple of what the

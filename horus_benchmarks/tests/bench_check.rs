@@ -36,7 +36,7 @@ const RAW_BASELINES_IDS: [&str; 11] = [
 
 const ALL_PATHS_LATENCY: &str = env!("CARGO_BIN_EXE_all_paths_latency");
 
-const IN_ONE_THREAD: [&str; 5] = ["direct", "spsc", "spsc_shm", "fanout_shm", "topic"];
+const ONE_THREAD: [&str; 5] = ["direct", "spsc", "spsc_shm", "fanout_shm", "topic"];
 
 const CHANNELS: [&str; 4] = ["spsc", "spmc", "mpsc", "fanout"];
 
@@ -202,7 +202,7 @@ fn all_paths_ids() -> Vec<String> {
             );
         }
     };
-    add("one_way", "same_thread", &IN_ONE_THREAD);
+    add("one_way", "same_thread", &ONE_THREAD);
     add("throughput", "same_thread", &STREAMS);
     add("throughput", "same_thread", &["direct", "spsc"]);
     add("one_way", "cross_thread", &CHANNELS);

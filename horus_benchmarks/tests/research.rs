@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-use horus_benchmarks::report::research::record::{OK, Run};
+use horus_benchmarks::report::research::record::{OK_RESULT, RunRecord};
 use html5ever::tendril::{SliceExt, StrTendril};
 use html5ever::tokenizer::{
     BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer,
@@ -62,14 +62,14 @@ fn smoke() -> &'static Path {
 
 #[test]
 fn every_program_runs_and_leaves_a_record_that_is_on_the_page() {
-    let run = Run::read(smoke()).unwrap();
+    let run = RunRecord::read(smoke()).unwrap();
     let page = fs::read_to_string(smoke().join("report.html")).unwrap();
     let csv = fs::read_to_string(smoke().join("results.csv")).unwrap();
     assert!(run.programs.len() >= 8);
     for program in &run.programs {
         let name = &program.name;
         assert!(
-            program.is_whole(),
+            program.is_complete(),
             "{name}: {:?} {:?}",
             program.outcome,
             program.problems
@@ -82,7 +82,7 @@ fn every_program_runs_and_leaves_a_record_that_is_on_the_page() {
             assert_eq!(name, NEEDS_FEATURE);
             continue;
         }
-        assert_eq!(outcome.result, OK, "{name}");
+        assert_eq!(outcome.result, OK_RESULT, "{name}");
         assert!(
             !program.rows.is_empty() && !program.commit.is_empty(),
             "{name}"
@@ -314,7 +314,7 @@ fn every_record_that_was_kept_can_still_be_read_and_is_where_its_commit_says() {
         {
             assert_is_of_commit(&directory, &short(commit));
         }
-        let Ok(run) = Run::read(&directory) else {
+        let Ok(run) = RunRecord::read(&directory) else {
             continue;
         };
         for program in &run.programs {

@@ -8,12 +8,12 @@ use horus_benchmarks::run::args::Args;
 use horus_benchmarks::run::floor::Placement;
 use horus_benchmarks::scenario::entry::{self, Outcome};
 use horus_benchmarks::scenario::survey::Survey;
-use horus_benchmarks::transport::carrier::{Carrier, Size, Transport};
+use horus_benchmarks::transport::carrier::{Carrier, MessageSize, Transport};
 
 const ABOUT: &str = "Latency, cost of send and throughput of every channel, ring and topic, in one \
 thread, between two threads and between two processes, as multiples of what two cache lines do.";
 
-const IN_ONE_THREAD: [Carrier; 5] = [
+const ONE_THREAD_CARRIERS: [Carrier; 5] = [
     Carrier::DIRECT,
     Carrier::SPSC,
     Carrier::SpscShm,
@@ -21,9 +21,10 @@ const IN_ONE_THREAD: [Carrier; 5] = [
     Carrier::Topic,
 ];
 
-const CHANNELS: [Carrier; 4] = [Carrier::SPSC, Carrier::SPMC, Carrier::MPSC, Carrier::FANOUT];
+const CHANNEL_CARRIERS: [Carrier; 4] =
+    [Carrier::SPSC, Carrier::SPMC, Carrier::MPSC, Carrier::FANOUT];
 
-const ONE_WAY: [Carrier; 7] = [
+const ONE_WAY_CARRIERS: [Carrier; 7] = [
     Carrier::SpscShm,
     Carrier::MpscShm,
     Carrier::SpmcShm,
@@ -35,7 +36,7 @@ const ONE_WAY: [Carrier; 7] = [
 
 const CHANNEL_STREAMS: [Carrier; 2] = [Carrier::SPSC, Carrier::MPSC];
 
-const STREAMS: [Carrier; 5] = [
+const STREAM_CARRIERS: [Carrier; 5] = [
     Carrier::SpscShm,
     Carrier::MpscShm,
     Carrier::FanoutShm,
@@ -48,21 +49,21 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Outcome {
-    let over = |carriers: &[Carrier]| Transport::over(carriers, &Size::ALL);
-    let one_way = over(&ONE_WAY);
-    let streams = over(&STREAMS);
+    let over = |carriers: &[Carrier]| Transport::combinations(carriers, &MessageSize::ALL);
+    let one_way = over(&ONE_WAY_CARRIERS);
+    let streams = over(&STREAM_CARRIERS);
     let here = (
-        over(&IN_ONE_THREAD),
+        over(&ONE_THREAD_CARRIERS),
         [over(&[Carrier::DIRECT, Carrier::SPSC]), streams.clone()].concat(),
     );
     let threads = (
-        [over(&CHANNELS), one_way.clone()].concat(),
+        [over(&CHANNEL_CARRIERS), one_way.clone()].concat(),
         [over(&CHANNEL_STREAMS), streams.clone()].concat(),
     );
     let all = [&here.0, &here.1, &threads.0, &threads.1, &one_way, &streams];
     let mut survey = Survey::begin(args, all.iter().map(|rows| rows.len()).sum())?;
-    survey.one_thread(&here.0, &here.1)?;
-    survey.two_ends(Placement::CrossThread, &threads.0, &threads.1)?;
-    survey.two_ends(Placement::CrossProcess, &one_way, &streams)?;
+    survey.measure_one_thread(&here.0, &here.1)?;
+    survey.measure_two_ends(Placement::CrossThread, &threads.0, &threads.1)?;
+    survey.measure_two_ends(Placement::CrossProcess, &one_way, &streams)?;
     survey.finish()
 }

@@ -7,11 +7,13 @@ use horus_benchmarks::report::rows::Row;
 use horus_benchmarks::run::args::Args;
 use horus_benchmarks::run::floor::Placement;
 use horus_benchmarks::run::namespace::PrivateNamespace;
-use horus_benchmarks::run::session::Session;
-use horus_benchmarks::scenario::comparison::{Comparison, Group};
+use horus_benchmarks::run::session::BenchmarkSession;
+use horus_benchmarks::scenario::comparison::{CandidateGroup, Comparison};
 use horus_benchmarks::scenario::entry::{self, Outcome};
 use horus_benchmarks::scenario::survey;
-use horus_benchmarks::transport::carrier::{CAPACITY, Carrier, Maker, Shape, Size, Transport};
+use horus_benchmarks::transport::carrier::{
+    CAPACITY, Carrier, ChannelProvider, ChannelShape, MessageSize, Transport,
+};
 
 const ABOUT: &str = "Our channels between threads beside rtrb, disruptor, crossbeam-channel, std, \
 kanal and flume: a send and a receive on one thread, latency and throughput between two threads, \
@@ -21,22 +23,22 @@ for messages of 8 to 1024 bytes, in rounds that alternate.";
 const QUICK_ROUNDS_AND_SAMPLES: (u32, u64) = (20, 4_000);
 const FULL_ROUNDS_AND_SAMPLES: (u32, u64) = (40, 10_000);
 
-/// The duration of one stream.
+/// The duration of one stream of messages.
 const STREAM_TIME: Duration = Duration::from_millis(1);
 
 /// Number of streams in each round, with `--quick` and without.
-const PARTS: (u32, u32) = (9, 31);
+const STREAMS_PER_ROUND: (u32, u32) = (9, 31);
 
-const SIZES: [usize; 5] = [8, 16, 64, 256, 1024];
+const MESSAGE_SIZES: [usize; 5] = [8, 16, 64, 256, 1024];
 
 fn main() -> ExitCode {
     entry::main("channel_comparison", ABOUT, &[], run)
 }
 
 fn run(mut args: Args) -> Outcome {
-    args.default_to(QUICK_ROUNDS_AND_SAMPLES, FULL_ROUNDS_AND_SAMPLES);
-    let parts = args.pick(PARTS);
-    let mut session = Session::begin(args)?;
+    args.set_default_rounds(QUICK_ROUNDS_AND_SAMPLES, FULL_ROUNDS_AND_SAMPLES);
+    let parts = args.quick_or_full(STREAMS_PER_ROUND);
+    let mut session = BenchmarkSession::begin(args)?;
     session.report.set("capacity", CAPACITY);
     session
         .report
@@ -48,17 +50,18 @@ fn run(mut args: Args) -> Outcome {
     Ok(session.finish()?)
 }
 
-fn compare_in_one_thread(session: &mut Session, private: &PrivateNamespace) -> Outcome {
-    let makers = Maker::IN_ONE_THREAD.map(|maker| Carrier::Channel(maker, Shape::OneToOne));
-    for size in SIZES.map(Size::Bytes) {
-        for transport in Transport::over(&makers, &[size]) {
+fn compare_in_one_thread(session: &mut BenchmarkSession, private: &PrivateNamespace) -> Outcome {
+    let makers =
+        ChannelProvider::ONE_THREAD.map(|maker| Carrier::Channel(maker, ChannelShape::OneToOne));
+    for size in MESSAGE_SIZES.map(MessageSize::Bytes) {
+        for transport in Transport::combinations(&makers, &[size]) {
             let id = format!("one_way/same_thread/{}", transport.id());
-            if session.args.wants(&id) {
-                let micro = survey::loop_round(session, private, transport, 40)?;
+            if session.args.wants_row(&id) {
+                let micro = survey::measure_loop(session, private, transport, 40)?;
                 let basis = format!("send + recv, batches of {}", micro.batch);
                 session
                     .report
-                    .push(Row::micro(&id, &micro, &session.clock), &basis);
+                    .push(Row::from_micro(&id, &micro, &session.clock), &basis);
             }
         }
     }
@@ -66,24 +69,24 @@ fn compare_in_one_thread(session: &mut Session, private: &PrivateNamespace) -> O
 }
 
 fn compare_in_two_threads(
-    session: &mut Session,
+    session: &mut BenchmarkSession,
     private: &PrivateNamespace,
     parts: u32,
 ) -> Outcome {
-    let steps = 2 * Shape::COMPARED.len() * SIZES.len();
+    let steps = 2 * ChannelShape::COMPARED.len() * MESSAGE_SIZES.len();
     let mut comparison = Comparison::start(session, Placement::CrossThread, private, steps)?;
-    for shape in Shape::COMPARED {
-        for size in SIZES.map(Size::Bytes) {
+    for shape in ChannelShape::COMPARED {
+        for size in MESSAGE_SIZES.map(MessageSize::Bytes) {
             let candidates = shape.carriers();
             let place = shape.id();
-            let group = Group {
+            let group = CandidateGroup {
                 candidates,
                 place,
                 size,
                 versus: None,
             };
-            comparison.latency(&group)?;
-            comparison.throughput(&group, STREAM_TIME, parts)?;
+            comparison.measure_latency(&group)?;
+            comparison.measure_throughput(&group, STREAM_TIME, parts)?;
         }
     }
     Ok(())

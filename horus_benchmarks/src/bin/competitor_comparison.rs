@@ -7,10 +7,10 @@ use std::time::Duration;
 use horus_benchmarks::run::args::Args;
 use horus_benchmarks::run::floor::Placement;
 use horus_benchmarks::run::namespace::PrivateNamespace;
-use horus_benchmarks::run::session::Session;
-use horus_benchmarks::scenario::comparison::{Comparison, Group};
+use horus_benchmarks::run::session::BenchmarkSession;
+use horus_benchmarks::scenario::comparison::{CandidateGroup, Comparison};
 use horus_benchmarks::scenario::entry::{self, Outcome};
-use horus_benchmarks::transport::carrier::{Carrier, Size};
+use horus_benchmarks::transport::carrier::{Carrier, MessageSize};
 
 const ABOUT: &str = "Our topics between two processes beside UDP over loopback, Unix datagram and \
 stream sockets, pipes, POSIX message queues and a ring with a head and a tail, all polled: latency \
@@ -21,28 +21,28 @@ const QUICK_ROUNDS_AND_SAMPLES: (u32, u64) = (20, 500);
 const FULL_ROUNDS_AND_SAMPLES: (u32, u64) = (40, 2_000);
 
 /// The duration for which each transport streams messages of one size, with `--quick` and without.
-const DURATION: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
+const STREAM_DURATION: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
-const SIZES: [usize; 7] = [8, 32, 304, 1480, 4096, 16_384, 65_536];
+const MESSAGE_SIZES: [usize; 7] = [8, 32, 304, 1480, 4096, 16_384, 65_536];
 
 fn main() -> ExitCode {
     entry::main("competitor_comparison", ABOUT, &[], run)
 }
 
 fn run(mut args: Args) -> Outcome {
-    let rounds = args.default_to(QUICK_ROUNDS_AND_SAMPLES, FULL_ROUNDS_AND_SAMPLES);
-    let duration = args.duration.unwrap_or(args.pick(DURATION));
-    let mut session = Session::begin(args)?;
+    let rounds = args.set_default_rounds(QUICK_ROUNDS_AND_SAMPLES, FULL_ROUNDS_AND_SAMPLES);
+    let duration = args.duration.unwrap_or(args.quick_or_full(STREAM_DURATION));
+    let mut session = BenchmarkSession::begin(args)?;
     session
         .report
         .set("duration_s_per_transport_and_size", duration.as_secs_f64());
     let private = PrivateNamespace::create()?;
     let place = Placement::CrossProcess;
-    let mut comparison = Comparison::start(&mut session, place, &private, 2 * SIZES.len())?;
-    for size in SIZES.map(Size::Bytes) {
+    let mut comparison = Comparison::start(&mut session, place, &private, 2 * MESSAGE_SIZES.len())?;
+    for size in MESSAGE_SIZES.map(MessageSize::Bytes) {
         let mut candidates = Vec::new();
         for carrier in Carrier::BETWEEN_PROCESSES {
-            match carrier.refusal(size.bytes()) {
+            match carrier.reason_unsupported(size.bytes()) {
                 None => candidates.push(carrier),
                 Some(reason) => {
                     comparison.note(
@@ -53,14 +53,14 @@ fn run(mut args: Args) -> Outcome {
                 }
             }
         }
-        let group = Group {
+        let group = CandidateGroup {
             candidates,
             place: place.id(),
             size,
             versus: None,
         };
-        comparison.latency(&group)?;
-        comparison.throughput(&group, duration / rounds, 1)?;
+        comparison.measure_latency(&group)?;
+        comparison.measure_throughput(&group, duration / rounds, 1)?;
     }
     drop(comparison);
     Ok(session.finish()?)

@@ -6,34 +6,34 @@ use horus_benchmarks::run::args::Args;
 use horus_benchmarks::run::floor::Placement;
 use horus_benchmarks::scenario::entry::{self, Outcome};
 use horus_benchmarks::scenario::survey::Survey;
-use horus_benchmarks::transport::carrier::{Carrier, Size, Transport};
+use horus_benchmarks::transport::carrier::{Carrier, MessageSize, Transport};
 
 const ABOUT: &str = "Latency (half a round trip and, where the counters of both CPUs agree, one \
 way), cost of send and throughput between two processes, from 8 bytes to 64 KiB, as multiples of \
 what two cache lines do.";
 
-const RINGS: [Carrier; 4] = [
+const RING_CARRIERS: [Carrier; 4] = [
     Carrier::SpscShm,
     Carrier::MpscShm,
     Carrier::FanoutShm,
     Carrier::PodShm,
 ];
 
-const SIZES: [usize; 7] = [8, 16, 304, 1480, 4096, 16_384, 65_536];
+const MESSAGE_SIZES: [usize; 7] = [8, 16, 304, 1480, 4096, 16_384, 65_536];
 
 /// The rings that are measured with streams. The latest-value ring is not: its readers want only
 /// the last message.
-const STREAMS: [Carrier; 3] = [Carrier::SpscShm, Carrier::MpscShm, Carrier::FanoutShm];
+const STREAM_CARRIERS: [Carrier; 3] = [Carrier::SpscShm, Carrier::MpscShm, Carrier::FanoutShm];
 
 fn main() -> ExitCode {
     entry::main("cross_process_benchmark", ABOUT, &[], run)
 }
 
 fn run(args: Args) -> Outcome {
-    let sizes = SIZES.map(Size::Bytes);
-    let one_way = Transport::over(&RINGS, &sizes);
-    let streams = Transport::over(&STREAMS, &sizes);
+    let sizes = MESSAGE_SIZES.map(MessageSize::Bytes);
+    let one_way = Transport::combinations(&RING_CARRIERS, &sizes);
+    let streams = Transport::combinations(&STREAM_CARRIERS, &sizes);
     let mut survey = Survey::begin(args, one_way.len() + streams.len())?;
-    survey.two_ends(Placement::CrossProcess, &one_way, &streams)?;
+    survey.measure_two_ends(Placement::CrossProcess, &one_way, &streams)?;
     survey.finish()
 }

@@ -7,11 +7,11 @@ use std::time::Duration;
 use horus_benchmarks::run::args::Args;
 use horus_benchmarks::run::floor::Placement;
 use horus_benchmarks::run::namespace::PrivateNamespace;
-use horus_benchmarks::run::session::Session;
-use horus_benchmarks::scenario::comparison::{self, Comparison, Group};
+use horus_benchmarks::run::session::BenchmarkSession;
+use horus_benchmarks::scenario::comparison::{self, CandidateGroup, Comparison};
 use horus_benchmarks::scenario::entry::{self, Outcome};
 use horus_benchmarks::scenario::wakeup;
-use horus_benchmarks::transport::carrier::{Carrier, Mechanism, Size, Transport};
+use horus_benchmarks::transport::carrier::{Carrier, Mechanism, MessageSize, Transport};
 
 const ABOUT: &str = "Our topics against the services of iceoryx2: in one thread, between two \
 threads, between two processes, two processes that each publish and subscribe, throughput, and \
@@ -28,62 +28,65 @@ const STREAM_TIME: Duration = Duration::from_millis(50);
 /// because each wake-up takes long.
 const WAKEUP_SAMPLES_DIVISOR: u64 = 40;
 
-const SAME_THREAD: &str = "vs_iceoryx2/same_thread/16B";
-const WAKEUP: &str = "vs_iceoryx2/wakeup";
+const SAME_THREAD_ROW: &str = "vs_iceoryx2/same_thread/16B";
+const WAKEUP_ROW: &str = "vs_iceoryx2/wakeup";
 
 type Candidates = [Carrier; 2];
 
-const ONE_TO_ONE: Candidates = [Carrier::TopicDefault, Carrier::Iceoryx2];
+const ONE_TO_ONE_CANDIDATES: Candidates = [Carrier::TopicDefault, Carrier::Iceoryx2];
 /// The candidates within a process. The `local` service of iceoryx2 needs no names in the file
 /// system.
-const IN_PROCESS: Candidates = [Carrier::TopicDefault, Carrier::Iceoryx2Local];
+const IN_PROCESS_CANDIDATES: Candidates = [Carrier::TopicDefault, Carrier::Iceoryx2Local];
 /// The candidates for large messages: both write each message into a loan.
-const LOANS: Candidates = [Carrier::TopicLoan, Carrier::Iceoryx2Loan];
-const BOTH_WAYS: Candidates = [Carrier::TopicDuplex, Carrier::Iceoryx2Duplex];
-const STREAM: Candidates = [Carrier::TopicReliable, Carrier::Iceoryx2Stream];
+const LOANS_CANDIDATES: Candidates = [Carrier::TopicLoan, Carrier::Iceoryx2Loan];
+const BOTH_WAYS_CANDIDATES: Candidates = [Carrier::TopicDuplex, Carrier::Iceoryx2Duplex];
+const STREAM_CANDIDATES: Candidates = [Carrier::TopicReliable, Carrier::Iceoryx2Stream];
 
 /// The latencies to measure: placement, name, candidates and message size.
-const LATENCIES: [(Placement, &str, Candidates, Size); 6] = [
+const LATENCY_ROWS: [(Placement, &str, Candidates, MessageSize); 6] = [
     (
         Placement::CrossThread,
         "vs_iceoryx2/cross_thread/16B",
-        IN_PROCESS,
-        Size::Bytes(16),
+        IN_PROCESS_CANDIDATES,
+        MessageSize::Bytes(16),
     ),
     (
         Placement::CrossProcess,
         "vs_iceoryx2/cross_process/16B",
-        ONE_TO_ONE,
-        Size::Bytes(16),
+        ONE_TO_ONE_CANDIDATES,
+        MessageSize::Bytes(16),
     ),
     (
         Placement::CrossProcess,
         "vs_iceoryx2/cross_process/1480B",
-        ONE_TO_ONE,
-        Size::Bytes(1480),
+        ONE_TO_ONE_CANDIDATES,
+        MessageSize::Bytes(1480),
     ),
     (
         Placement::CrossProcess,
         "vs_iceoryx2/loan/1480B",
-        LOANS,
-        Size::Bytes(1480),
+        LOANS_CANDIDATES,
+        MessageSize::Bytes(1480),
     ),
     (
         Placement::CrossProcess,
         "vs_iceoryx2/loan/64KB",
-        LOANS,
-        Size::Bytes(65536),
+        LOANS_CANDIDATES,
+        MessageSize::Bytes(65536),
     ),
     (
         Placement::CrossProcess,
         "vs_iceoryx2/mpmc_2p2s/16B",
-        BOTH_WAYS,
-        Size::Bytes(16),
+        BOTH_WAYS_CANDIDATES,
+        MessageSize::Bytes(16),
     ),
 ];
 
-const STREAMS: [(&str, Candidates, Size); 1] =
-    [("vs_iceoryx2/throughput/8B", STREAM, Size::Bytes(8))];
+const STREAM_ROWS: [(&str, Candidates, MessageSize); 1] = [(
+    "vs_iceoryx2/throughput/8B",
+    STREAM_CANDIDATES,
+    MessageSize::Bytes(8),
+)];
 
 fn main() -> ExitCode {
     entry::main("iceoryx2_comparison", ABOUT, &[], run)
@@ -97,60 +100,64 @@ fn run(mut args: Args) -> Outcome {
                 .into(),
         );
     }
-    args.default_to(QUICK_ROUNDS_AND_SAMPLES, FULL_ROUNDS_AND_SAMPLES);
-    let mut session = Session::begin(args)?;
+    args.set_default_rounds(QUICK_ROUNDS_AND_SAMPLES, FULL_ROUNDS_AND_SAMPLES);
+    let mut session = BenchmarkSession::begin(args)?;
     let private = PrivateNamespace::create()?;
-    if session.args.wants(SAME_THREAD) {
-        let all = IN_PROCESS.map(|carrier| Transport {
+    if session.args.wants_row(SAME_THREAD_ROW) {
+        let all = IN_PROCESS_CANDIDATES.map(|carrier| Transport {
             carrier,
-            size: Size::Bytes(16),
+            size: MessageSize::Bytes(16),
         });
-        comparison::same_thread(&mut session, &private, SAME_THREAD, all)?;
+        comparison::same_thread(&mut session, &private, SAME_THREAD_ROW, all)?;
     }
     for placement in [Placement::CrossThread, Placement::CrossProcess] {
-        two_ends(&mut session, &private, placement)?;
+        measure_two_ends(&mut session, &private, placement)?;
     }
-    if session.args.wants(WAKEUP) {
-        wake(&mut session, &private)?;
+    if session.args.wants_row(WAKEUP_ROW) {
+        measure_wakeup(&mut session, &private)?;
     }
     Ok(session.finish()?)
 }
 
-fn two_ends(session: &mut Session, private: &PrivateNamespace, placement: Placement) -> Outcome {
-    let steps = LATENCIES.len() + STREAMS.len();
+fn measure_two_ends(
+    session: &mut BenchmarkSession,
+    private: &PrivateNamespace,
+    placement: Placement,
+) -> Outcome {
+    let steps = LATENCY_ROWS.len() + STREAM_ROWS.len();
     let mut comparison = Comparison::start(session, placement, private, steps)?;
     let group = |id, candidates: Candidates, size| {
         let candidates = candidates.to_vec();
         let place = placement.id();
-        Group {
+        CandidateGroup {
             candidates,
             place,
             size,
             versus: Some(id),
         }
     };
-    for &(_, id, candidates, size) in LATENCIES.iter().filter(|one| one.0 == placement) {
-        comparison.latency(&group(id, candidates, size))?;
+    for &(_, id, candidates, size) in LATENCY_ROWS.iter().filter(|one| one.0 == placement) {
+        comparison.measure_latency(&group(id, candidates, size))?;
     }
     let streams = if placement == Placement::CrossProcess {
-        &STREAMS[..]
+        &STREAM_ROWS[..]
     } else {
         &[]
     };
     for &(id, candidates, size) in streams {
-        comparison.throughput(&group(id, candidates, size), STREAM_TIME, 1)?;
+        comparison.measure_throughput(&group(id, candidates, size), STREAM_TIME, 1)?;
     }
     Ok(())
 }
 
-fn wake(session: &mut Session, private: &PrivateNamespace) -> Outcome {
+fn measure_wakeup(session: &mut BenchmarkSession, private: &PrivateNamespace) -> Outcome {
     session.effort.samples = session.effort.samples.div_ceil(WAKEUP_SAMPLES_DIVISOR);
     session.effort.warm_up = session.effort.samples.div_ceil(10);
     wakeup::check_counters(session)?;
-    wakeup::duel(
+    wakeup::compare_two(
         session,
         private,
-        WAKEUP,
+        WAKEUP_ROW,
         [Mechanism::Topic, Mechanism::Iceoryx2],
     )
 }

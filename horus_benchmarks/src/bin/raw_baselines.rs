@@ -6,18 +6,18 @@ use std::fs::File;
 use std::process::ExitCode;
 
 use horus_benchmarks::measure::lines::SharedLines;
-use horus_benchmarks::measure::micro::{self, Micro, MicroPlan};
+use horus_benchmarks::measure::micro::{self, MicroPlan, MicroResult};
 use horus_benchmarks::measure::payload::size_label;
-use horus_benchmarks::measure::rounds::alternating;
-use horus_benchmarks::measure::stats::Alternation;
+use horus_benchmarks::measure::rounds::alternating_order;
+use horus_benchmarks::measure::stats::PairedMedians;
 use horus_benchmarks::measure::workload::Round;
 use horus_benchmarks::report::rows::Row;
 use horus_benchmarks::run::args::Args;
 use horus_benchmarks::run::bounce::PAUSES_MAX;
-use horus_benchmarks::run::floor::{Floor, Lines, Placement, SpinChoice};
+use horus_benchmarks::run::floor::{Floor, FloorLines, Placement, SpinChoice};
 use horus_benchmarks::run::namespace::PrivateNamespace;
 use horus_benchmarks::run::progress::Progress;
-use horus_benchmarks::run::session::Session;
+use horus_benchmarks::run::session::BenchmarkSession;
 use horus_benchmarks::scenario::entry::{self, Outcome};
 
 const ABOUT: &str = "What the hardware does without any ring: atomic ping-pong between two cores \
@@ -28,21 +28,24 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Outcome {
-    let mut session = Session::begin(args)?;
+    let mut session = BenchmarkSession::begin(args)?;
     for placement in [Placement::CrossThread, Placement::CrossProcess] {
-        ping_pong(&mut session, placement)?;
+        measure_ping_pong(&mut session, placement)?;
     }
-    same_thread(&mut session)?;
-    timer(&mut session);
+    measure_same_thread(&mut session)?;
+    measure_timer(&mut session);
     Ok(session.finish()?)
 }
 
 /// Measures the floor with one cache line and with two, in alternating rounds.
-fn ping_pong(session: &mut Session, placement: Placement) -> Result<(), Box<dyn Error>> {
+fn measure_ping_pong(
+    session: &mut BenchmarkSession,
+    placement: Placement,
+) -> Result<(), Box<dyn Error>> {
     let id = |lines| format!("floor/{}/{lines}/8B", placement.id());
     let one_id = id("one_line");
     let two_id = id("two_lines");
-    if !session.args.wants(&one_id) && !session.args.wants(&two_id) {
+    if !session.args.wants_row(&one_id) && !session.args.wants_row(&two_id) {
         return Ok(());
     }
     let effort = session.effort;
@@ -51,9 +54,9 @@ fn ping_pong(session: &mut Session, placement: Placement) -> Result<(), Box<dyn 
     let (mut floor, spin) = Floor::new(placement, session.cpus, &session.clock, effort)?;
     let mut all: [Vec<Round>; 2] = Default::default();
     for number in 0..effort.rounds {
-        for index in alternating(number, all.len()) {
+        for index in alternating_order(number, all.len()) {
             progress.step();
-            let lines = [Lines::Two, Lines::One][index];
+            let lines = [FloorLines::Two, FloorLines::One][index];
             all[index].push(floor.round(lines, effort.warm_up, effort.samples)?);
         }
     }
@@ -70,14 +73,14 @@ fn ping_pong(session: &mut Session, placement: Placement) -> Result<(), Box<dyn 
             .map(|round| round.p50_ns(&session.clock))
             .collect()
     };
-    let ratio = Alternation::of(&p50_ns(&all[0]), &p50_ns(&all[1])).ratio();
+    let ratio = PairedMedians::from_medians(&p50_ns(&all[0]), &p50_ns(&all[1])).ratio();
     let [Some(two), Some(one)] = all.map(|rounds| Round::merged(&rounds)) else {
         return Ok(());
     };
-    let one = Row::latency(&one_id, &one, &session.clock).with_floor_ratio(ratio);
-    let two = Row::latency(&two_id, &two, &session.clock);
-    add(session, one, &spin_basis(&spin.one_line));
-    add(session, two, &spin_basis(&spin.two_lines));
+    let one = Row::from_rounds(&one_id, &one, &session.clock).with_floor_ratio(ratio);
+    let two = Row::from_rounds(&two_id, &two, &session.clock);
+    add_row(session, one, &spin_basis(&spin.one_line));
+    add_row(session, two, &spin_basis(&spin.two_lines));
     Ok(())
 }
 
@@ -89,7 +92,7 @@ fn spin_basis(choice: &SpinChoice) -> String {
 }
 
 /// Measures the shortest times of operations in one pinned thread.
-fn same_thread(session: &mut Session) -> Result<(), Box<dyn Error>> {
+fn measure_same_thread(session: &mut BenchmarkSession) -> Result<(), Box<dyn Error>> {
     let namespace = PrivateNamespace::create()?;
     let file = File::options()
         .create_new(true)
@@ -125,31 +128,31 @@ fn memcpy_id<const N: usize>() -> String {
     format!("memcpy/{}", size_label(N))
 }
 
-fn micro_row(session: &mut Session, id: &str, measure: impl FnOnce() -> Micro) {
+fn micro_row(session: &mut BenchmarkSession, id: &str, measure: impl FnOnce() -> MicroResult) {
     let id = format!("floor/same_thread/{id}");
-    if !session.args.wants(&id) {
+    if !session.args.wants_row(&id) {
         return;
     }
     let progress = Progress::new(1);
     progress.label(&id);
     let micro = measure();
-    let row = Row::micro(&id, &micro, &session.clock);
-    add(session, row, &format!("batches of {}", micro.batch));
+    let row = Row::from_micro(&id, &micro, &session.clock);
+    add_row(session, row, &format!("batches of {}", micro.batch));
 }
 
 /// Measures the cost of reading the timer, which every sample includes once.
-fn timer(session: &mut Session) {
+fn measure_timer(session: &mut BenchmarkSession) {
     let clock = &session.clock;
-    let row = Row::samples(
+    let row = Row::from_samples(
         "floor/same_thread/timer/overhead",
-        clock.overhead(),
+        clock.reading_overhead(),
         clock.ns_per_tick(),
     );
-    add(session, row, "start to stop");
+    add_row(session, row, "start to stop");
 }
 
-fn add(session: &mut Session, row: Row, basis: &str) {
-    if session.args.wants(&row.id) {
+fn add_row(session: &mut BenchmarkSession, row: Row, basis: &str) {
+    if session.args.wants_row(&row.id) {
         session.report.push(row, basis);
     }
 }

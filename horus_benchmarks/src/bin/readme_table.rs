@@ -15,8 +15,10 @@ RECORD is benchmarks/record/<cpu>/<date>-<commit>, or benchmarks/record/<cpu> fo
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.as_slice() {
-        [record] if !record.starts_with('-') => update(record, &DOCUMENTS.map(str::to_owned)),
-        [record, documents @ ..] if !record.starts_with('-') => update(record, documents),
+        [record] if !record.starts_with('-') => {
+            update_documents(record, &DOCUMENTS.map(str::to_owned))
+        }
+        [record, documents @ ..] if !record.starts_with('-') => update_documents(record, documents),
         _ => Err(USAGE.into()),
     };
     match outcome {
@@ -28,15 +30,15 @@ fn main() -> ExitCode {
     }
 }
 
-fn update(record: &str, documents: &[String]) -> Result<(), Box<dyn Error>> {
-    let record = readme::newest(Path::new(record))?;
+fn update_documents(record: &str, documents: &[String]) -> Result<(), Box<dyn Error>> {
+    let record = readme::newest_record(Path::new(record))?;
     let records = Records::read(&record)?;
     for document in documents {
         let text = std::fs::read_to_string(document)?;
         // As many steps up as the document is below the root.
         let depth = Path::new(document).components().count() - 1;
         let link = format!("{}{}", "../".repeat(depth), record.display());
-        std::fs::write(document, readme::with_tables(&text, &records, &link)?)?;
+        std::fs::write(document, readme::update_tables(&text, &records, &link)?)?;
     }
     println!("tables of {}", record.display());
     Ok(())

@@ -4,8 +4,8 @@ use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
 
-use horus_benchmarks::report::research::compare::Comparison;
-use horus_benchmarks::report::research::record::Run;
+use horus_benchmarks::report::research::compare::RunComparison;
+use horus_benchmarks::report::research::record::RunRecord;
 use horus_benchmarks::report::research::{csv, page};
 
 const USAGE: &str = "\
@@ -25,8 +25,8 @@ fn main() -> ExitCode {
             println!("{USAGE}");
             Ok(ExitCode::SUCCESS)
         }
-        ["--compare", old, new] => compare(Path::new(old), Path::new(new)),
-        [directory] if !directory.starts_with('-') => write(Path::new(directory)),
+        ["--compare", old, new] => compare_runs(Path::new(old), Path::new(new)),
+        [directory] if !directory.starts_with('-') => write_report(Path::new(directory)),
         _ => Err(USAGE.into()),
     };
     outcome.unwrap_or_else(|error| {
@@ -35,8 +35,8 @@ fn main() -> ExitCode {
     })
 }
 
-fn write(directory: &Path) -> Result<ExitCode, Box<dyn Error>> {
-    let run = read(directory)?;
+fn write_report(directory: &Path) -> Result<ExitCode, Box<dyn Error>> {
+    let run = read_run(directory)?;
     let full = std::fs::canonicalize(directory)?;
     let mut names = full.iter().rev().take(2).map(|name| name.to_string_lossy());
     let date = names.next().unwrap_or_default();
@@ -50,12 +50,12 @@ fn write(directory: &Path) -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn compare(old: &Path, new: &Path) -> Result<ExitCode, Box<dyn Error>> {
-    let comparison = Comparison::new(&read(old)?, &read(new)?);
+fn compare_runs(old: &Path, new: &Path) -> Result<ExitCode, Box<dyn Error>> {
+    let comparison = RunComparison::new(&read_run(old)?, &read_run(new)?);
     print!("{}", comparison.render());
     Ok(ExitCode::from(u8::from(comparison.is_worse())))
 }
 
-fn read(path: &Path) -> Result<Run, Box<dyn Error>> {
-    Run::read(path).map_err(|error| format!("{}: {error}", path.display()).into())
+fn read_run(path: &Path) -> Result<RunRecord, Box<dyn Error>> {
+    RunRecord::read(path).map_err(|error| format!("{}: {error}", path.display()).into())
 }

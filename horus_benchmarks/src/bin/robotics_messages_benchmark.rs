@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use horus_benchmarks::run::args::Args;
 use horus_benchmarks::run::floor::Placement;
 use horus_benchmarks::scenario::entry::{self, Outcome};
-use horus_benchmarks::scenario::robot::{CARRIER, add_headroom, real_time};
+use horus_benchmarks::scenario::robot::{ROBOT_CARRIER, add_headroom, real_time_table};
 use horus_benchmarks::scenario::survey::Survey;
-use horus_benchmarks::transport::carrier::{Size, Transport};
+use horus_benchmarks::transport::carrier::{MessageSize, Transport};
 
 const ABOUT: &str = "Latency, cost of send, throughput and headroom of the usual messages of \
 robots, over a topic, between two threads and between two processes; and how much of the period \
@@ -19,14 +19,14 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Outcome {
-    let paths = Transport::over(&[CARRIER], &Size::ROBOT);
+    let paths = Transport::combinations(&[ROBOT_CARRIER], &MessageSize::ROBOT);
     let places = [Placement::CrossThread, Placement::CrossProcess];
     let mut survey = Survey::begin(args, places.len() * 2 * paths.len())?;
     let mut tables = Vec::new();
     for place in places {
-        survey.two_ends(place, &paths, &paths)?;
+        survey.measure_two_ends(place, &paths, &paths)?;
         add_headroom(survey.report(), place.id());
-        tables.extend(real_time(survey.report(), place.id()));
+        tables.extend(real_time_table(survey.report(), place.id()));
     }
     survey.finish()?;
     for table in tables {

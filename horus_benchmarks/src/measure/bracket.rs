@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::stats::{self, Alternation};
+use crate::measure::stats::{self, PairedMedians};
 use crate::measure::tsc::TscClock;
 use crate::measure::workload::Round;
 
@@ -20,7 +20,7 @@ const ATTEMPTS_MAX: u32 = 3;
 
 /// A measured round and the medians of the floor rounds before and after it.
 #[derive(Debug, Clone)]
-pub struct Bracket<S> {
+pub struct BracketedRound<S> {
     /// Median one-way time of the floor round just before the measured round: nanoseconds. The
     /// floor is the fastest exchange that this machine can do, without any ring.
     pub before_ns: f64,
@@ -33,7 +33,7 @@ pub struct Bracket<S> {
     pub counts: bool,
 }
 
-impl<S> Bracket<S> {
+impl<S> BracketedRound<S> {
     /// Estimate of the floor during the measured round, in nanoseconds: the mean of the medians
     /// before and after it.
     pub fn floor_ns(&self) -> f64 {
@@ -47,40 +47,43 @@ impl<S> Bracket<S> {
     }
 }
 
-/// The results of rounds between rounds of the floor.
+/// The results of measured rounds, each of which lies between two rounds of the floor.
 #[derive(Debug, Clone)]
-pub struct Bracketed<S> {
+pub struct BracketedRounds<S> {
     /// All measured rounds, in the order they were measured.
-    pub all: Vec<Bracket<S>>,
+    pub all: Vec<BracketedRound<S>>,
     /// All rounds of the floor, merged; `None` if there were none.
     pub floor: Option<Round>,
     /// Number of rounds that were measured again because the floor changed.
     pub repeated: u32,
-    /// Number of rounds that count although the floor changed, because too many attempts failed:
-    /// those in which it changed least.
+    /// Number of rounds that count although the floor changed around them, because too many
+    /// attempts failed. They are those around which it changed least.
     pub unsteady: u32,
 }
 
 /// A state of the machine, such as near or distant cores: rounds with similar times of the floor.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
-pub struct State {
+pub struct MachineState {
     pub floor_ns: f64,
     pub rounds: usize,
     /// Median ratio of the measured rounds to the floor.
     pub ratio: f64,
 }
 
-impl<S> Bracketed<S> {
+impl<S> BracketedRounds<S> {
     /// Returns the rounds from which figures and ratios are computed.
-    pub fn rounds_that_count(&self) -> impl Iterator<Item = &Bracket<S>> {
+    pub fn rounds_that_count(&self) -> impl Iterator<Item = &BracketedRound<S>> {
         self.all.iter().filter(|bracket| bracket.counts)
     }
 
     /// Returns the smallest, the median and the largest floor of the rounds that count, in
     /// nanoseconds; `None` if there are none.
     pub fn floor_range_ns(&self) -> Option<[f64; 3]> {
-        let mut floors: Vec<f64> = self.rounds_that_count().map(Bracket::floor_ns).collect();
+        let mut floors: Vec<f64> = self
+            .rounds_that_count()
+            .map(BracketedRound::floor_ns)
+            .collect();
         let least = floors.iter().copied().reduce(f64::min)?;
         let largest = floors.iter().copied().reduce(f64::max)?;
         Some([least, stats::median(&mut floors), largest])
@@ -88,8 +91,8 @@ impl<S> Bracketed<S> {
 
     /// Returns a pair for each round that counts: its floor and its own median, which `p50_ns`
     /// returns.
-    pub fn pairs(&self, p50_ns: impl Fn(&S) -> f64) -> Alternation {
-        let mut pairs = Alternation::default();
+    pub fn floor_pairs(&self, p50_ns: impl Fn(&S) -> f64) -> PairedMedians {
+        let mut pairs = PairedMedians::default();
         for bracket in self.rounds_that_count() {
             pairs.push(bracket.floor_ns(), p50_ns(&bracket.subject));
         }
@@ -98,7 +101,7 @@ impl<S> Bracketed<S> {
 
     /// Returns the states that the machine was in, the faster first: two if the floor of some
     /// rounds is more than twice the floor of others, else one.
-    pub fn states(&self, p50_ns: impl Fn(&S) -> f64 + Copy) -> Vec<State> {
+    pub fn machine_states(&self, p50_ns: impl Fn(&S) -> f64 + Copy) -> Vec<MachineState> {
         let Some([least, _, largest]) = self.floor_range_ns() else {
             return Vec::new();
         };
@@ -108,7 +111,7 @@ impl<S> Bracketed<S> {
             largest
         };
         let state = |is_in: &dyn Fn(f64) -> bool| {
-            let mut pairs = Alternation::default();
+            let mut pairs = PairedMedians::default();
             let mut floors = Vec::new();
             for bracket in self
                 .rounds_that_count()
@@ -118,7 +121,7 @@ impl<S> Bracketed<S> {
                 pairs.push(bracket.floor_ns(), p50_ns(&bracket.subject));
             }
             let ratio = pairs.ratio()?.median;
-            Some(State {
+            Some(MachineState {
                 floor_ns: stats::median(&mut floors),
                 rounds: pairs.rounds(),
                 ratio,
@@ -161,8 +164,8 @@ pub fn between_floors<S, E>(
     clock: &TscClock,
     mut floor: impl FnMut() -> Result<Round, E>,
     mut subject: impl FnMut() -> Result<S, E>,
-) -> Result<Bracketed<S>, E> {
-    let mut measured = Bracketed {
+) -> Result<BracketedRounds<S>, E> {
+    let mut measured = BracketedRounds {
         all: Vec::new(),
         floor: None,
         repeated: 0,
@@ -180,7 +183,7 @@ pub fn between_floors<S, E>(
         };
         let subject = subject()?;
         let after_ns = floor_p50_ns(&mut measured.floor, floor()?, clock);
-        let mut bracket = Bracket {
+        let mut bracket = BracketedRound {
             before_ns,
             after_ns,
             subject,

@@ -1,6 +1,6 @@
 //! The endpoint of a connection, as the timed loops see it.
 
-use crate::measure::payload::Corrupt;
+use crate::measure::payload::CorruptMessage;
 
 /// Sends messages, receives them, or both. No call blocks.
 ///
@@ -9,7 +9,7 @@ use crate::measure::payload::Corrupt;
 pub trait Endpoint<P> {
     /// True if the last message of a stream may be dropped even though no message follows it. That
     /// message is then sent again until the receiver has confirmed it.
-    const DROPS: bool = false;
+    const MAY_DROP_LAST: bool = false;
 
     /// True if the endpoint counts the messages that it lost.
     const COUNTS_LOSSES: bool = true;
@@ -48,7 +48,7 @@ pub trait Endpoint<P> {
     /// Verifies the further copies of message `seq` that the endpoint itself has stored, for
     /// endpoints that receive a message more than once. Called outside the timed intervals.
     #[inline(always)]
-    fn verify_copies(&mut self, _seq: u64) -> Result<(), Corrupt> {
+    fn verify_copies(&mut self, _seq: u64) -> Result<(), CorruptMessage> {
         Ok(())
     }
 
@@ -60,7 +60,7 @@ pub trait Endpoint<P> {
 
 /// One side of a two-way connection: the first endpoint sends, the second one receives.
 impl<P, T: Endpoint<P>, R: Endpoint<P>> Endpoint<P> for (T, R) {
-    const DROPS: bool = T::DROPS;
+    const MAY_DROP_LAST: bool = T::MAY_DROP_LAST;
     const COUNTS_LOSSES: bool = R::COUNTS_LOSSES;
 
     #[inline(always)]
@@ -84,7 +84,7 @@ impl<P, T: Endpoint<P>, R: Endpoint<P>> Endpoint<P> for (T, R) {
     }
 
     #[inline(always)]
-    fn verify_copies(&mut self, seq: u64) -> Result<(), Corrupt> {
+    fn verify_copies(&mut self, seq: u64) -> Result<(), CorruptMessage> {
         self.1.verify_copies(seq)
     }
 

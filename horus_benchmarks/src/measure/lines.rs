@@ -13,7 +13,8 @@ const LINE_BYTES: usize = 128;
 
 const LINES: usize = 2;
 
-/// The words of one line; it is two hardware cache lines long, because CPUs fetch lines in pairs.
+/// A line of shared memory, as words. It is two hardware cache lines long, because CPUs fetch lines
+/// in pairs.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub struct Line {

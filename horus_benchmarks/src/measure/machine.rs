@@ -82,14 +82,14 @@ impl Machine {
     pub fn probe(cpus: CpuPair, clock: &TscClock) -> Result<Machine, PinError> {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let mut machine = Machine {
-            cpu: cpu_model(&cpuinfo),
+            cpu: read_cpu_model(&cpuinfo),
             cores: read_list("/sys/devices/system/cpu/online").len(),
             allowed_cpus: pin::allowed_cpus()?,
             pinned: cpus,
-            governor: governor(cpus.near),
+            governor: read_governor(cpus.near),
             isolated_cpus: read_list("/sys/devices/system/cpu/isolated"),
             kernel: read_word("/proc/sys/kernel/osrelease").unwrap_or(UNKNOWN.to_owned()),
-            hypervisor: hypervisor(&cpuinfo),
+            hypervisor: read_hypervisor(&cpuinfo),
             rustc: env!("HORUS_BENCH_RUSTC").to_owned(),
             rustflags: env!("HORUS_BENCH_RUSTFLAGS").to_owned(),
             tuning: tuning(),
@@ -100,7 +100,7 @@ impl Machine {
             }
             .to_owned(),
             timer: clock.source(),
-            timer_hz: clock.hz().round(),
+            timer_hz: clock.ticks_per_s().round(),
             timer_overhead_ns: clock.overhead_p50_ns(),
             timer_resolution_ns: clock.to_ns(clock.resolution_ticks()),
             invariant_tsc: tsc_is_invariant(),
@@ -108,17 +108,17 @@ impl Machine {
                 "/sys/devices/system/clocksource/clocksource0/current_clocksource",
             )
             .unwrap_or(UNKNOWN.to_owned()),
-            load_average: load_average(),
+            load_average: read_load_average(),
             steal_percent: None,
             warnings: Vec::new(),
         };
-        machine.warnings = warnings(&machine, cpus.share_core());
+        machine.warnings = find_warnings(&machine, cpus.shares_core());
         Ok(machine)
     }
 
     /// Returns the number of CPUs on which busy threads do not disturb each other.
     pub fn usable_cpus(&self) -> usize {
-        if self.pinned.oversubscribed() {
+        if self.pinned.is_oversubscribed() {
             1
         } else {
             self.allowed_cpus.len()
@@ -161,7 +161,7 @@ pub struct CpuTimes {
 
 impl CpuTimes {
     /// Returns the present times of all `cpus` together; `None` if the kernel does not tell.
-    pub fn now(cpus: &[usize]) -> Option<CpuTimes> {
+    pub fn read(cpus: &[usize]) -> Option<CpuTimes> {
         CpuTimes::parse(&fs::read_to_string("/proc/stat").ok()?, cpus)
     }
 
@@ -200,16 +200,16 @@ impl CpuTimes {
 ///
 /// Starts `git`, so call it before pinning.
 pub fn commit() -> String {
-    let Some(hash) = git(&["rev-parse", "--short=12", "HEAD"]) else {
+    let Some(hash) = run_git(&["rev-parse", "--short=12", "HEAD"]) else {
         return UNKNOWN.to_owned();
     };
-    match git(&["status", "--porcelain", "--untracked-files=no"]) {
+    match run_git(&["status", "--porcelain", "--untracked-files=no"]) {
         Some(changes) if changes.is_empty() => hash,
         _ => format!("{hash}-dirty"),
     }
 }
 
-fn git(arguments: &[&str]) -> Option<String> {
+fn run_git(arguments: &[&str]) -> Option<String> {
     // Set by `cargo run`, so that the source is found wherever the command was given.
     let directory = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| ".".into());
     let output = Command::new("git")
@@ -223,7 +223,7 @@ fn git(arguments: &[&str]) -> Option<String> {
     Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
 }
 
-fn warnings(machine: &Machine, share_core: bool) -> Vec<String> {
+fn find_warnings(machine: &Machine, share_core: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut warn = |when: bool, text: String| {
         if when {
@@ -235,7 +235,7 @@ fn warnings(machine: &Machine, share_core: bool) -> Vec<String> {
         "debug build: figures mean nothing".to_owned(),
     );
     warn(
-        machine.pinned.oversubscribed(),
+        machine.pinned.is_oversubscribed(),
         "one CPU for both ends: oversubscribed, figures are those of the scheduler".to_owned(),
     );
     warn(
@@ -266,36 +266,36 @@ fn warnings(machine: &Machine, share_core: bool) -> Vec<String> {
     warnings
 }
 
-fn cpu_model(cpuinfo: &str) -> String {
+fn read_cpu_model(cpuinfo: &str) -> String {
     ["model name", "Model", "Hardware"]
         .iter()
-        .find_map(|key| field(cpuinfo, key))
+        .find_map(|key| field_value(cpuinfo, key))
         .unwrap_or_else(|| UNKNOWN.to_owned())
 }
 
 /// Returns the value of the first line `key : value`.
-fn field(text: &str, key: &str) -> Option<String> {
+fn field_value(text: &str, key: &str) -> Option<String> {
     text.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
         (name.trim() == key).then(|| value.trim().to_owned())
     })
 }
 
-fn hypervisor(cpuinfo: &str) -> Option<String> {
-    let flags = field(cpuinfo, "flags")?;
+fn read_hypervisor(cpuinfo: &str) -> Option<String> {
+    let flags = field_value(cpuinfo, "flags")?;
     flags
         .split_whitespace()
         .find(|&flag| flag == "hypervisor")?;
     Some(read_word("/sys/class/dmi/id/sys_vendor").unwrap_or(UNKNOWN.to_owned()))
 }
 
-fn governor(cpu: usize) -> Option<String> {
+fn read_governor(cpu: usize) -> Option<String> {
     read_word(&format!(
         "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"
     ))
 }
 
-fn load_average() -> f64 {
+fn read_load_average() -> f64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split_whitespace()
         .next()
@@ -346,7 +346,7 @@ mod tests {
             hypervisor: None,
             ..machine()
         };
-        assert_eq!(warnings(&good, false), Vec::<String>::new());
+        assert_eq!(find_warnings(&good, false), Vec::<String>::new());
         let bad = Machine {
             profile: "debug".to_owned(),
             pinned: CpuPair { near: 0, far: 0 },
@@ -356,7 +356,7 @@ mod tests {
             hypervisor: Some("someone".to_owned()),
             ..good
         };
-        assert_eq!(warnings(&bad, true).len(), 7);
+        assert_eq!(find_warnings(&bad, true).len(), 7);
     }
 
     #[test]
@@ -378,7 +378,7 @@ mod tests {
             })
         );
         assert_eq!(CpuTimes::parse("cpu0 1 2 3", &[0, 1]), None);
-        assert!(CpuTimes::now(&[machine().pinned.near]).is_some());
+        assert!(CpuTimes::read(&[machine().pinned.near]).is_some());
 
         let mut machine = Machine {
             warnings: Vec::new(),
@@ -409,7 +409,7 @@ mod tests {
     #[test]
     fn fields_are_found_by_their_whole_name() {
         let text = "model\t\t: 2\nmodel name\t: A CPU: fast\n";
-        assert_eq!(cpu_model(text), "A CPU: fast");
-        assert_eq!(field(text, "mod"), None);
+        assert_eq!(read_cpu_model(text), "A CPU: fast");
+        assert_eq!(field_value(text, "mod"), None);
     }
 }

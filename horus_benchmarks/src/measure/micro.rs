@@ -18,7 +18,7 @@ pub const WORD_BATCH: u64 = 1024;
 
 /// The result of a micro-benchmark.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Micro {
+pub struct MicroResult {
     /// The time of each batch, in ticks.
     pub batches: Samples,
     /// Number of operations in each batch.
@@ -29,13 +29,13 @@ pub struct Micro {
     pub verified: u64,
 }
 
-impl Micro {
+impl MicroResult {
     /// Adds the result of another run with batches of the same length.
     ///
     /// # Panics
     ///
     /// If the lengths differ.
-    pub fn merge(&mut self, other: &Micro) {
+    pub fn merge(&mut self, other: &MicroResult) {
         assert_eq!(self.batch, other.batch, "batches of two lengths do not mix");
         self.batches.merge(&other.batches);
         self.done += other.done;
@@ -69,7 +69,7 @@ impl MicroPlan {
 /// Stores a word (Release) and loads it back (Acquire), again and again; each store depends on the
 /// load before it. Measures the latency of forwarding a store to a load on one core. CPUs that
 /// predict the pair do it in a cycle.
-pub fn store_load(plan: &MicroPlan) -> Micro {
+pub fn store_load(plan: &MicroPlan) -> MicroResult {
     let word = AtomicU64::new(0);
     let word = black_box(&word);
     count_up(plan, word, word)
@@ -77,16 +77,16 @@ pub fn store_load(plan: &MicroPlan) -> Micro {
 
 /// Stores a word through one mapping of a file and loads it through another mapping of the same
 /// page.
-pub fn mmap_write_read(plan: &MicroPlan, written: &SharedLines, read: &SharedLines) -> Micro {
+pub fn mmap_write_read(plan: &MicroPlan, written: &SharedLines, read: &SharedLines) -> MicroResult {
     count_up(plan, &written.line(0).words[0], &read.line(0).words[0])
 }
 
 /// Copies `N` bytes between two warm buffers, `batch` times in each sample; compares the copy with
 /// its source after each batch.
-pub fn memcpy<const N: usize>(plan: &MicroPlan, batch: u64) -> Micro {
+pub fn memcpy<const N: usize>(plan: &MicroPlan, batch: u64) -> MicroResult {
     let mut from = Box::new([0; N]);
     let mut to = Box::new([0; N]);
-    run(plan, batch, |number| {
+    run_batches(plan, batch, |number| {
         // Each batch copies other bytes, so that a copy not done would be found out.
         from[number as usize % N] = number as u8 ^ 0x5a;
         let start = plan.source.start();
@@ -101,8 +101,8 @@ pub fn memcpy<const N: usize>(plan: &MicroPlan, batch: u64) -> Micro {
 
 /// Loads a number from `read` and stores that number plus 1 to `written`, again and again. Both are
 /// mappings of the same word.
-fn count_up(plan: &MicroPlan, written: &AtomicU64, read: &AtomicU64) -> Micro {
-    run(plan, WORD_BATCH, |number| {
+fn count_up(plan: &MicroPlan, written: &AtomicU64, read: &AtomicU64) -> MicroResult {
+    run_batches(plan, WORD_BATCH, |number| {
         let start = plan.source.start();
         for _ in 0..WORD_BATCH {
             // ORDERING(micro): Acquire. Pairs with the Release below, as the two ends of a ring
@@ -122,12 +122,12 @@ fn count_up(plan: &MicroPlan, written: &AtomicU64, read: &AtomicU64) -> Micro {
 
 /// Runs the batches of `plan`: `one_batch` gets the number of a batch. It returns the ticks of the
 /// batch, and true if the effect of the batch was right.
-pub(crate) fn run(
+pub(crate) fn run_batches(
     plan: &MicroPlan,
     batch: u64,
     mut one_batch: impl FnMut(u64) -> (u64, bool),
-) -> Micro {
-    let mut micro = Micro {
+) -> MicroResult {
+    let mut micro = MicroResult {
         batches: Samples::new(),
         batch,
         done: 0,

@@ -11,7 +11,7 @@ const SEQ_MASK: u64 = (1 << SEQ_BITS) - 1;
 /// The error for a message that differs from the message that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("message {expected_seq} arrived corrupt or out of order (its first word says {found_seq})")]
-pub struct Corrupt {
+pub struct CorruptMessage {
     /// The sequence number of the expected message.
     pub expected_seq: u64,
     /// The sequence number in the message received, which may be corrupt as well.
@@ -43,12 +43,12 @@ pub trait Payload: Copy {
 
     /// Verifies that this is message `expected_seq`, and intact.
     #[inline]
-    fn check(&self, expected_seq: u64) -> Result<(), Corrupt> {
+    fn check(&self, expected_seq: u64) -> Result<(), CorruptMessage> {
         let found_seq = self.seq();
         if found_seq == expected_seq && self.is_intact() {
             return Ok(());
         }
-        Err(Corrupt {
+        Err(CorruptMessage {
             expected_seq,
             found_seq,
         })
@@ -67,9 +67,9 @@ impl<const N: usize> Payload for [u64; N] {
         const { assert!(N >= 1, "needs a word for the number") };
         let mut words = [0; N];
         for (index, word) in words.iter_mut().enumerate().skip(2) {
-            *word = filler(seq, index);
+            *word = filler_word(seq, index);
         }
-        words[0] = tagged(seq, 0);
+        words[0] = first_word(seq, 0);
         words
     }
 
@@ -77,7 +77,7 @@ impl<const N: usize> Payload for [u64; N] {
     fn restamp(&mut self, stamp: u64) {
         if let Some(word) = self.get_mut(1) {
             *word = stamp;
-            self[0] = tagged(self.seq(), stamp);
+            self[0] = first_word(self.seq(), stamp);
         }
     }
 
@@ -94,9 +94,9 @@ impl<const N: usize> Payload for [u64; N] {
     #[inline]
     fn is_intact(&self) -> bool {
         let seq = self.seq();
-        let mut difference = self[0] ^ tagged(seq, self.stamp());
+        let mut difference = self[0] ^ first_word(seq, self.stamp());
         for (index, word) in self.iter().enumerate().skip(2) {
-            difference |= word ^ filler(seq, index);
+            difference |= word ^ filler_word(seq, index);
         }
         // WHY: else each word becomes a branch, of five instructions in the loops of some of those
         // who are compared with each other, and of seven in those of others.
@@ -148,12 +148,12 @@ pub fn size_label(bytes: usize) -> String {
 }
 
 #[inline(always)]
-fn filler(seq: u64, index: usize) -> u64 {
+fn filler_word(seq: u64, index: usize) -> u64 {
     seq.wrapping_add((index as u64) << 32) ^ 0x5bd1_e995_a5a5_c3c3
 }
 
 #[inline(always)]
-fn tagged(seq: u64, stamp: u64) -> u64 {
+fn first_word(seq: u64, stamp: u64) -> u64 {
     let mixed = (seq ^ stamp.rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (seq & SEQ_MASK) | (mixed & !SEQ_MASK)
 }

@@ -46,7 +46,7 @@ impl CpuPair {
     pub fn choose(requested: Option<(usize, usize)>) -> Result<CpuPair, PinError> {
         let allowed = allowed_cpus()?;
         let Some((near, far)) = requested else {
-            return Ok(default_pair(&allowed, siblings));
+            return Ok(default_pair(&allowed, hardware_threads_of));
         };
         for cpu in [near, far] {
             if !allowed.contains(&cpu) {
@@ -58,13 +58,13 @@ impl CpuPair {
 
     /// Returns true if both ends share one CPU. They then take turns, so the figures measure the
     /// scheduler of the kernel.
-    pub fn oversubscribed(&self) -> bool {
+    pub fn is_oversubscribed(&self) -> bool {
         self.near == self.far
     }
 
     /// Returns true if the two CPUs are hardware threads of one core.
-    pub fn share_core(&self) -> bool {
-        !self.oversubscribed() && siblings(self.near).contains(&self.far)
+    pub fn shares_core(&self) -> bool {
+        !self.is_oversubscribed() && hardware_threads_of(self.near).contains(&self.far)
     }
 }
 
@@ -123,17 +123,17 @@ pub fn parse_cpu_list(list: &str) -> Vec<usize> {
 
 /// Returns the hardware threads of the core that `cpu` belongs to, including `cpu`; empty if
 /// unknown.
-fn siblings(cpu: usize) -> Vec<usize> {
+fn hardware_threads_of(cpu: usize) -> Vec<usize> {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
     std::fs::read_to_string(path)
         .map(|list| parse_cpu_list(&list))
         .unwrap_or_default()
 }
 
-fn default_pair(allowed: &[usize], siblings: impl Fn(usize) -> Vec<usize>) -> CpuPair {
+fn default_pair(allowed: &[usize], hardware_threads_of: impl Fn(usize) -> Vec<usize>) -> CpuPair {
     let near = allowed.first().copied().unwrap_or(0);
     let others = || allowed.iter().copied().filter(|&cpu| cpu != near);
-    let same_core = siblings(near);
+    let same_core = hardware_threads_of(near);
     let far = others()
         .find(|cpu| !same_core.contains(cpu))
         .or_else(|| others().next());
@@ -159,8 +159,8 @@ mod tests {
             CpuPair { near: 0, far: 1 }
         );
         let alone = default_pair(&[5], two_per_core);
-        assert!(alone.oversubscribed());
-        assert!(!alone.share_core());
+        assert!(alone.is_oversubscribed());
+        assert!(!alone.shares_core());
     }
 
     #[test]

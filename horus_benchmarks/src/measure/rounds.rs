@@ -1,6 +1,6 @@
 //! Measurements of one row, round by round, so that rows can be compared with each other.
 
-use crate::measure::stats::{Alternation, Ratio, Samples};
+use crate::measure::stats::{PairedMedians, Ratio, Samples};
 
 /// All samples of a row, and the median of each of its rounds.
 #[derive(Debug, Clone, Default)]
@@ -15,19 +15,19 @@ impl Rounds {
     /// Adds a round that was timed by a timer with steps of `step` ticks.
     pub fn add(&mut self, round: &Samples, step: u64) {
         self.samples.merge(round);
-        self.medians.push(round.median_within(step));
+        self.medians.push(round.median_within_steps(step));
     }
 
     /// Returns how many times as long as `other` this takes, comparing round by round; `None` if
     /// there are no rounds.
     pub fn ratio_to(&self, other: &Rounds) -> Option<Ratio> {
-        Alternation::of(&other.medians, &self.medians).ratio()
+        PairedMedians::from_medians(&other.medians, &self.medians).ratio()
     }
 }
 
 /// Returns the order in which a round measures `count` candidates: forwards and backwards in turn,
 /// so that a slow drift of the machine favours none of them.
-pub fn alternating(round: u32, count: usize) -> impl Iterator<Item = usize> {
+pub fn alternating_order(round: u32, count: usize) -> impl Iterator<Item = usize> {
     (0..count).map(move |index| {
         if round.is_multiple_of(2) {
             index

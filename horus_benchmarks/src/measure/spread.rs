@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::measure::stats::{
-    SEED, Samples, bootstrap_median_interval, round_ns, round_share, variation,
+    BOOTSTRAP_SEED, Samples, bootstrap_median_interval, round_ns, round_ratio, variation_of,
 };
 
 /// Minimum number of rounds for an interval that is computed from the medians of the rounds. With
@@ -27,7 +27,8 @@ pub struct Spread {
     /// interrupted sample can dominate it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cv: Option<f64>,
-    /// Coefficient of variation of the rounds' medians: how well one round repeats another.
+    /// Coefficient of variation of the rounds' medians. It is small if one round repeats another
+    /// well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds_cv: Option<f64>,
     /// Coefficient of variation of the rounds' means.
@@ -50,15 +51,18 @@ pub enum Resampled {
 impl Spread {
     /// Returns the spread of `samples` whose unit is `ns_per_unit` nanoseconds; `None` if there are
     /// none.
-    pub fn of(samples: &Samples, ns_per_unit: f64) -> Option<Spread> {
-        let parts = samples.parts();
+    pub fn from_samples(samples: &Samples, ns_per_unit: f64) -> Option<Spread> {
+        let parts = samples.round_summaries();
         if parts.is_empty() {
             return None;
         }
         let medians: Vec<f64> = parts.iter().map(|part| part.p50).collect();
         let means: Vec<f64> = parts.iter().map(|part| part.mean).collect();
         let (resampled, (low, high)) = if parts.len() >= ROUNDS_MIN {
-            (Resampled::Rounds, bootstrap_median_interval(&medians, SEED))
+            (
+                Resampled::Rounds,
+                bootstrap_median_interval(&medians, BOOTSTRAP_SEED),
+            )
         } else {
             (Resampled::Samples, median_interval_of(samples))
         };
@@ -66,9 +70,9 @@ impl Spread {
             p50_ci: [low, high].map(|end| round_ns(end * ns_per_unit)),
             resampled,
             rounds: parts.len(),
-            cv: samples.cv().map(round_share),
-            rounds_cv: variation(&medians).map(round_share),
-            rounds_cv_mean: variation(&means).map(round_share),
+            cv: samples.variation().map(round_ratio),
+            rounds_cv: variation_of(&medians).map(round_ratio),
+            rounds_cv_mean: variation_of(&means).map(round_ratio),
         })
     }
 }

@@ -5,7 +5,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 /// The random seed of every bootstrap, so that the same samples give the same interval.
-pub const SEED: u64 = 7;
+pub const BOOTSTRAP_SEED: u64 = 7;
 
 /// Number of resamples for every bootstrap interval.
 pub const BOOTSTRAP_RESAMPLES: usize = 10_000;
@@ -32,13 +32,13 @@ pub struct Samples {
     max: u64,
     sum: u64,
     sum_of_squares: u128,
-    parts: Vec<Part>,
+    parts: Vec<RoundSummary>,
 }
 
 /// Median and mean of one of the sets of samples that were merged: of one round, or of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
-pub struct Part {
+pub struct RoundSummary {
     pub p50: f64,
     pub mean: f64,
 }
@@ -78,7 +78,7 @@ impl Samples {
 
     /// Adds all samples of `other`, and keeps the median and the mean of each of the two sets.
     pub fn merge(&mut self, other: &Samples) {
-        self.parts = [self.parts(), other.parts()].concat();
+        self.parts = [self.round_summaries(), other.round_summaries()].concat();
         self.histogram
             .add(&other.histogram)
             .expect("both histograms have the same bounds");
@@ -90,10 +90,10 @@ impl Samples {
 
     /// Returns the median and the mean of each set that was merged, in the order of merging: one
     /// part if nothing was merged, and none if there are no samples.
-    pub fn parts(&self) -> Vec<Part> {
+    pub fn round_summaries(&self) -> Vec<RoundSummary> {
         if self.parts.is_empty() && self.count() > 0 {
-            return vec![Part {
-                p50: self.median_within(1),
+            return vec![RoundSummary {
+                p50: self.median_within_steps(1),
                 mean: self.mean(),
             }];
         }
@@ -102,7 +102,7 @@ impl Samples {
 
     /// Returns each recorded value with the number of its samples, in ascending order. Values are
     /// within 0.05 %; the smallest and the largest are exact.
-    pub fn counted(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+    pub fn value_counts(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.histogram.iter_recorded().map(|bucket| {
             let value = self.histogram.median_equivalent(bucket.value_iterated_to());
             (value.clamp(self.min(), self.max), bucket.count_at_value())
@@ -134,7 +134,7 @@ impl Samples {
     }
 
     /// Returns the standard deviation, exactly; 0 if there are no samples.
-    pub fn sd(&self) -> f64 {
+    pub fn standard_deviation(&self) -> f64 {
         let count = u128::from(self.count());
         if count == 0 {
             return 0.0;
@@ -149,8 +149,8 @@ impl Samples {
 
     /// Returns the coefficient of variation: standard deviation divided by mean; `None` if the mean
     /// is 0.
-    pub fn cv(&self) -> Option<f64> {
-        (self.sum > 0).then(|| self.sd() / self.mean())
+    pub fn variation(&self) -> Option<f64> {
+        (self.sum > 0).then(|| self.standard_deviation() / self.mean())
     }
 
     /// Returns the smallest value that the fraction `quantile` (0 to 1) of the samples does not
@@ -167,7 +167,7 @@ impl Samples {
     ///
     /// WHY: the timer's steps may be larger than the differences of interest. The number of samples
     /// on either side of a step still shows such differences.
-    pub fn median_within(&self, step: u64) -> f64 {
+    pub fn median_within_steps(&self, step: u64) -> f64 {
         let middle = self.quantile(0.5);
         let half = step.max(1) as f64 / 2.0;
         let lowest = middle.saturating_sub(half.ceil() as u64 - 1);
@@ -208,18 +208,18 @@ impl Samples {
     /// Returns percentiles of the samples within 1.5 interquartile ranges of the quartiles (Tukey's
     /// fences), and the number of samples outside. They are shown beside
     /// [`percentiles`](Self::percentiles), never instead.
-    pub fn filtered(&self, ns_per_unit: f64) -> Filtered {
+    pub fn without_outliers(&self, ns_per_unit: f64) -> FilteredPercentiles {
         let (low, high) = self.tukey_fences();
         let mut kept = Samples::new();
-        for (value, count) in self.counted() {
+        for (value, count) in self.value_counts() {
             if low <= value as f64 && value as f64 <= high {
                 kept.add_bucket(value, count);
             }
         }
-        Filtered {
+        FilteredPercentiles {
             ns: kept.percentiles(ns_per_unit),
             removed: self.count() - kept.count(),
-            cv: kept.cv().map(round_share),
+            cv: kept.variation().map(round_ratio),
         }
     }
 
@@ -250,7 +250,7 @@ struct Buckets {
     max: u64,
     sum: u64,
     sum_of_squares: u128,
-    parts: Vec<Part>,
+    parts: Vec<RoundSummary>,
 }
 
 impl From<Samples> for Buckets {
@@ -319,7 +319,7 @@ pub struct Percentiles {
 
 /// Percentiles after Tukey's filter, and the number of samples that it removed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Filtered {
+pub struct FilteredPercentiles {
     /// Percentiles of the remaining samples.
     #[serde(flatten)]
     pub ns: Percentiles,
@@ -343,14 +343,14 @@ pub struct Ratio {
 ///
 /// A noisy machine slows both rounds of a pair, so the ratio is reliable where the times are not.
 #[derive(Debug, Clone, Default)]
-pub struct Alternation {
+pub struct PairedMedians {
     pairs: Vec<(f64, f64)>,
 }
 
-impl Alternation {
+impl PairedMedians {
     /// Pairs each median in `floor` with the median of the same round in `subject`.
-    pub fn of(floor: &[f64], subject: &[f64]) -> Alternation {
-        Alternation {
+    pub fn from_medians(floor: &[f64], subject: &[f64]) -> PairedMedians {
+        PairedMedians {
             pairs: floor.iter().copied().zip(subject.iter().copied()).collect(),
         }
     }
@@ -367,7 +367,7 @@ impl Alternation {
 
     /// Returns the ratio of subject to floor: see [`paired_ratio`].
     pub fn ratio(&self) -> Option<Ratio> {
-        paired_ratio(&self.pairs, SEED)
+        paired_ratio(&self.pairs, BOOTSTRAP_SEED)
     }
 }
 
@@ -438,13 +438,13 @@ pub fn round_ns(ns: f64) -> f64 {
 }
 
 /// Rounds a ratio to the digits that are significant.
-pub fn round_share(share: f64) -> f64 {
+pub fn round_ratio(share: f64) -> f64 {
     (share * 1e6).round() / 1e6
 }
 
 /// Returns the coefficient of variation of a few values: the sample standard deviation divided by
 /// the mean. `None` for fewer than two values, and if the mean is not above zero.
-pub fn variation(values: &[f64]) -> Option<f64> {
+pub fn variation_of(values: &[f64]) -> Option<f64> {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();

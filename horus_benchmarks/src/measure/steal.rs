@@ -13,7 +13,7 @@ use crate::measure::machine::CpuTimes;
 
 /// Length of a window, for which the steal time is determined. WHY not shorter: the kernel counts
 /// steal time in hundredths of a second.
-pub const WINDOW: Duration = Duration::from_secs(5);
+pub const WINDOW_DURATION: Duration = Duration::from_secs(5);
 
 /// Maximum steal time of a quiet window, in hundredths of a second. WHY so little: the hypervisor
 /// takes it in many short intervals, each of which can delay a thread.
@@ -21,7 +21,7 @@ pub const QUIET_TICKS_MAX: u64 = 1;
 
 /// A reading of the CPU's steal time since the system started.
 #[derive(Debug, Clone, Copy)]
-struct Reading {
+struct StealReading {
     /// The time of the reading, by CLOCK_MONOTONIC.
     now_ns: u64,
     times: CpuTimes,
@@ -32,7 +32,7 @@ struct Reading {
 pub struct StealWatch {
     /// The sending end of a channel: dropping it ends the thread.
     stop: Sender<()>,
-    thread: JoinHandle<Vec<Reading>>,
+    thread: JoinHandle<Vec<StealReading>>,
 }
 
 impl StealWatch {
@@ -45,12 +45,12 @@ impl StealWatch {
                 let clock = Clock::kernel();
                 let mut readings = Vec::new();
                 loop {
-                    let times = CpuTimes::now(&[cpu]);
-                    readings.extend(times.map(|times| Reading {
+                    let times = CpuTimes::read(&[cpu]);
+                    readings.extend(times.map(|times| StealReading {
                         now_ns: clock.now_ns(),
                         times,
                     }));
-                    if stopped.recv_timeout(WINDOW) != Err(RecvTimeoutError::Timeout) {
+                    if stopped.recv_timeout(WINDOW_DURATION) != Err(RecvTimeoutError::Timeout) {
                         return readings;
                     }
                 }
@@ -59,19 +59,19 @@ impl StealWatch {
     }
 
     /// Stops the thread, and returns all complete windows.
-    pub fn stop(self) -> Result<Windows, Box<dyn Error>> {
+    pub fn stop(self) -> Result<StealWindows, Box<dyn Error>> {
         drop(self.stop);
         let readings = self
             .thread
             .join()
             .map_err(|_| "the thread that watches panicked")?;
-        Ok(Windows::between(&readings))
+        Ok(StealWindows::from_readings(&readings))
     }
 }
 
-/// The quiet ones among consecutive windows of length [`WINDOW`].
+/// The quiet ones among consecutive windows of length [`WINDOW_DURATION`].
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Windows {
+pub struct StealWindows {
     /// The quiet windows, in which the hypervisor took at most [`QUIET_TICKS_MAX`] hundredths of a
     /// second: begin and end in nanoseconds of CLOCK_MONOTONIC.
     pub quiet: Vec<Range<u64>>,
@@ -79,10 +79,10 @@ pub struct Windows {
     pub all: usize,
 }
 
-impl Windows {
-    fn between(readings: &[Reading]) -> Self {
+impl StealWindows {
+    fn from_readings(readings: &[StealReading]) -> Self {
         let pairs = || readings.windows(2).map(|pair| (pair[0], pair[1]));
-        let is_quiet = |(begin, end): &(Reading, Reading)| {
+        let is_quiet = |(begin, end): &(StealReading, StealReading)| {
             end.times.steal.saturating_sub(begin.times.steal) <= QUIET_TICKS_MAX
         };
         let quiet = pairs()
@@ -105,8 +105,8 @@ impl Windows {
         let quiet = self.quiet.len();
         let all = self.all;
         format!(
-            "{quiet} of {all} windows of {WINDOW:?}, in which at most {QUIET_TICKS_MAX}/100 s of \
-             the CPU was taken"
+            "{quiet} of {all} windows of {WINDOW_DURATION:?}, in which at most \
+             {QUIET_TICKS_MAX}/100 s of the CPU was taken"
         )
     }
 }
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn windows_are_quiet_in_which_next_to_nothing_was_taken() {
-        let reading = |now_ns, all, steal| Reading {
+        let reading = |now_ns, all, steal| StealReading {
             now_ns,
             times: CpuTimes { all, steal },
         };
@@ -127,17 +127,17 @@ mod tests {
             reading(15, 1000, 3),
             reading(20, 1500, 3),
         ];
-        let windows = Windows::between(&readings);
+        let windows = StealWindows::from_readings(&readings);
         assert_eq!(
             windows,
-            Windows {
+            StealWindows {
                 quiet: vec![5..10, 15..20],
                 all: 3
             }
         );
         let quiet = [4, 5, 9, 10, 14, 15, 19, 20].map(|ns| windows.is_quiet_at(ns));
         assert_eq!(quiet, [false, true, true, false, false, true, true, false]);
-        assert_eq!(Windows::between(&[]), Windows::default());
+        assert_eq!(StealWindows::from_readings(&[]), StealWindows::default());
     }
 
     #[test]
@@ -145,7 +145,7 @@ mod tests {
         let cpu = crate::measure::pin::allowed_cpus().unwrap()[0];
         assert_eq!(
             StealWatch::start(cpu).unwrap().stop().unwrap(),
-            Windows::default()
+            StealWindows::default()
         );
     }
 }

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::bracket::Bracket;
+use crate::measure::bracket::BracketedRound;
 use crate::measure::endpoint::Endpoint;
-use crate::measure::payload::{Corrupt, Payload};
+use crate::measure::payload::{CorruptMessage, Payload};
 use crate::measure::tsc::TickSource;
-use crate::measure::wait::Watch;
+use crate::measure::wait::PeerWatch;
 use crate::measure::workload::WorkloadError;
 
 /// Maximum number of producers of one stream.
@@ -33,7 +33,7 @@ impl StreamPlan {
 
 /// The measurements of the sending end of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sent {
+pub struct SenderResult {
     /// Ticks from the moment when both ends were ready until the last message was sent.
     pub elapsed_ticks: u64,
 }
@@ -41,7 +41,7 @@ pub struct Sent {
 /// The measurements of the receiving end of a stream: `received + lost` is the number of messages
 /// sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Streamed {
+pub struct StreamResult {
     /// Number of messages received, verified and in order.
     pub received: u64,
     /// Number of messages that were overwritten before they were read: the gaps in the sequence
@@ -52,7 +52,7 @@ pub struct Streamed {
     pub elapsed_ticks: u64,
 }
 
-impl Streamed {
+impl StreamResult {
     /// Returns the number of messages sent.
     pub fn sent(&self) -> u64 {
         self.received + self.lost
@@ -81,7 +81,10 @@ pub struct StreamNote {
 
 impl StreamNote {
     /// Converts ticks to rates, given the ticks per second.
-    pub fn new(bracket: &Bracket<(Sent, Streamed)>, ticks_per_s: f64) -> StreamNote {
+    pub fn new(
+        bracket: &BracketedRound<(SenderResult, StreamResult)>,
+        ticks_per_s: f64,
+    ) -> StreamNote {
         let (sent, streamed) = &bracket.subject;
         StreamNote {
             floor_ns: [bracket.before_ns, bracket.after_ns],
@@ -100,8 +103,8 @@ pub fn stream_send<P: Payload>(
     end: &mut impl Endpoint<P>,
     plan: &StreamPlan,
     source: TickSource,
-    watch: &Watch,
-) -> Result<Sent, WorkloadError> {
+    watch: &PeerWatch,
+) -> Result<SenderResult, WorkloadError> {
     let mut ready = P::compose(0);
     watch.spin_until(|| end.recv(&mut ready).then_some(()))?;
     ready.check(plan.first_seq)?;
@@ -111,8 +114,8 @@ pub fn stream_send<P: Payload>(
         watch.spin_until(|| end.send(&message).then_some(()))?;
     }
     let elapsed_ticks = source.stop().since(start);
-    conclude(end, &P::compose(plan.last_seq()));
-    Ok(Sent { elapsed_ticks })
+    deliver_last(end, &P::compose(plan.last_seq()));
+    Ok(SenderResult { elapsed_ticks })
 }
 
 /// Tells the sender that this side is ready, then receives until every message has arrived or is
@@ -122,20 +125,20 @@ pub fn stream_receive<P: Payload>(
     end: &mut impl Endpoint<P>,
     plan: &StreamPlan,
     source: TickSource,
-    watch: &Watch,
-) -> Result<Streamed, WorkloadError> {
+    watch: &PeerWatch,
+) -> Result<StreamResult, WorkloadError> {
     let mut message = P::compose(0);
     drop_leftovers(end, &mut message);
     message = P::compose(plan.first_seq);
     watch.spin_until(|| end.send(&message).then_some(()))?;
     let start = source.start();
-    let mut ledger = Ledger::new(plan);
+    let mut ledger = StreamLedger::new(plan);
     let mut outcome = Ok(());
     while !ledger.is_complete() {
         watch.spin_until(|| {
             let mut enter = |message: &P| {
-                if let Err(corrupt) = ledger.enter(message) {
-                    note(&mut outcome, corrupt);
+                if let Err(corrupt) = ledger.count_message(message) {
+                    keep_first_error(&mut outcome, corrupt);
                 }
             };
             end.drain(&mut message, &mut enter).then_some(())
@@ -143,10 +146,10 @@ pub fn stream_receive<P: Payload>(
         outcome?;
     }
     let elapsed_ticks = source.stop().since(start);
-    if drops::<P, _>(end) {
+    if may_drop_last::<P, _>(end) {
         end.send(&message);
     }
-    Ok(Streamed {
+    Ok(StreamResult {
         received: ledger.received,
         lost: ledger.lost,
         elapsed_ticks,
@@ -156,22 +159,26 @@ pub fn stream_receive<P: Payload>(
 /// Stores the first error. WHY a function of its own: without an error, nothing is loaded or
 /// stored.
 #[cold]
-fn note(outcome: &mut Result<(), Corrupt>, corrupt: Corrupt) {
+fn keep_first_error(outcome: &mut Result<(), CorruptMessage>, corrupt: CorruptMessage) {
     *outcome = outcome.and(Err(corrupt));
 }
 
 /// Maximum number of attempts to deliver the last message of a stream.
 const ATTEMPTS_MAX: u32 = 1000;
 
-fn drops<P, E: Endpoint<P>>(_end: &E) -> bool {
-    E::DROPS
+fn may_drop_last<P, E: Endpoint<P>>(_end: &E) -> bool {
+    E::MAY_DROP_LAST
 }
 
 /// Sends the last message of a stream again until the receiver has confirmed it, if the endpoint
-/// may drop messages ([`Endpoint::DROPS`]).
-fn conclude<P: Copy>(end: &mut impl Endpoint<P>, last: &P) {
+/// may drop messages ([`Endpoint::MAY_DROP_LAST`]).
+fn deliver_last<P: Copy>(end: &mut impl Endpoint<P>, last: &P) {
     let mut answer = *last;
-    let mut attempts = if drops::<P, _>(end) { ATTEMPTS_MAX } else { 0 };
+    let mut attempts = if may_drop_last::<P, _>(end) {
+        ATTEMPTS_MAX
+    } else {
+        0
+    };
     while attempts > 0 && !end.recv(&mut answer) {
         attempts -= 1;
         std::thread::sleep(std::time::Duration::from_millis(1));
@@ -179,38 +186,38 @@ fn conclude<P: Copy>(end: &mut impl Endpoint<P>, last: &P) {
     }
 }
 
-/// Receives and ignores what [`conclude`] sent more often than needed, before the sender is told to
-/// begin.
+/// Receives and ignores what [`deliver_last`] sent more often than needed, before the sender is
+/// told to begin.
 fn drop_leftovers<P>(end: &mut impl Endpoint<P>, into: &mut P) {
-    while drops::<P, _>(end) && end.recv(into) {}
+    while may_drop_last::<P, _>(end) && end.recv(into) {}
 }
 
 /// Counts each message of a stream as either received or lost.
 #[derive(Debug)]
-pub(crate) struct Ledger {
+pub(crate) struct StreamLedger {
     /// Sequence number of the next message, for each producer.
     due: [u64; PRODUCERS_MAX],
     first_seq: u64,
     last_seq: u64,
     messages: u64,
     /// Number of producers minus 1: the mask that yields the producer from a sequence number.
-    others: u64,
+    producer_mask: u64,
     pub(crate) received: u64,
     pub(crate) lost: u64,
 }
 
-impl Ledger {
-    pub(crate) fn new(plan: &StreamPlan) -> Ledger {
+impl StreamLedger {
+    pub(crate) fn new(plan: &StreamPlan) -> StreamLedger {
         assert!(
             (1..=PRODUCERS_MAX as u64).contains(&plan.producers),
             "one producer or two"
         );
-        Ledger {
+        StreamLedger {
             due: std::array::from_fn(|producer| plan.first_seq + producer as u64),
             first_seq: plan.first_seq,
             last_seq: plan.last_seq(),
             messages: plan.messages,
-            others: plan.producers - 1,
+            producer_mask: plan.producers - 1,
             received: 0,
             lost: 0,
         }
@@ -218,30 +225,30 @@ impl Ledger {
 
     /// Verifies a message and counts it as received, and the messages in the gap before it as lost.
     #[inline(always)]
-    pub(crate) fn enter(&mut self, message: &impl Payload) -> Result<(), Corrupt> {
+    pub(crate) fn count_message(&mut self, message: &impl Payload) -> Result<(), CorruptMessage> {
         let seq = message.seq();
-        let producer = (seq.wrapping_sub(self.first_seq) & self.others) as usize;
+        let producer = (seq.wrapping_sub(self.first_seq) & self.producer_mask) as usize;
         if seq != self.due[producer] || seq > self.last_seq {
-            self.pass_over(producer, seq)?;
+            self.count_lost_before(producer, seq)?;
         }
         message.check(seq)?;
         self.received += 1;
         // The numbers of one of two producers rise in steps of two.
-        self.due[producer] = seq + 1 + self.others;
+        self.due[producer] = seq + 1 + self.producer_mask;
         Ok(())
     }
 
     /// Counts the messages before `seq` as lost, because `seq` is not the expected number.
     #[cold]
-    fn pass_over(&mut self, producer: usize, seq: u64) -> Result<(), Corrupt> {
+    fn count_lost_before(&mut self, producer: usize, seq: u64) -> Result<(), CorruptMessage> {
         let due = self.due[producer];
         if seq < due || seq > self.last_seq {
-            return Err(Corrupt {
+            return Err(CorruptMessage {
                 expected_seq: due,
                 found_seq: seq,
             });
         }
-        self.lost += (seq - due) >> self.others;
+        self.lost += (seq - due) >> self.producer_mask;
         Ok(())
     }
 

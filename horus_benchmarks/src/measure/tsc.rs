@@ -21,7 +21,7 @@ const RESOLUTION_REPEATS: u32 = 32;
 
 /// Minimum number of times that a value must be seen to count: rarer values may come from
 /// interrupts.
-const RESOLUTION_SEEN: u32 = 8;
+const RESOLUTION_SEEN_MIN: u32 = 8;
 
 /// Number of attempts to read the counter and the kernel's clock at the same moment; the one with
 /// the shortest gap counts.
@@ -136,7 +136,7 @@ impl TscClock {
     }
 
     /// Returns the ticks per second.
-    pub fn hz(&self) -> f64 {
+    pub fn ticks_per_s(&self) -> f64 {
         1e9 / self.ns_per_tick
     }
 
@@ -147,7 +147,7 @@ impl TscClock {
 
     /// Returns the ticks between a start and the stop right after it. Every sample includes them;
     /// they are not subtracted.
-    pub fn overhead(&self) -> &Samples {
+    pub fn reading_overhead(&self) -> &Samples {
         &self.overhead
     }
 
@@ -157,7 +157,7 @@ impl TscClock {
         self.resolution_ticks
     }
 
-    /// Returns the median of [`overhead`](Self::overhead) in nanoseconds.
+    /// Returns the median of [`reading_overhead`](Self::reading_overhead) in nanoseconds.
     pub fn overhead_p50_ns(&self) -> f64 {
         self.to_ns(self.overhead.quantile(0.5))
     }
@@ -176,7 +176,7 @@ fn measure_resolution(source: TickSource) -> u64 {
             *seen.entry(source.stop().since(start)).or_insert(0) += 1;
         }
     }
-    seen.retain(|_, count| *count >= RESOLUTION_SEEN);
+    seen.retain(|_, count| *count >= RESOLUTION_SEEN_MIN);
     step_of(seen.into_keys())
 }
 
@@ -333,7 +333,7 @@ mod tests {
         let (last_ns, last) = clock_and_counter(clock.source());
         let ratio = clock.to_ns(last.since(first)) / (last_ns - first_ns) as f64;
         assert!((ratio - 1.0).abs() < 0.01, "ratio {ratio}");
-        assert_eq!(clock.overhead().count(), OVERHEAD_SAMPLES);
+        assert_eq!(clock.reading_overhead().count(), OVERHEAD_SAMPLES);
     }
 
     #[test]

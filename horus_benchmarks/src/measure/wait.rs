@@ -10,11 +10,11 @@ pub const STALL_LIMIT: Duration = Duration::from_secs(10);
 
 /// Number of polls of a wait in one inner loop. It takes some microseconds; most waits succeed
 /// before its end. If both ends share a CPU, the loop polls only once and then yields the CPU.
-const SPINS_PER_LOOK: u32 = 4096;
+const POLLS_PER_LOOP: u32 = 4096;
 
-/// Number of these loops between two checks of the time and of the other end, which may cost a
-/// system call.
-const LOOKS_PER_QUESTION: u32 = 256;
+/// Number of loops of [`POLLS_PER_LOOP`] polls between two checks of the time and of the other end,
+/// which may cost a system call.
+const LOOPS_PER_CHECK: u32 = 256;
 
 /// The reason why a wait ended without a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -50,13 +50,13 @@ impl Flag {
 
 /// Watches the other end during a spin loop that waits for it.
 #[derive(Clone)]
-pub struct Watch {
+pub struct PeerWatch {
     gone: Arc<dyn Fn() -> bool + Send + Sync>,
     limit: Duration,
     share_cpu: bool,
 }
 
-impl fmt::Debug for Watch {
+impl fmt::Debug for PeerWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watch")
             .field("limit", &self.limit)
@@ -64,14 +64,14 @@ impl fmt::Debug for Watch {
     }
 }
 
-impl Watch {
+impl PeerWatch {
     /// Makes a watch whose waits end with [`WaitError::PeerGone`] once `gone` returns true, which
     /// means that the other end has ended. `gone` is called about once in each millisecond of
     /// waiting.
     ///
     /// `share_cpu` says that both ends run on one CPU, so that each wait has to yield the CPU.
-    pub fn new(share_cpu: bool, gone: impl Fn() -> bool + Send + Sync + 'static) -> Watch {
-        Watch {
+    pub fn new(share_cpu: bool, gone: impl Fn() -> bool + Send + Sync + 'static) -> PeerWatch {
+        PeerWatch {
             gone: Arc::new(gone),
             limit: STALL_LIMIT,
             share_cpu,
@@ -79,37 +79,37 @@ impl Watch {
     }
 
     /// Limits each wait to `limit` instead of [`STALL_LIMIT`].
-    pub fn with_limit(self, limit: Duration) -> Watch {
-        Watch { limit, ..self }
+    pub fn with_limit(self, limit: Duration) -> PeerWatch {
+        PeerWatch { limit, ..self }
     }
 
     /// Calls `poll` until it returns a value. Executes no `pause`: a `poll` that needs one does it
     /// itself.
     #[inline(always)]
     pub fn spin_until<T>(&self, mut poll: impl FnMut() -> Option<T>) -> Result<T, WaitError> {
-        let mut wait = Wait {
+        let mut wait = WaitState {
             looks: 0,
             since: None,
         };
-        let spins = if self.share_cpu { 1 } else { SPINS_PER_LOOK };
+        let spins = if self.share_cpu { 1 } else { POLLS_PER_LOOP };
         loop {
             for _ in 0..spins {
                 if let Some(found) = poll() {
                     return Ok(found);
                 }
             }
-            self.look_up(&mut wait)?;
+            self.check_peer_and_time(&mut wait)?;
         }
     }
 
     #[cold]
-    fn look_up(&self, wait: &mut Wait) -> Result<(), WaitError> {
+    fn check_peer_and_time(&self, wait: &mut WaitState) -> Result<(), WaitError> {
         if self.share_cpu {
             std::thread::yield_now();
         }
         wait.looks += 1;
         let since = *wait.since.get_or_insert_with(Instant::now);
-        if !wait.looks.is_multiple_of(LOOKS_PER_QUESTION) {
+        if !wait.looks.is_multiple_of(LOOPS_PER_CHECK) {
             return Ok(());
         }
         if (self.gone)() {
@@ -122,8 +122,8 @@ impl Watch {
     }
 }
 
-/// The state of one wait, used when it takes longer than one loop of [`SPINS_PER_LOOK`] polls.
-struct Wait {
+/// The state of one wait, used when it takes longer than one loop of [`POLLS_PER_LOOP`] polls.
+struct WaitState {
     looks: u32,
     since: Option<Instant>,
 }

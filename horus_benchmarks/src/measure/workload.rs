@@ -6,10 +6,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::measure::endpoint::Endpoint;
-use crate::measure::payload::{Corrupt, Payload};
+use crate::measure::payload::{CorruptMessage, Payload};
 use crate::measure::stats::Samples;
 use crate::measure::tsc::{TickSource, Ticks, TscClock};
-use crate::measure::wait::{WaitError, Watch};
+use crate::measure::wait::{PeerWatch, WaitError};
 
 /// The interval that a round times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ impl RoundPlan {
     }
 
     /// Returns true if the message with sequence number `number` is timed, false if it is warm-up.
-    pub fn counts(&self, number: u64) -> bool {
+    pub fn is_timed(&self, number: u64) -> bool {
         number >= self.first_seq + self.warm_up
     }
 
@@ -65,14 +65,14 @@ pub enum WorkloadError {
     #[error(transparent)]
     Wait(#[from] WaitError),
     #[error(transparent)]
-    Corrupt(#[from] Corrupt),
+    CorruptMessage(#[from] CorruptMessage),
     #[error("these ends cannot be measured like this")]
     Unsuited,
     #[error("refused: {0}")]
     Refused(String),
     #[error("{lost} messages did not arrive, and the ring says that it lost {counted}")]
     Miscounted {
-        /// Number of gaps in the sequence numbers.
+        /// Number of messages that are missing in the sequence numbers.
         lost: u64,
         /// Number of losses that the ring counted.
         counted: u64,
@@ -121,7 +121,7 @@ impl Round {
     /// Returns the median of one way (of the call, for [`Timing::SendCall`]) in nanoseconds,
     /// interpolated within the timer's steps. Ratios are computed from it.
     pub fn p50_ns(&self, clock: &TscClock) -> f64 {
-        self.ticks.median_within(clock.resolution_ticks()) * self.ns_per_unit(clock)
+        self.ticks.median_within_steps(clock.resolution_ticks()) * self.ns_per_unit(clock)
     }
 
     /// Merges `rounds` into one; `None` if there are none.
@@ -178,11 +178,11 @@ impl Echo {
 /// Messages are composed and verified outside the timed interval. Spins; each wait is bounded. WHY
 /// not inlined: the caller's code must not influence the use of registers in the loop.
 #[inline(never)]
-pub fn near_end<P: Payload>(
+pub fn run_near_end<P: Payload>(
     end: &mut impl Endpoint<P>,
     plan: &RoundPlan,
     source: TickSource,
-    watch: &Watch,
+    watch: &PeerWatch,
 ) -> Result<Round, WorkloadError> {
     let mut ticks = Samples::new();
     let mut backwards = 0;
@@ -225,11 +225,11 @@ pub fn near_end<P: Payload>(
 /// Runs the echoing end of a round. A message is sent back unchanged, so that the near end's check
 /// covers both ways. With [`Timing::OneWay`] it is verified here too, and gets a new stamp.
 #[inline(never)]
-pub fn far_end<P: Payload>(
+pub fn run_far_end<P: Payload>(
     end: &mut impl Endpoint<P>,
     plan: &RoundPlan,
     source: TickSource,
-    watch: &Watch,
+    watch: &PeerWatch,
 ) -> Result<Echo, WorkloadError> {
     let mut echo = Echo {
         echoed: 0,

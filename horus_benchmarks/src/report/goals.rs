@@ -5,21 +5,21 @@ use comfy_table::{Table, presets};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::measure::bracket::State;
+use crate::measure::bracket::MachineState;
 use crate::report::rows::{Report, Row};
-use crate::report::template::fill;
+use crate::report::template::fill_template;
 use crate::report::versus;
 
 /// Group of the settings with the smallest, the median and the largest floor of each row.
 pub const FLOOR_NS: &str = "floor_ns";
 
-/// Group of the settings with the ratio of each row in each [`State`] of the machine.
+/// Group of the settings with the ratio of each row in each [`MachineState`] of the machine.
 pub const STATES: &str = "floor_ratio_by_state";
 
 /// A quantity that a goal limits, and the texts of such goals.
 #[derive(Debug, Clone, Copy)]
-struct Quantity {
-    /// The JSON pointer to the quantity in what [`described`] returns.
+struct LimitedQuantity {
+    /// The JSON pointer to the quantity in what [`row_with_ratios`] returns.
     pointer: &'static str,
     is_met: fn(value: f64, limit: f64) -> bool,
     /// Template of the text of the goal.
@@ -37,8 +37,8 @@ const fn quantity(
     is_met: fn(f64, f64) -> bool,
     goal: &'static str,
     measured: &'static str,
-) -> Quantity {
-    Quantity {
+) -> LimitedQuantity {
+    LimitedQuantity {
         pointer,
         is_met,
         goal,
@@ -46,53 +46,55 @@ const fn quantity(
     }
 }
 
-const P50: Quantity = quantity("/ns/p50", BELOW, "< {/limit:0} ns", "{/value:2} ns");
-const P99: Quantity = quantity("/ns/p99", BELOW, "p99 < {/limit:us}", "{/value:us}");
-const MEAN: Quantity = quantity("/ns/mean", BELOW, "mean < {/limit:0} ns", "{/value:1} ns");
-/// For each actor.
-const BYTES: Quantity = quantity(
+const P50: LimitedQuantity = quantity("/ns/p50", BELOW, "< {/limit:0} ns", "{/value:2} ns");
+const P99: LimitedQuantity = quantity("/ns/p99", BELOW, "p99 < {/limit:us}", "{/value:us}");
+const MEAN: LimitedQuantity = quantity("/ns/mean", BELOW, "mean < {/limit:0} ns", "{/value:1} ns");
+/// The memory of an actor, in bytes.
+const BYTES_EACH: LimitedQuantity = quantity(
     "/bytes_each",
     AT_MOST,
     "<= {/limit:0} B each",
     "{/value:1} B",
 );
-/// Of the process.
-const PEAK: Quantity = quantity("/peak_mib", AT_MOST, "<= {/limit:0} MiB", "{/value:1} MiB");
-/// Of a scheduler.
-const NODE: Quantity = quantity(
+/// The largest resident memory of the process.
+const PEAK_MEMORY: LimitedQuantity =
+    quantity("/peak_mib", AT_MOST, "<= {/limit:0} MiB", "{/value:1} MiB");
+/// The time of a scheduler's round divided by the number of its nodes.
+const NS_PER_NODE: LimitedQuantity = quantity(
     "/ns_per_node",
     AT_MOST,
     "<= {/limit:0} ns a node",
     "{/value:1} ns",
 );
-/// Processor time, in percent of one processor.
-const CPU: Quantity = quantity(
+/// The processor time of the measured thread, in percent of one processor.
+const CPU_TIME: LimitedQuantity = quantity(
     "/cpu_percent",
     AT_MOST,
     "<= {/limit:0} % CPU",
     "{/value:2} %",
 );
-/// The number of due times that were too many or too few.
-const DRIFT: Quantity = quantity(
+/// The number of due times that were too many or too few, by the kernel's clock.
+const DRIFT_TICKS: LimitedQuantity = quantity(
     "/drift_ticks",
     |value, limit| value.abs() <= limit,
     "+-{/limit:0} ticks",
     "{/value:signed}",
 );
-const RATE: Quantity = quantity("/msgs_per_s", AT_LEAST, ">= {/limit:M/s}", "{/value:M/s}");
-const FLOOR: Quantity = ratio("/floor", "<= {/limit:2} x floor");
-const FUTEX: Quantity = ratio("/ratio_to/wakeup~1futex", "<= {/limit:2} x wakeup/futex");
-const ICEORYX2: Quantity = ratio(
+const RATE: LimitedQuantity = quantity("/msgs_per_s", AT_LEAST, ">= {/limit:M/s}", "{/value:M/s}");
+const FLOOR_RATIO: LimitedQuantity = ratio_quantity("/floor", "<= {/limit:2} x floor");
+const FUTEX_RATIO: LimitedQuantity =
+    ratio_quantity("/ratio_to/wakeup~1futex", "<= {/limit:2} x wakeup/futex");
+const ICEORYX2_RATIO: LimitedQuantity = ratio_quantity(
     "/ratio_to/wakeup~1iceoryx2",
     "<= {/limit:2} x wakeup/iceoryx2",
 );
-const MEMORY: Quantity = ratio(
+const MEMORY_RATIO: LimitedQuantity = ratio_quantity(
     "/ratio_to/memory of the best peer",
     "<= {/limit:2} x memory of the best peer",
 );
 
 /// Returns the quantity for a ratio that has an interval and a maximum.
-const fn ratio(pointer: &'static str, goal: &'static str) -> Quantity {
+const fn ratio_quantity(pointer: &'static str, goal: &'static str) -> LimitedQuantity {
     quantity(pointer, AT_MOST, goal, "{/value:2} [{/low:2}, {/high:2}]")
 }
 
@@ -105,33 +107,33 @@ pub const RATIOS: &str = "ratio_to";
 pub const BEST_PEER: &str = "memory of the best peer";
 
 /// The id of each row that has a goal, the quantity, and its limit.
-const GOALS: [(&str, Quantity, f64); 58] = [
+const GOALS: [(&str, LimitedQuantity, f64); 58] = [
     ("one_way/same_thread/spsc_shm/16B", P50, 10.0),
     ("one_way/same_thread/fanout_shm/16B", P50, 10.0),
     ("one_way/same_thread/topic/16B", P50, 10.0),
-    ("one_way/cross_process/spsc_shm/16B", FLOOR, 1.20),
-    ("one_way/cross_process/fanout_shm/16B", FLOOR, 1.25),
-    ("one_way/cross_process/topic/16B", FLOOR, 1.25),
-    ("one_way/cross_process/spsc_shm/1480B", FLOOR, 4.0),
-    ("one_way/cross_process/fanout_shm/1480B", FLOOR, 4.0),
-    ("one_way/cross_process/topic/1480B", FLOOR, 4.0),
+    ("one_way/cross_process/spsc_shm/16B", FLOOR_RATIO, 1.20),
+    ("one_way/cross_process/fanout_shm/16B", FLOOR_RATIO, 1.25),
+    ("one_way/cross_process/topic/16B", FLOOR_RATIO, 1.25),
+    ("one_way/cross_process/spsc_shm/1480B", FLOOR_RATIO, 4.0),
+    ("one_way/cross_process/fanout_shm/1480B", FLOOR_RATIO, 4.0),
+    ("one_way/cross_process/topic/1480B", FLOOR_RATIO, 4.0),
     ("throughput/cross_process/spsc_shm/16B", RATE, 60e6),
     ("throughput/cross_process/spsc_shm/304B", RATE, 20e6),
     ("one_way/same_thread/direct/16B", P50, 3.0),
-    ("wakeup/topic/16B", FUTEX, 1.25),
-    ("wakeup/topic/16B", ICEORYX2, 1.0),
-    ("tick/rust/50_nodes", NODE, 40.0),
-    ("tick/rust/1000_nodes", NODE, 40.0),
-    ("tick/rust/50_nodes/kernel_clock", NODE, 60.0),
+    ("wakeup/topic/16B", FUTEX_RATIO, 1.25),
+    ("wakeup/topic/16B", ICEORYX2_RATIO, 1.0),
+    ("tick/rust/50_nodes", NS_PER_NODE, 40.0),
+    ("tick/rust/1000_nodes", NS_PER_NODE, 40.0),
+    ("tick/rust/50_nodes/kernel_clock", NS_PER_NODE, 60.0),
     ("lateness/1kHz", P99, 20e3),
     ("lateness/1kHz/quiet", P99, 20e3),
-    ("lateness/1kHz", CPU, 8.0),
-    ("lateness/1kHz", DRIFT, 1.0),
+    ("lateness/1kHz", CPU_TIME, 8.0),
+    ("lateness/1kHz", DRIFT_TICKS, 1.0),
     ("lateness/1kHz/awake", P99, 20e3),
     ("lateness/1kHz/awake/quiet", P99, 20e3),
-    ("lateness/1kHz/awake", CPU, 8.0),
-    ("lateness/1kHz/awake", DRIFT, 1.0),
-    ("event/wake/16B", FUTEX, 2.0),
+    ("lateness/1kHz/awake", CPU_TIME, 8.0),
+    ("lateness/1kHz/awake", DRIFT_TICKS, 1.0),
+    ("event/wake/16B", FUTEX_RATIO, 2.0),
     ("thread_ring/st/ours", P50, 40.0),
     ("thread_ring/mt/ours", P50, 40.0),
     ("ping_pong/st/ours", P50, 40.0),
@@ -145,9 +147,9 @@ const GOALS: [(&str, Quantity, f64); 58] = [
     ("ask_outside/mt/ours", P50, 250.0),
     ("ask_outside/mt/ours", MEAN, 500.0),
     ("create/st/ours", P50, 120.0),
-    ("create/st/ours", BYTES, 150.0),
+    ("create/st/ours", BYTES_EACH, 150.0),
     ("create/mt/ours", P50, 120.0),
-    ("create/mt/ours", BYTES, 150.0),
+    ("create/mt/ours", BYTES_EACH, 150.0),
     ("counting/st/ours", P50, 25.0),
     ("counting/mt/ours", P50, 40.0),
     ("counting_all/st/ours", P50, 15.0),
@@ -158,12 +160,12 @@ const GOALS: [(&str, Quantity, f64); 58] = [
     ("producer_consumer_all/mt/ours", P50, 25.0),
     ("blitz/st/ours", RATE, 12e6),
     ("blitz/st/ours", P50, 110e6),
-    ("blitz/st/ours", PEAK, 80.0),
-    ("blitz/st/ours", MEMORY, 0.7),
+    ("blitz/st/ours", PEAK_MEMORY, 80.0),
+    ("blitz/st/ours", MEMORY_RATIO, 0.7),
     ("blitz/mt/ours", RATE, 12e6),
     ("blitz/mt/ours", P50, 110e6),
-    ("blitz/mt/ours", PEAK, 80.0),
-    ("blitz/mt/ours", MEMORY, 0.7),
+    ("blitz/mt/ours", PEAK_MEMORY, 80.0),
+    ("blitz/mt/ours", MEMORY_RATIO, 0.7),
 ];
 
 /// The id of the row with the percentage of time in which a CPU runs no thread at all.
@@ -217,7 +219,7 @@ pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
     let find = |id: &str| rows.iter().find(|row| row.id == id);
     let stalls = find(STALLS).and_then(|row| row.figures.stalled_percent);
     let of_goals = GOALS.into_iter().filter_map(|(id, quantity, limit)| {
-        let mut verdict = judge(quantity, limit, &described(find(id)?, settings))?;
+        let mut verdict = judge_goal(quantity, limit, &row_with_ratios(find(id)?, settings))?;
         let is_stalled = stalls.filter(|percent| *percent > 1.0 && !id.ends_with(QUIET));
         if let Some(percent) = is_stalled.filter(|_| quantity.pointer == P99.pointer)
             && verdict[2] == MISSED
@@ -228,13 +230,13 @@ pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
     });
     let of_contests = rows
         .iter()
-        .filter_map(|row| Some(Verdict::new(&row.id, versus::judge(row)?)));
+        .filter_map(|row| Some(Verdict::new(&row.id, versus::judge_ratio(row)?)));
     of_goals.chain(of_contests).collect()
 }
 
 /// Returns the JSON of a row, to which it adds the ratios to the floor and to other rows, each with
 /// its interval.
-fn described(row: &Row, settings: &Map<String, Value>) -> Value {
+fn row_with_ratios(row: &Row, settings: &Map<String, Value>) -> Value {
     let mut value = json!(row);
     if let (Some(ratio), Some([low, high])) = (row.floor_ratio, row.floor_ratio_ci) {
         value["floor"] = json!([ratio, low, high]);
@@ -244,7 +246,7 @@ fn described(row: &Row, settings: &Map<String, Value>) -> Value {
 }
 
 /// Returns the goal, the measured value and the verdict; `None` if the row does not have the value.
-fn judge(quantity: Quantity, limit: f64, row: &Value) -> Option<[String; 3]> {
+fn judge_goal(quantity: LimitedQuantity, limit: f64, row: &Value) -> Option<[String; 3]> {
     let found = row.pointer(quantity.pointer)?;
     let [value, low, high] = match found.as_f64() {
         Some(value) => [value; 3],
@@ -252,14 +254,14 @@ fn judge(quantity: Quantity, limit: f64, row: &Value) -> Option<[String; 3]> {
     };
     let texts = json!({ "limit": limit, "value": value, "low": low, "high": high });
     Some([
-        fill(quantity.goal, &texts)?,
-        fill(quantity.measured, &texts)?,
-        word((quantity.is_met)(value, limit), limit, [low, high]),
+        fill_template(quantity.goal, &texts)?,
+        fill_template(quantity.measured, &texts)?,
+        verdict_word((quantity.is_met)(value, limit), limit, [low, high]),
     ])
 }
 
 /// Returns a table of `verdicts` on the rows of `report`; `None` if there are none.
-pub fn table(report: &Report, verdicts: &[Verdict]) -> Option<String> {
+pub fn verdict_table(report: &Report, verdicts: &[Verdict]) -> Option<String> {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
     table.set_header([
@@ -282,16 +284,16 @@ pub fn table(report: &Report, verdicts: &[Verdict]) -> Option<String> {
             goal,
             measured,
             verdict,
-            &floor(report, id),
-            &states(report, id),
+            &describe_floor(report, id),
+            &describe_states(report, id),
         ]);
     }
     (!verdicts.is_empty()).then(|| format!("Goals\n{table}"))
 }
 
-/// Returns the word for a verdict, and adds that it is uncertain if the interval contains the
-/// limit.
-pub(crate) fn word(is_met: bool, limit: f64, [low, high]: [f64; 2]) -> String {
+/// Returns the word for a verdict, and adds that the verdict is uncertain if the interval contains
+/// the limit.
+pub(crate) fn verdict_word(is_met: bool, limit: f64, [low, high]: [f64; 2]) -> String {
     let word = if is_met { MET } else { MISSED };
     let unsure = if low < limit && limit < high {
         ", limit within the interval"
@@ -302,18 +304,19 @@ pub(crate) fn word(is_met: bool, limit: f64, [low, high]: [f64; 2]) -> String {
 }
 
 /// Returns the smallest, the median and the largest floor of a row in nanoseconds, if there is one.
-fn floor(report: &Report, id: &str) -> String {
+fn describe_floor(report: &Report, id: &str) -> String {
     let floors: Vec<f64> = report.noted(FLOOR_NS, id).unwrap_or_default();
     let texts = floors.iter().map(|ns| format!("{ns:.0}"));
     texts.collect::<Vec<_>>().join("/")
 }
 
-/// Returns `1.34 at 52 ns, 1.21 at 240 ns` if the machine was in two states, else nothing.
-fn states(report: &Report, id: &str) -> String {
-    let states: Vec<State> = report.noted(STATES, id).unwrap_or_default();
+/// Returns the ratio and the floor in each state, such as `1.34 at 52 ns, 1.21 at 240 ns`, if the
+/// machine was in two states; otherwise an empty text.
+fn describe_states(report: &Report, id: &str) -> String {
+    let states: Vec<MachineState> = report.noted(STATES, id).unwrap_or_default();
     if states.len() < 2 {
         return String::new();
     }
-    let text = |state: &State| format!("{:.2} at {:.0} ns", state.ratio, state.floor_ns);
+    let text = |state: &MachineState| format!("{:.2} at {:.0} ns", state.ratio, state.floor_ns);
     states.iter().map(text).collect::<Vec<_>>().join(", ")
 }

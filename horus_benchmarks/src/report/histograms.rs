@@ -25,18 +25,18 @@ const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// Samples, and the nanoseconds of their unit.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Timed {
+pub struct TimedSamples {
     /// The samples.
     pub samples: Samples,
     /// Nanoseconds of one unit of the samples.
     pub ns_per_unit: f64,
 }
 
-impl Timed {
+impl TimedSamples {
     /// Returns a histogram of the samples in picoseconds.
     fn histogram(&self) -> io::Result<Histogram<u64>> {
         let mut histogram = Histogram::new(SIGNIFICANT_DIGITS).map_err(io::Error::other)?;
-        for (value, count) in self.samples.counted() {
+        for (value, count) in self.samples.value_counts() {
             let ps = (value as f64 * self.ns_per_unit * PS_PER_NS).round() as u64;
             histogram.record_n(ps, count).map_err(io::Error::other)?;
         }
@@ -46,8 +46,8 @@ impl Timed {
 
 /// Writes the samples of all rows that have any, tagged with the rows' ids. Writes no file if there
 /// are none.
-pub fn write(rows: &[Row], path: &Path) -> io::Result<()> {
-    let timed: Vec<(&Row, &Timed)> = rows
+pub fn write_log(rows: &[Row], path: &Path) -> io::Result<()> {
+    let timed: Vec<(&Row, &TimedSamples)> = rows
         .iter()
         .filter_map(|row| Some((row, row.samples.as_ref()?)))
         .collect();
@@ -71,7 +71,7 @@ pub fn write(rows: &[Row], path: &Path) -> io::Result<()> {
 }
 
 /// Reads the histograms of a log: tags, and values in picoseconds.
-pub fn read(path: &Path) -> io::Result<Vec<(String, Histogram<u64>)>> {
+pub fn read_log(path: &Path) -> io::Result<Vec<(String, Histogram<u64>)>> {
     let mut text = Vec::new();
     File::open(path)?.read_to_end(&mut text)?;
     let wrong = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
@@ -96,7 +96,7 @@ pub fn read(path: &Path) -> io::Result<Vec<(String, Histogram<u64>)>> {
 
 /// Returns the points of a percentile curve: the fraction of samples above a value (from 1 down to
 /// one sample), and the value in nanoseconds; `steps` points for each factor of ten.
-pub fn curve(histogram: &Histogram<u64>, steps: u32) -> Vec<(f64, f64)> {
+pub fn curve_points(histogram: &Histogram<u64>, steps: u32) -> Vec<(f64, f64)> {
     let count = histogram.len().max(1) as f64;
     let ns = |value: u64| value as f64 / PS_PER_NS;
     let mut points = vec![(1.0, ns(histogram.min()))];

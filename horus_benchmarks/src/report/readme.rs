@@ -14,9 +14,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::report::goals::Verdict;
-use crate::report::research::record::{Program, Run};
+use crate::report::research::record::{ProgramRecord, RunRecord};
 use crate::report::rows::Row;
-use crate::report::template::fill;
+use crate::report::template::fill_template;
 
 /// The tables of times and rates, by the name in the marker lines around them.
 const TABLES: &str = include_str!("readme.json");
@@ -25,14 +25,14 @@ const TABLES: &str = include_str!("readme.json");
 const GOALS: &str = "goals";
 
 /// The benchmark program whose rows the tables show.
-const SHOWN: &str = "all_paths_latency";
+const SHOWN_PROGRAM: &str = "all_paths_latency";
 
 /// Tables that stand together in a document, by the name in the marker lines around them.
-type Tables = BTreeMap<String, Vec<Table>>;
+type Tables = BTreeMap<String, Vec<ReadmeTable>>;
 
-/// A table of rows of the program [`SHOWN`].
+/// A table of rows of the program [`SHOWN_PROGRAM`].
 #[derive(Deserialize)]
-struct Table {
+struct ReadmeTable {
     /// For each column, a heading and a template that is filled from a row. The second one needs a
     /// value in every row.
     columns: Vec<(String, String)>,
@@ -59,8 +59,8 @@ pub enum ReadmeError {
 /// The record that is shown, and all records of the same CPU, including that one.
 #[derive(Debug)]
 pub struct Records {
-    shown: Run,
-    all: Vec<Run>,
+    shown: RunRecord,
+    all: Vec<RunRecord>,
 }
 
 impl Records {
@@ -71,16 +71,18 @@ impl Records {
             path: path.to_owned(),
             error,
         };
-        let shown = Run::read(path).map_err(failed)?;
-        if shown.program(SHOWN).is_none() {
-            return Err(failed(io::Error::other(format!("no rows of {SHOWN}"))));
+        let shown = RunRecord::read(path).map_err(failed)?;
+        if shown.program(SHOWN_PROGRAM).is_none() {
+            return Err(failed(io::Error::other(format!(
+                "no rows of {SHOWN_PROGRAM}"
+            ))));
         }
-        let cpu = cpu(&shown);
+        let cpu = cpu_model_of(&shown);
         let beside = path.parent().unwrap_or(path);
         let mut all = Vec::new();
-        for directory in directories(beside).map_err(failed)? {
-            match Run::read(&directory) {
-                Ok(run) if self::cpu(&run) == cpu => all.push(run),
+        for directory in list_directories(beside).map_err(failed)? {
+            match RunRecord::read(&directory) {
+                Ok(run) if self::cpu_model_of(&run) == cpu => all.push(run),
                 Ok(_) => {}
                 // Only the summary of the long tests may be there.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -95,23 +97,27 @@ impl Records {
         Ok(Records { shown, all })
     }
 
-    /// Returns the JSON of the row `id` of the program [`SHOWN`] in the shown record, to which it
-    /// adds the ranges of its values over all records.
+    /// Returns the JSON of the row `id` of the program [`SHOWN_PROGRAM`] in the shown record, to
+    /// which it adds the ranges of its values over all records.
     fn row(&self, id: &str) -> Option<Value> {
-        let row = self.shown.program(SHOWN)?.row(id)?;
+        let row = self.shown.program(SHOWN_PROGRAM)?.row(id)?;
         let mut value = json!(row);
         value["span"] = json!({
-            "p50": self.span(id, |row| Some(row.ns?.p50)),
-            "floor_ratio": self.span(id, |row| row.floor_ratio),
-            "msgs_per_s": self.span(id, |row| row.msgs_per_s),
+            "p50": self.value_range(id, |row| Some(row.ns?.p50)),
+            "floor_ratio": self.value_range(id, |row| row.floor_ratio),
+            "msgs_per_s": self.value_range(id, |row| row.msgs_per_s),
         });
         Some(value)
     }
 
     /// Returns the smallest and the largest value of `figure` in the row `id`, over all programs of
     /// all records.
-    fn span(&self, id: &str, figure: impl Fn(&Row) -> Option<f64>) -> Option<[f64; 2]> {
-        let rows = self.all.iter().flat_map(Run::rows).map(|(_, row)| row);
+    fn value_range(&self, id: &str, figure: impl Fn(&Row) -> Option<f64>) -> Option<[f64; 2]> {
+        let rows = self
+            .all
+            .iter()
+            .flat_map(RunRecord::rows)
+            .map(|(_, row)| row);
         let figures = rows.filter(|row| row.id == id).filter_map(figure);
         figures.fold(None, |span, figure| {
             let [low, high] = span.unwrap_or([figure; 2]);
@@ -122,7 +128,7 @@ impl Records {
     /// Returns the verdicts on all goals in the shown record, each with the program that measured
     /// it.
     fn verdicts(&self) -> Vec<(&str, Verdict)> {
-        let of = |program: &Program| program.verdicts();
+        let of = |program: &ProgramRecord| program.verdicts();
         let programs = self.shown.programs.iter();
         programs
             .flat_map(|program| of(program).into_iter().map(|one| (&*program.name, one)))
@@ -131,7 +137,7 @@ impl Records {
 
     /// Returns `CPU …, commit …, record …` and the number of missed goals.
     fn heading(&self, link: &str) -> String {
-        let program = self.shown.program(SHOWN);
+        let program = self.shown.program(SHOWN_PROGRAM);
         let text = |field| program.and_then(|program| program.machine_text(field));
         let [cpu, kernel, rustc] =
             ["cpu", "kernel", "rustc"].map(|field| text(field).unwrap_or("unknown"));
@@ -162,8 +168,8 @@ impl Records {
 
 /// Returns the newest record in a CPU's directory: the one whose run of the shown program began
 /// last. If the directory is itself a record, it is returned.
-pub fn newest(path: &Path) -> Result<PathBuf, ReadmeError> {
-    let shown = |path: &Path| path.join(SHOWN).with_extension("json");
+pub fn newest_record(path: &Path) -> Result<PathBuf, ReadmeError> {
+    let shown = |path: &Path| path.join(SHOWN_PROGRAM).with_extension("json");
     if shown(path).is_file() {
         return Ok(path.to_owned());
     }
@@ -171,9 +177,9 @@ pub fn newest(path: &Path) -> Result<PathBuf, ReadmeError> {
         path: path.to_owned(),
         error,
     };
-    let found = directories(path).map_err(failed)?;
+    let found = list_directories(path).map_err(failed)?;
     let begun = |path: &PathBuf| {
-        let run = Run::read(&shown(path)).ok()?;
+        let run = RunRecord::read(&shown(path)).ok()?;
         let begun = run
             .programs
             .first()?
@@ -186,7 +192,7 @@ pub fn newest(path: &Path) -> Result<PathBuf, ReadmeError> {
     newest.ok_or_else(|| failed(io::Error::other("no record below it")))
 }
 
-fn directories(path: &Path) -> io::Result<Vec<PathBuf>> {
+fn list_directories(path: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = fs::read_dir(path)?.collect::<Result<Vec<_>, _>>()?;
     let mut found: Vec<PathBuf> = entries.iter().map(fs::DirEntry::path).collect();
     found.retain(|path| path.is_dir());
@@ -194,13 +200,13 @@ fn directories(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn cpu(run: &Run) -> Option<&str> {
-    run.on_machine()?.machine_text("cpu")
+fn cpu_model_of(run: &RunRecord) -> Option<&str> {
+    run.first_with_machine()?.machine_text("cpu")
 }
 
 /// Returns the document with its tables made anew from `records`. `link` is the path under which
 /// the document can link to the shown record.
-pub fn with_tables(document: &str, records: &Records, link: &str) -> Result<String, ReadmeError> {
+pub fn update_tables(document: &str, records: &Records, link: &str) -> Result<String, ReadmeError> {
     let tables: Tables = serde_json::from_str(TABLES).expect("a constant, valid description");
     let mut text = document.to_owned();
     let mut found = 0;
@@ -213,8 +219,8 @@ pub fn with_tables(document: &str, records: &Records, link: &str) -> Result<Stri
             .split_once(&end)
             .ok_or(ReadmeError::Marker(end.clone()))?;
         let table = match tables.get(name) {
-            Some(tables) => times(tables, records, link)?,
-            None => goals(records, link),
+            Some(tables) => render_times(tables, records, link)?,
+            None => render_goals(records, link),
         };
         text = format!("{before}{begin}\n{table}{end}{after}");
         found += 1;
@@ -225,12 +231,16 @@ pub fn with_tables(document: &str, records: &Records, link: &str) -> Result<Stri
     }
 }
 
-fn times(tables: &[Table], records: &Records, link: &str) -> Result<String, ReadmeError> {
+fn render_times(
+    tables: &[ReadmeTable],
+    records: &Records,
+    link: &str,
+) -> Result<String, ReadmeError> {
     let tables: Result<Vec<_>, _> = tables.iter().map(|table| table.render(records)).collect();
     Ok(records.times_introduction(link) + &tables?.join("\n"))
 }
 
-impl Table {
+impl ReadmeTable {
     fn render(&self, records: &Records) -> Result<String, ReadmeError> {
         let headings: Vec<&str> = self.columns.iter().map(|(heading, _)| &**heading).collect();
         let rule = "---|".repeat(headings.len());
@@ -239,7 +249,7 @@ impl Table {
             let missing = || ReadmeError::Row(id.clone());
             let mut row = records.row(id).ok_or_else(missing)?;
             row["name"] = name.as_str().into();
-            let cell = |(_, template): &(String, String)| fill(template, &row);
+            let cell = |(_, template): &(String, String)| fill_template(template, &row);
             let cells: Vec<_> = self.columns.iter().map(cell).collect();
             cells[1].as_ref().ok_or_else(missing)?;
             let cells: Vec<_> = cells.into_iter().map(Option::unwrap_or_default).collect();
@@ -249,7 +259,7 @@ impl Table {
     }
 }
 
-fn goals(records: &Records, link: &str) -> String {
+fn render_goals(records: &Records, link: &str) -> String {
     let mut text = format!("{}\n\n", records.heading(link));
     text.push_str("| program | row | goal | measured | verdict |\n|---|---|---|---|---|\n");
     for (program, verdict) in records.verdicts().iter().filter(|(_, one)| !one.is_met()) {

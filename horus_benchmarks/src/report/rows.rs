@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::measure::machine::Machine;
-use crate::measure::micro::Micro;
+use crate::measure::micro::MicroResult;
 use crate::measure::spread::Spread;
-use crate::measure::stats::{self, Filtered, Percentiles, Ratio, Samples};
-use crate::measure::stream::Streamed;
+use crate::measure::stats::{self, FilteredPercentiles, Percentiles, Ratio, Samples};
+use crate::measure::stream::StreamResult;
 use crate::measure::tsc::TscClock;
 use crate::measure::workload::Round;
 use crate::report::figures::Figures;
-use crate::report::histograms::{self, Timed};
+use crate::report::histograms::{self, TimedSamples};
 
 /// Name of the setting that says, for each row, how it was measured.
-const BASIS: &str = "basis";
+const BASIS_SETTING: &str = "basis";
 
 /// One result. Values that do not apply are absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -36,13 +36,13 @@ pub struct Row {
     pub ns: Option<Percentiles>,
     /// Percentiles after Tukey's filter, to show beside the percentiles of all samples.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub filtered_ns: Option<Filtered>,
+    pub filtered_ns: Option<FilteredPercentiles>,
     /// The interval of the median, and the variation among rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<Spread>,
     /// Times of the `send` call alone, which are not a latency.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub send_ns: Option<SendCall>,
+    pub send_ns: Option<SendTimes>,
     /// Messages per second of a stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub msgs_per_s: Option<f64>,
@@ -68,7 +68,7 @@ pub struct Row {
     pub figures: Figures,
     /// All samples, for [`histograms`]; not in the JSON.
     #[serde(skip)]
-    pub samples: Option<Timed>,
+    pub samples: Option<TimedSamples>,
 }
 
 #[expect(
@@ -82,22 +82,22 @@ fn is_false(value: &bool) -> bool {
 /// Times of the `send` call in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
-pub struct SendCall {
+pub struct SendTimes {
     pub p50: f64,
     pub p99: f64,
 }
 
 impl Row {
     /// Makes a row from samples whose unit is `ns_per_unit` nanoseconds; all operations succeeded.
-    pub fn samples(id: &str, samples: &Samples, ns_per_unit: f64) -> Row {
+    pub fn from_samples(id: &str, samples: &Samples, ns_per_unit: f64) -> Row {
         Row {
             id: id.to_owned(),
             sent: samples.count(),
             received: samples.count(),
             ns: Some(samples.percentiles(ns_per_unit)),
-            filtered_ns: Some(samples.filtered(ns_per_unit)),
-            spread: Spread::of(samples, ns_per_unit),
-            samples: Some(Timed {
+            filtered_ns: Some(samples.without_outliers(ns_per_unit)),
+            spread: Spread::from_samples(samples, ns_per_unit),
+            samples: Some(TimedSamples {
                 samples: samples.clone(),
                 ns_per_unit,
             }),
@@ -106,8 +106,8 @@ impl Row {
     }
 
     /// Makes a row from timed batches: its percentiles are percentiles of the batch means.
-    pub fn micro(id: &str, micro: &Micro, clock: &TscClock) -> Row {
-        let row = Row::samples(id, &micro.batches, clock.ns_per_tick() / micro.batch as f64);
+    pub fn from_micro(id: &str, micro: &MicroResult, clock: &TscClock) -> Row {
+        let row = Row::from_samples(id, &micro.batches, clock.ns_per_tick() / micro.batch as f64);
         let sent = micro.done;
         let received = micro.verified;
         Row {
@@ -119,8 +119,8 @@ impl Row {
     }
 
     /// Makes a row from ping-pong rounds: one-way latency (see [`Round::ns_per_unit`]).
-    pub fn latency(id: &str, round: &Round, clock: &TscClock) -> Row {
-        let row = Row::samples(id, &round.ticks, round.ns_per_unit(clock));
+    pub fn from_rounds(id: &str, round: &Round, clock: &TscClock) -> Row {
+        let row = Row::from_samples(id, &round.ticks, round.ns_per_unit(clock));
         let lost = round.sent - round.received;
         Row {
             sent: round.sent,
@@ -131,7 +131,7 @@ impl Row {
     }
 
     /// Makes a row from repeated streams: the messages of all of them, and the rate `msgs_per_s`.
-    pub fn throughput(id: &str, streams: &[Streamed], msgs_per_s: Option<f64>) -> Row {
+    pub fn from_streams(id: &str, streams: &[StreamResult], msgs_per_s: Option<f64>) -> Row {
         let received = streams.iter().map(|stream| stream.received).sum();
         let lost = streams.iter().map(|stream| stream.lost).sum();
         Row {
@@ -159,7 +159,7 @@ impl Row {
         if rates.is_empty() {
             return self;
         }
-        let (low, high) = stats::bootstrap_median_interval(rates, stats::SEED);
+        let (low, high) = stats::bootstrap_median_interval(rates, stats::BOOTSTRAP_SEED);
         let median = stats::median(&mut rates.to_vec());
         Row {
             msgs_per_s: Some(median),
@@ -188,7 +188,7 @@ impl Row {
     pub fn with_send_call(self, round: &Round, clock: &TscClock) -> Row {
         let ns = round.ticks.percentiles(round.ns_per_unit(clock));
         Row {
-            send_ns: Some(SendCall {
+            send_ns: Some(SendTimes {
                 p50: ns.p50,
                 p99: ns.p99,
             }),
@@ -228,7 +228,7 @@ impl Report {
     /// Adds a row and stores how it was measured (`RTT/2`, `TSC`, `batches of 1024`).
     pub fn push(&mut self, mut row: Row, basis: &str) {
         row.oversubscribed |= row.busy_threads() > self.machine.usable_cpus();
-        self.note(BASIS, &row.id, basis);
+        self.note(BASIS_SETTING, &row.id, basis);
         self.rows.push(row);
     }
 
@@ -253,7 +253,7 @@ impl Report {
         let mut text = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
         text.push('\n');
         std::fs::write(path, text)?;
-        histograms::write(&self.rows, &path.with_extension("hlog"))
+        histograms::write_log(&self.rows, &path.with_extension("hlog"))
     }
 
     /// Returns the value for the row `id` in `group` of the settings, if there is one of this type.
@@ -265,7 +265,7 @@ impl Report {
     /// Returns how the row `id` was measured.
     pub fn basis(&self, id: &str) -> &str {
         self.settings
-            .get(BASIS)
+            .get(BASIS_SETTING)
             .and_then(|notes| notes.get(id)?.as_str())
             .unwrap_or_default()
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::measure::machine::Machine;
 use crate::report::rows::{Report, Row};
-use crate::report::template::fill;
+use crate::report::template::fill_template;
 use crate::report::versus;
 
 const LEGEND: &str = "\
@@ -66,7 +66,7 @@ const COLUMNS: [(&str, &str); 36] = [
 
 /// Returns the whole report as text for a terminal.
 pub fn render(report: &Report) -> String {
-    let mut text = heading(report);
+    let mut text = render_heading(report);
     for warning in &report.machine.warnings {
         text.push_str(&format!("warning: {warning}\n"));
     }
@@ -77,12 +77,12 @@ pub fn render(report: &Report) -> String {
          Timer: {overhead:.1} ns overhead are part of every timed interval, not subtracted; it \
          moves in steps of {resolution:.1} ns\n(percentiles fall on them, or on halves for RTT/2; \
          the medians behind ratios are interpolated).",
-        tables(report).join("\n\n")
+        render_tables(report).join("\n\n")
     )
 }
 
 /// Returns the tables of times, of rates and of comparisons that have any rows.
-fn tables(report: &Report) -> Vec<String> {
+fn render_tables(report: &Report) -> Vec<String> {
     let (timed, others): (Vec<&Row>, Vec<_>) = report.rows.iter().partition(|row| row.ns.is_some());
     let (compared, streamed) = others
         .into_iter()
@@ -91,11 +91,11 @@ fn tables(report: &Report) -> Vec<String> {
         .into_iter()
         .filter(|rows| !rows.is_empty());
     groups
-        .map(|rows| table(report, &rows).to_string())
+        .map(|rows| make_table(report, &rows).to_string())
         .collect()
 }
 
-fn heading(report: &Report) -> String {
+fn render_heading(report: &Report) -> String {
     let Machine {
         cpu,
         cores,
@@ -126,11 +126,14 @@ fn heading(report: &Report) -> String {
 }
 
 /// Returns the table, without the columns that are empty in all rows.
-fn table(report: &Report, rows: &[&Row]) -> Table {
-    let rows: Vec<Value> = rows.iter().map(|row| described(report, row)).collect();
+fn make_table(report: &Report, rows: &[&Row]) -> Table {
+    let rows: Vec<Value> = rows.iter().map(|row| row_with_basis(report, row)).collect();
     let columns: Vec<_> = COLUMNS
         .iter()
-        .filter(|(_, template)| rows.iter().any(|row| fill(template, row).is_some()))
+        .filter(|(_, template)| {
+            rows.iter()
+                .any(|row| fill_template(template, row).is_some())
+        })
         .collect();
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
@@ -139,7 +142,7 @@ fn table(report: &Report, rows: &[&Row]) -> Table {
         table.add_row(
             columns
                 .iter()
-                .map(|(_, template)| fill(template, row).unwrap_or_default()),
+                .map(|(_, template)| fill_template(template, row).unwrap_or_default()),
         );
     }
     for (column, (heading, _)) in table.column_iter_mut().zip(&columns) {
@@ -156,10 +159,10 @@ fn table(report: &Report, rows: &[&Row]) -> Table {
 
 /// Returns the JSON of a row, to which it adds the compared values with their unit, and how the row
 /// was measured.
-fn described(report: &Report, row: &Row) -> Value {
+fn row_with_basis(report: &Report, row: &Row) -> Value {
     let mut value = json!(row);
     if let (Some(ours), Some(theirs)) = (row.figures.ours, row.figures.theirs) {
-        value["compared"] = json!([ours, theirs].map(|one| versus::figure(&row.id, one)));
+        value["compared"] = json!([ours, theirs].map(|one| versus::format_figure(&row.id, one)));
     }
     let basis = report.basis(&row.id);
     let mark = if row.oversubscribed {

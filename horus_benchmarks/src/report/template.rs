@@ -4,21 +4,21 @@ use serde_json::Value;
 
 /// Fills a template from `value`: `{/ns/p50:time}` becomes the number at that JSON pointer,
 /// formatted as a time. Returns `None` if a value is missing.
-pub(crate) fn fill(template: &str, value: &Value) -> Option<String> {
+pub(crate) fn fill_template(template: &str, value: &Value) -> Option<String> {
     let mut text = String::new();
     let mut rest = template;
     while let Some((before, hole)) = rest.split_once('{') {
         let (hole, after) = hole.split_once('}')?;
         let (pointer, format) = hole.split_once(':').unwrap_or((hole, ""));
         text.push_str(before);
-        text.push_str(&show(value.pointer(pointer)?, format)?);
+        text.push_str(&format_value(value.pointer(pointer)?, format)?);
         rest = after;
     }
     text.push_str(rest);
     Some(text)
 }
 
-fn show(value: &Value, format: &str) -> Option<String> {
+fn format_value(value: &Value, format: &str) -> Option<String> {
     if format.is_empty() {
         return match value {
             Value::Null => None,
@@ -29,12 +29,12 @@ fn show(value: &Value, format: &str) -> Option<String> {
     let number = value.as_f64()?;
     Some(match format {
         "raw" => number.to_string(),
-        "ns" => ns(number),
-        "time" => time(number),
-        "rate" => rate(number),
-        "digits" => digits(number),
+        "ns" => format_ns(number),
+        "time" => format_time(number),
+        "rate" => format_rate(number),
+        "digits" => format_number(number),
         "small" if number != 0.0 && number.abs() < 0.1 => format!("{number:.4}"),
-        "small" => digits(number),
+        "small" => format_number(number),
         "percent" => format!("{:.4}", number * 100.0),
         "k" => format!("{:.0}k", number / 1e3),
         "M" => format!("{:.2}M", number / 1e6),
@@ -51,7 +51,7 @@ fn show(value: &Value, format: &str) -> Option<String> {
 
 /// Formats nanoseconds without the unit, with their significant digits: two decimals below 10 ns,
 /// one below 100, none above.
-pub(crate) fn ns(ns: f64) -> String {
+pub(crate) fn format_ns(ns: f64) -> String {
     let decimals = if ns < 10.0 {
         2
     } else {
@@ -61,28 +61,28 @@ pub(crate) fn ns(ns: f64) -> String {
 }
 
 /// Formats nanoseconds in a unit that gives a short number.
-pub(crate) fn time(ns: f64) -> String {
-    in_units(ns, ["ns", "µs", "ms", "s"])
+pub(crate) fn format_time(ns: f64) -> String {
+    format_in_units(ns, ["ns", "µs", "ms", "s"])
 }
 
 /// Formats a rate in messages per second.
-pub(crate) fn rate(per_s: f64) -> String {
-    in_units(per_s, ["/s", "k/s", "M/s", "G/s"])
+pub(crate) fn format_rate(per_s: f64) -> String {
+    format_in_units(per_s, ["/s", "k/s", "M/s", "G/s"])
 }
 
-fn in_units(value: f64, units: [&str; 4]) -> String {
+fn format_in_units(value: f64, units: [&str; 4]) -> String {
     let mut scaled = value;
     for unit in &units[..3] {
         if scaled.abs() < 1e3 {
-            return format!("{} {unit}", digits(scaled));
+            return format!("{} {unit}", format_number(scaled));
         }
         scaled /= 1e3;
     }
-    format!("{} {}", digits(scaled), units[3])
+    format!("{} {}", format_number(scaled), units[3])
 }
 
 /// Formats a number with three significant digits.
-pub(crate) fn digits(value: f64) -> String {
+pub(crate) fn format_number(value: f64) -> String {
     let decimals = match value.abs() {
         size if size == 0.0 || size >= 99.95 => 0,
         size if size >= 9.995 => 1,
@@ -105,12 +105,18 @@ mod tests {
     fn a_template_is_filled_or_empty() {
         let row = json!({ "id": "a", "ns": { "p50": 1234.5 }, "ci": [0.5, 20.0], "sent": 3 });
         assert_eq!(
-            fill("{/id}: {/ns/p50:time} ({/sent})", &row).unwrap(),
+            fill_template("{/id}: {/ns/p50:time} ({/sent})", &row).unwrap(),
             "a: 1.23 µs (3)"
         );
-        assert_eq!(fill("{/ci/0:2} – {/ci/1:raw}", &row).unwrap(), "0.50 – 20");
         assert_eq!(
-            (fill("{/ns/p99:time}", &row), fill("{/id:ns}", &row)),
+            fill_template("{/ci/0:2} – {/ci/1:raw}", &row).unwrap(),
+            "0.50 – 20"
+        );
+        assert_eq!(
+            (
+                fill_template("{/ns/p99:time}", &row),
+                fill_template("{/id:ns}", &row)
+            ),
             (None, None)
         );
     }
@@ -118,17 +124,24 @@ mod tests {
     #[test]
     fn numbers_have_the_digits_that_mean_something() {
         assert_eq!(
-            [time(2.345), time(45.67), time(1234.0)],
+            [format_time(2.345), format_time(45.67), format_time(1234.0)],
             ["2.35 ns", "45.7 ns", "1.23 µs"]
         );
         assert_eq!(
-            [time(2e6), rate(1.5e6), rate(3e12)],
+            [format_time(2e6), format_rate(1.5e6), format_rate(3e12)],
             ["2 ms", "1.5 M/s", "3000 G/s"]
         );
         assert_eq!(
-            [digits(0.0), digits(99.99), digits(1000.4)],
+            [
+                format_number(0.0),
+                format_number(99.99),
+                format_number(1000.4)
+            ],
             ["0", "100", "1000"]
         );
-        assert_eq!([ns(1.234), ns(12.34), ns(1234.5)], ["1.23", "12.3", "1234"]);
+        assert_eq!(
+            [format_ns(1.234), format_ns(12.34), format_ns(1234.5)],
+            ["1.23", "12.3", "1234"]
+        );
     }
 }

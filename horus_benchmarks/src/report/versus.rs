@@ -25,7 +25,7 @@ impl Measure {
 }
 
 /// Prefixes of ids of rows, each with the minimum ratio of such rows; the first match counts.
-const GOALS: [(&str, f64); 44] = [
+const RATIO_GOALS: [(&str, f64); 44] = [
     ("vs_iceoryx2/same_thread/16B", 20.0),
     ("vs_iceoryx2/cross_thread/16B", 3.5),
     ("vs_iceoryx2/cross_process/16B", 3.5),
@@ -75,14 +75,14 @@ const GOALS: [(&str, f64); 44] = [
 
 /// Makes a row from figures that were measured in adjacent rounds: `ours` and `theirs`, one for
 /// each round. `None` if there are no rounds.
-pub fn row(id: &str, measure: Measure, figures: [&[f64]; 2]) -> Option<Row> {
+pub fn comparison_row(id: &str, measure: Measure, figures: [&[f64]; 2]) -> Option<Row> {
     let [ours, theirs] = figures;
     let better = |(&ours, &theirs): (&f64, &f64)| match measure {
         Measure::Latency => (ours, theirs),
         Measure::Throughput => (theirs, ours),
     };
     let pairs: Vec<(f64, f64)> = ours.iter().zip(theirs).map(better).collect();
-    let Ratio { median, low, high } = stats::paired_ratio(&pairs, stats::SEED)?;
+    let Ratio { median, low, high } = stats::paired_ratio(&pairs, stats::BOOTSTRAP_SEED)?;
     let figures = Figures {
         ours: Some(stats::median(&mut ours.to_vec())),
         theirs: Some(stats::median(&mut theirs.to_vec())),
@@ -98,13 +98,13 @@ pub fn row(id: &str, measure: Measure, figures: [&[f64]; 2]) -> Option<Row> {
 }
 
 /// Returns the goal, the ratio and the verdict; `None` if there is no goal for this row.
-pub(crate) fn judge(row: &Row) -> Option<[String; 3]> {
-    let &(_, min) = GOALS
+pub(crate) fn judge_ratio(row: &Row) -> Option<[String; 3]> {
+    let &(_, min) = RATIO_GOALS
         .iter()
         .find(|(prefix, _)| row.id.starts_with(prefix))?;
     let found = row.figures.ratio?;
     let interval = row.figures.ratio_ci?;
-    let word = goals::word(found >= min, min, interval);
+    let word = goals::verdict_word(found >= min, min, interval);
     // WHY: a goal below 1 may be met although ours is slower than theirs.
     let ahead = match interval {
         _ if found < min || min >= 1.0 => "",
@@ -122,7 +122,7 @@ pub(crate) fn judge(row: &Row) -> Option<[String; 3]> {
 }
 
 /// Formats the time or the rate of a row `vs_<peer>/…`, whose id tells which of them it has.
-pub(crate) fn figure(id: &str, figure: f64) -> String {
+pub(crate) fn format_figure(id: &str, figure: f64) -> String {
     match id.contains(Measure::Throughput.id()) {
         true => format!("{:.2}M/s", figure / 1e6),
         false => format!("{figure:.1} ns"),

@@ -24,13 +24,13 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     pub samples: Option<u64>,
     /// CPUs of the two ends (default: two cores, else what there is).
-    #[arg(long, value_name = "A,B", value_parser = cpu_pair)]
+    #[arg(long, value_name = "A,B", value_parser = parse_cpu_pair)]
     pub cpus: Option<(usize, usize)>,
     /// Measure only rows whose id contains this text.
     #[arg(long, value_name = "SUBSTR")]
     pub filter: Option<String>,
     /// Seconds that each transport is measured, where a benchmark goes by time.
-    #[arg(long, value_name = "S", value_parser = seconds)]
+    #[arg(long, value_name = "S", value_parser = parse_seconds)]
     pub duration: Option<Duration>,
     /// Runtimes of actors, where a benchmark compares them (default: all built in).
     #[arg(long = "runtime", value_name = "A,B", value_delimiter = ',')]
@@ -47,19 +47,19 @@ impl Args {
 
     /// Sets the number of rounds and of samples in each, unless the command line gives them: to
     /// those of `quick` with `--quick`, otherwise to those of `full`. Returns the number of rounds.
-    pub fn default_to(&mut self, quick: (u32, u64), full: (u32, u64)) -> u32 {
-        let (rounds, samples) = self.pick((quick, full));
+    pub fn set_default_rounds(&mut self, quick: (u32, u64), full: (u32, u64)) -> u32 {
+        let (rounds, samples) = self.quick_or_full((quick, full));
         self.samples.get_or_insert(samples);
         *self.rounds.get_or_insert(rounds)
     }
 
     /// Returns the first of two values with `--quick`, otherwise the second one.
-    pub fn pick<T>(&self, (quick, full): (T, T)) -> T {
+    pub fn quick_or_full<T>(&self, (quick, full): (T, T)) -> T {
         if self.quick { quick } else { full }
     }
 
     /// Returns true if the row `id` is to be measured.
-    pub fn wants(&self, id: &str) -> bool {
+    pub fn wants_row(&self, id: &str) -> bool {
         self.filter.as_deref().is_none_or(|part| id.contains(part))
     }
 }
@@ -76,11 +76,11 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// Returns the effort that the command line asks for. Default: 60 rounds of 50 000 timed
+    /// Returns the effort that the command line requests. By default, 60 rounds of 50 000 timed
     /// messages, with `--quick` 20 rounds of 20 000. Each round also has a tenth of that number of
     /// warm-up messages.
     pub fn new(args: &Args) -> Effort {
-        let (rounds, samples) = args.pick(((VERDICT_ROUNDS, 20_000), (60, 50_000)));
+        let (rounds, samples) = args.quick_or_full(((VERDICT_ROUNDS, 20_000), (60, 50_000)));
         let samples = args.samples.unwrap_or(samples);
         let rounds = args.rounds.unwrap_or(rounds);
         Effort {
@@ -91,13 +91,13 @@ impl Effort {
     }
 }
 
-fn seconds(found: &str) -> Result<Duration, String> {
+fn parse_seconds(found: &str) -> Result<Duration, String> {
     let parsed = found.parse().ok().filter(|&seconds: &f64| seconds > 0.0);
     let parsed = parsed.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     parsed.ok_or_else(|| "wants a number of seconds above 0".to_owned())
 }
 
-fn cpu_pair(found: &str) -> Result<(usize, usize), String> {
+fn parse_cpu_pair(found: &str) -> Result<(usize, usize), String> {
     let parsed = found
         .split_once(',')
         .and_then(|(near, far)| Some((near.trim().parse().ok()?, far.trim().parse().ok()?)));

@@ -8,13 +8,15 @@ use crate::measure::endpoint::Endpoint;
 use crate::measure::lines::{Line, SharedLines};
 use crate::measure::payload::Seq;
 use crate::measure::tsc::TickSource;
-use crate::measure::wait::Watch;
-use crate::measure::workload::{Echo, Round, RoundPlan, Timing, WorkloadError, far_end, near_end};
+use crate::measure::wait::PeerWatch;
+use crate::measure::workload::{
+    Echo, Round, RoundPlan, Timing, WorkloadError, run_far_end, run_near_end,
+};
 
 /// The cache lines that the ends of the floor write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Lines {
+pub enum FloorLines {
     /// Both ends write the same word in turn.
     One,
     /// Each end writes a line of its own: the floor that ratios refer to.
@@ -28,7 +30,7 @@ pub const PAUSES_MAX: u32 = 3;
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct FloorJob {
     /// The lines that the two ends write.
-    pub lines: Lines,
+    pub lines: FloorLines,
     /// Number of `pause` instructions after each load that found nothing new, at most
     /// [`PAUSES_MAX`].
     pub pauses: u32,
@@ -43,7 +45,7 @@ macro_rules! over_lines {
     ($run:ident, $memory:expr, $job:expr, $end:expr, $watch:expr) => {{
         macro_rules! with {
             ($pauses:expr) => {{
-                let mut end = Bounce::<$pauses>::new($memory, $job.lines, $end);
+                let mut end = FloorEnd::<$pauses>::new($memory, $job.lines, $end);
                 match $job.plan.timing {
                     Timing::OneWay => $run::<[u64; 2]>(&mut end, &$job.plan, $job.source, $watch),
                     _ => $run::<Seq>(&mut end, &$job.plan, $job.source, $watch),
@@ -64,24 +66,28 @@ macro_rules! over_lines {
 pub fn run_near(
     memory: &SharedLines,
     job: &FloorJob,
-    watch: &Watch,
+    watch: &PeerWatch,
 ) -> Result<Round, WorkloadError> {
-    over_lines!(near_end, memory, job, End::Near, watch)
+    over_lines!(run_near_end, memory, job, EndRole::Near, watch)
 }
 
 /// Runs the echoing end of a round.
-pub fn run_far(memory: &SharedLines, job: &FloorJob, watch: &Watch) -> Result<Echo, WorkloadError> {
-    over_lines!(far_end, memory, job, End::Far, watch)
+pub fn run_far(
+    memory: &SharedLines,
+    job: &FloorJob,
+    watch: &PeerWatch,
+) -> Result<Echo, WorkloadError> {
+    over_lines!(run_far_end, memory, job, EndRole::Far, watch)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum EndRole {
     Near,
     Far,
 }
 
 /// One end of the floor: a line that it writes and a line that it watches, which may be the same.
-struct Bounce<'a, const PAUSES: u32> {
+struct FloorEnd<'a, const PAUSES: u32> {
     out: &'a Line,
     back: &'a Line,
     /// The lowest bit of every word that this end writes. It tells the words of the ends apart if
@@ -90,81 +96,84 @@ struct Bounce<'a, const PAUSES: u32> {
     one_line: bool,
     /// The value of the watched word while there is no new message: the last one that this end read
     /// from it or wrote to it.
-    quiet: u64,
+    last_word: u64,
 }
 
-impl<'a, const PAUSES: u32> Bounce<'a, PAUSES> {
-    fn new(memory: &'a SharedLines, lines: Lines, end: End) -> Self {
+impl<'a, const PAUSES: u32> FloorEnd<'a, PAUSES> {
+    fn new(memory: &'a SharedLines, lines: FloorLines, end: EndRole) -> Self {
         let (first, second) = match lines {
-            Lines::One => (memory.line(0), memory.line(0)),
-            Lines::Two => (memory.line(0), memory.line(1)),
+            FloorLines::One => (memory.line(0), memory.line(0)),
+            FloorLines::Two => (memory.line(0), memory.line(1)),
         };
-        let (out, back) = if end == End::Near {
+        let (out, back) = if end == EndRole::Near {
             (first, second)
         } else {
             (second, first)
         };
-        let mark = u64::from(end == End::Far);
-        Bounce {
+        let mark = u64::from(end == EndRole::Far);
+        FloorEnd {
             out,
             back,
             mark,
-            one_line: lines == Lines::One,
-            quiet: 0,
+            one_line: lines == FloorLines::One,
+            last_word: 0,
         }
     }
 
     #[inline(always)]
-    fn look(&mut self) -> Option<u64> {
+    fn load_new(&mut self) -> Option<u64> {
         // ORDERING(floor): Acquire. Pairs with the Release in `post`: a side that sees the word
         // sees what was written before it, as the reader of a ring must.
         let word = self.back.words[0].load(atomic::Ordering::Acquire);
-        if word == self.quiet {
+        if word == self.last_word {
             for _ in 0..PAUSES {
                 std::hint::spin_loop();
             }
             return None;
         }
-        self.quiet = word;
+        self.last_word = word;
         Some(word)
     }
 
     #[inline(always)]
-    fn post(&mut self, word: u64) {
+    fn store_word(&mut self, word: u64) {
         if self.one_line {
-            self.quiet = word;
+            self.last_word = word;
         }
         // ORDERING(floor): Release. Pairs with the Acquire in `look`.
         self.out.words[0].store(word, atomic::Ordering::Release);
     }
 }
 
-impl<const PAUSES: u32> Endpoint<Seq> for Bounce<'_, PAUSES> {
+impl<const PAUSES: u32> Endpoint<Seq> for FloorEnd<'_, PAUSES> {
     #[inline(always)]
     fn send(&mut self, message: &Seq) -> bool {
-        self.post(message.0 << 1 | self.mark);
+        self.store_word(message.0 << 1 | self.mark);
         true
     }
 
     #[inline(always)]
     fn recv(&mut self, message: &mut Seq) -> bool {
-        self.look().map(|word| *message = Seq(word >> 1)).is_some()
+        self.load_new()
+            .map(|word| *message = Seq(word >> 1))
+            .is_some()
     }
 }
 
-/// Messages with a stamp: the stamp is in the second word of the same line. For two lines only.
-impl<const PAUSES: u32> Endpoint<[u64; 2]> for Bounce<'_, PAUSES> {
+/// Sends and receives messages with a stamp, which is in the second word of the line. Only with two
+/// lines.
+impl<const PAUSES: u32> Endpoint<[u64; 2]> for FloorEnd<'_, PAUSES> {
     #[inline(always)]
     fn send(&mut self, message: &[u64; 2]) -> bool {
         // Relaxed: published by the Release in `post`.
         self.out.words[1].store(message[1], atomic::Ordering::Relaxed);
-        self.post(message[0]);
+        self.store_word(message[0]);
         true
     }
 
     #[inline(always)]
     fn recv(&mut self, message: &mut [u64; 2]) -> bool {
-        let Some(word) = self.look() else {
+        let Some(word) = self.load_new() else {
             return false;
         };
         // Relaxed: ordered by the Acquire in `look`; the other end writes again only after an

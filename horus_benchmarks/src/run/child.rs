@@ -115,8 +115,8 @@ impl ChildProcess {
             .map_or_else(|e| Err(ChildError::Pipe(e)), |s| Err(ChildError::Died(s)))
     }
 
-    /// Returns a function that tells whether the child has ended. It can be called anywhere while
-    /// the child is owned here.
+    /// Returns a function that returns true if the child has ended. Any thread can call it, but
+    /// only while this object exists.
     pub fn death_watch(&self) -> impl Fn() -> bool + Send + Sync + 'static {
         let pid = Pid::from_child(&self.process);
         move || has_ended(pid)
@@ -175,7 +175,7 @@ impl ChildContext {
             .open(format!("/proc/self/fd/{fd}"))
     }
 
-    /// Returns a function that tells whether the parent has ended, for the child's waits.
+    /// Returns a function that returns true if the parent has ended, for the child's waits.
     pub fn orphan_watch(&self) -> impl Fn() -> bool + Send + Sync + 'static {
         let parent = parent_id();
         move || parent_id() != parent

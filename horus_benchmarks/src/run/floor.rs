@@ -17,10 +17,10 @@ use crate::measure::lines::SharedLines;
 use crate::measure::pin::CpuPair;
 use crate::measure::stats::{self, Samples};
 use crate::measure::tsc::{OffsetCheck, TickSource, TscClock};
-use crate::measure::wait::Watch;
+use crate::measure::wait::PeerWatch;
 use crate::measure::workload::{Echo, Round, RoundPlan, Timing};
 use crate::run::args::Effort;
-pub use crate::run::bounce::Lines;
+pub use crate::run::bounce::FloorLines;
 use crate::run::bounce::{self, FloorJob, PAUSES_MAX};
 use crate::run::child::{ChildContext, ChildSpec};
 use crate::run::peer::{self, Peer};
@@ -32,7 +32,7 @@ pub const FLOOR_ROLE: &str = "floor";
 /// pauses; fewer if the run has fewer rounds.
 const CHOICE_ROUNDS: u32 = 25;
 
-/// Number of recent rounds from which the best number of pauses is chosen.
+/// Number of recent rounds whose medians decide which number of pauses is best.
 const ROUNDS_REMEMBERED: usize = 5;
 
 /// Number of messages timed in each of those rounds ([`CHOICE_ROUNDS`]); fewer in shorter rounds.
@@ -77,17 +77,18 @@ pub struct SpinChoices {
     pub two_lines: SpinChoice,
 }
 
-/// Both ends of the floor. They measure a round on request, and the far end sleeps in between.
+/// Both ends of the floor, the fastest exchange that this machine can do. They measure a round on
+/// request; the far end sleeps in between.
 #[derive(Debug)]
 pub struct Floor {
     memory: Arc<SharedLines>,
     peer: Peer<FloorJob, Echo>,
     source: TickSource,
-    /// The best number of pauses for [`Lines::Two`] at the beginning of the run.
+    /// The best number of pauses for [`FloorLines::Two`] at the beginning of the run.
     pauses: u32,
     resolution_ticks: u64,
     /// Medians of the recent rounds in ticks, indexed by lines and by number of pauses.
-    last: [[VecDeque<f64>; PAUSES_MAX as usize + 1]; 2],
+    recent_medians: [[VecDeque<f64>; PAUSES_MAX as usize + 1]; 2],
     choice: Effort,
 }
 
@@ -103,12 +104,12 @@ impl Floor {
         effort: Effort,
     ) -> Result<(Floor, SpinChoices), AnyError> {
         let memory = Arc::new(SharedLines::create()?);
-        let share_cpu = cpus.oversubscribed();
+        let share_cpu = cpus.is_oversubscribed();
         let peer = match placement {
             Placement::CrossThread => {
                 let lines = memory.clone();
                 Peer::thread(cpus.far, share_cpu, move || {
-                    move |job, watch: &Watch| answer(&lines, &job, watch)
+                    move |job, watch: &PeerWatch| serve_round(&lines, &job, watch)
                 })?
             }
             Placement::CrossProcess => Peer::process(&ChildSpec {
@@ -128,18 +129,18 @@ impl Floor {
             samples,
         };
         let resolution_ticks = clock.resolution_ticks();
-        let last = Default::default();
+        let recent_medians = Default::default();
         let mut floor = Floor {
             memory,
             peer,
             source,
             pauses: 0,
             resolution_ticks,
-            last,
+            recent_medians,
             choice,
         };
-        let one_line = floor.choose_spin(Lines::One, clock)?;
-        let two_lines = floor.choose_spin(Lines::Two, clock)?;
+        let one_line = floor.choose_spin(FloorLines::One, clock)?;
+        let two_lines = floor.choose_spin(FloorLines::Two, clock)?;
         floor.pauses = two_lines.pauses;
         Ok((
             floor,
@@ -158,17 +159,23 @@ impl Floor {
     /// change at any moment. A floor that is too high would flatter the rings that are compared
     /// with it. But the best part of every single round would be a matter of luck, which no ring
     /// has.
-    pub fn round(&mut self, lines: Lines, warm_up: u64, samples: u64) -> Result<Round, AnyError> {
-        let plan = plan(
+    pub fn round(
+        &mut self,
+        lines: FloorLines,
+        warm_up: u64,
+        samples: u64,
+    ) -> Result<Round, AnyError> {
+        let plan = round_plan(
             Timing::RoundTrip,
             warm_up,
             samples.div_ceil(u64::from(PAUSES_MAX) + 1),
         );
         let mut best: Option<(f64, Round)> = None;
         for pauses in 0..=PAUSES_MAX {
-            let round = self.run(lines, pauses, plan)?.0;
-            let last = &mut self.last[usize::from(lines == Lines::Two)][pauses as usize];
-            last.push_back(round.ticks.median_within(self.resolution_ticks));
+            let round = self.run_round(lines, pauses, plan)?.0;
+            let last =
+                &mut self.recent_medians[usize::from(lines == FloorLines::Two)][pauses as usize];
+            last.push_back(round.ticks.median_within_steps(self.resolution_ticks));
             if last.len() > ROUNDS_REMEMBERED {
                 last.pop_front();
             }
@@ -183,10 +190,11 @@ impl Floor {
 
     /// Sends messages with stamps both ways to check whether the two cores' counters agree.
     pub fn check_offset(&mut self, clock: &TscClock) -> Result<OffsetCheck, AnyError> {
-        let plan = plan(Timing::OneWay, self.choice.warm_up, self.choice.samples * 5);
-        let (near, far) = self.run(Lines::Two, self.pauses, plan)?;
-        let p50_ns =
-            |ticks: &Samples| ticks.median_within(clock.resolution_ticks()) * clock.ns_per_tick();
+        let plan = round_plan(Timing::OneWay, self.choice.warm_up, self.choice.samples * 5);
+        let (near, far) = self.run_round(FloorLines::Two, self.pauses, plan)?;
+        let p50_ns = |ticks: &Samples| {
+            ticks.median_within_steps(clock.resolution_ticks()) * clock.ns_per_tick()
+        };
         let forward = p50_ns(&far.forward);
         let backward = p50_ns(&near.ticks);
         Ok(OffsetCheck::new(
@@ -196,12 +204,12 @@ impl Floor {
         ))
     }
 
-    fn choose_spin(&mut self, lines: Lines, clock: &TscClock) -> Result<SpinChoice, AnyError> {
-        let plan = plan(Timing::RoundTrip, self.choice.warm_up, self.choice.samples);
+    fn choose_spin(&mut self, lines: FloorLines, clock: &TscClock) -> Result<SpinChoice, AnyError> {
+        let plan = round_plan(Timing::RoundTrip, self.choice.warm_up, self.choice.samples);
         let mut rounds = vec![Vec::new(); PAUSES_MAX as usize + 1];
         for _ in 0..self.choice.rounds.max(1) {
             for pauses in 0..=PAUSES_MAX {
-                rounds[pauses as usize].push(self.run(lines, pauses, plan)?.0.p50_ns(clock));
+                rounds[pauses as usize].push(self.run_round(lines, pauses, plan)?.0.p50_ns(clock));
             }
         }
         let p50_ns: Vec<f64> = rounds
@@ -217,9 +225,9 @@ impl Floor {
         })
     }
 
-    fn run(
+    fn run_round(
         &mut self,
-        lines: Lines,
+        lines: FloorLines,
         pauses: u32,
         plan: RoundPlan,
     ) -> Result<(Round, Echo), AnyError> {
@@ -241,15 +249,15 @@ impl Floor {
 pub fn serve_child(context: &ChildContext) -> ExitCode {
     peer::serve(context, || {
         let memory = SharedLines::map(context.memory()?)?;
-        Ok(move |job: FloorJob, watch: &Watch| answer(&memory, &job, watch))
+        Ok(move |job: FloorJob, watch: &PeerWatch| serve_round(&memory, &job, watch))
     })
 }
 
-fn answer(memory: &SharedLines, job: &FloorJob, watch: &Watch) -> Result<Echo, String> {
+fn serve_round(memory: &SharedLines, job: &FloorJob, watch: &PeerWatch) -> Result<Echo, String> {
     bounce::run_far(memory, job, watch).map_err(|error| error.to_string())
 }
 
-fn plan(timing: Timing, warm_up: u64, samples: u64) -> RoundPlan {
+fn round_plan(timing: Timing, warm_up: u64, samples: u64) -> RoundPlan {
     // The lines are cleared before each round, so the numbers may start again.
     RoundPlan {
         timing,

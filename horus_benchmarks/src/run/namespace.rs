@@ -10,10 +10,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use horus_shm::{Namespace, NamespaceConfig, NamespaceError, NamespaceName};
 
-const NAME: &str = "bench";
+const NAMESPACE_NAME: &str = "bench";
 
 /// The prefix of the names of private directories.
-pub(crate) const PREFIX: &str = "horus-bench-";
+pub(crate) const DIRECTORY_PREFIX: &str = "horus-bench-";
 
 /// The file system in memory, in which private directories are made. If it does not exist, they are
 /// made in the temporary directory.
@@ -43,7 +43,7 @@ impl PrivateNamespace {
         // The process id alone is not enough: containers may share the file system but not ids.
         // WHY not all of the time: names of sockets below it end at 108 bytes.
         let name = format!(
-            "{PREFIX}{}-{:08x}",
+            "{DIRECTORY_PREFIX}{}-{:08x}",
             std::process::id(),
             now.as_nanos() as u32
         );
@@ -64,7 +64,7 @@ impl PrivateNamespace {
                 "HORUS_SHM_DIR".to_owned(),
                 self.directory.clone().into_os_string(),
             ),
-            ("HORUS_NAMESPACE".to_owned(), NAME.into()),
+            ("HORUS_NAMESPACE".to_owned(), NAMESPACE_NAME.into()),
         ]
     }
 
@@ -73,7 +73,7 @@ impl PrivateNamespace {
     pub fn open(&self) -> Result<Arc<Namespace>, NamespaceError> {
         Namespace::open(&NamespaceConfig::new(
             &self.directory,
-            NamespaceName::new(NAME)?,
+            NamespaceName::new(NAMESPACE_NAME)?,
         ))
     }
 }
@@ -83,7 +83,7 @@ impl Drop for PrivateNamespace {
         if let Err(error) = fs::remove_dir_all(&self.directory) {
             eprintln!("cannot remove '{}': {error}", self.directory.display());
         }
-        self.beside().for_each(|path| {
+        self.files_beside().for_each(|path| {
             if let Err(error) = fs::remove_file(&path) {
                 eprintln!("cannot remove '{}': {error}", path.display());
             }
@@ -93,7 +93,7 @@ impl Drop for PrivateNamespace {
 
 impl PrivateNamespace {
     /// Returns the files in shared memory whose names begin with the directory's name.
-    fn beside(&self) -> impl Iterator<Item = PathBuf> {
+    fn files_beside(&self) -> impl Iterator<Item = PathBuf> {
         let name = self.directory.file_name().unwrap_or_default().to_owned();
         let entries = fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten();
         let is_ours = move |path: &PathBuf| {

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::measure::pin;
-use crate::measure::wait::{Flag, STALL_LIMIT, Watch};
+use crate::measure::wait::{Flag, PeerWatch, STALL_LIMIT};
 use crate::run::child::{ChildContext, ChildError, ChildProcess, ChildSpec};
 
 /// The reason why a job has no answer.
@@ -41,12 +41,12 @@ pub enum PeerError {
 /// Dropping it ends the far end: a process is killed, a thread is told to stop and joined.
 #[derive(Debug)]
 pub struct Peer<J, R> {
-    far: Far<J, R>,
-    watch: Watch,
+    far: FarEnd<J, R>,
+    watch: PeerWatch,
 }
 
 #[derive(Debug)]
-enum Far<J, R> {
+enum FarEnd<J, R> {
     Thread(FarThread<J, R>),
     Process(ChildProcess),
 }
@@ -58,7 +58,7 @@ where
 {
     /// Starts a thread on `cpu`. The service that `make` creates in that thread answers each job.
     ///
-    /// The service spins with the [`Watch`] that it is given, whose waits end when the peer is
+    /// The service spins with the [`PeerWatch`] that it is given, whose waits end when the peer is
     /// dropped. It need not be `Send`. `share_cpu` says that the caller runs on the same CPU.
     pub fn thread<S>(
         cpu: usize,
@@ -66,44 +66,44 @@ where
         make: impl FnOnce() -> S + Send + 'static,
     ) -> Result<Peer<J, R>, PeerError>
     where
-        S: FnMut(J, &Watch) -> Result<R, String>,
+        S: FnMut(J, &PeerWatch) -> Result<R, String>,
     {
         let far = FarThread::start(cpu, share_cpu, make)?;
         let ended = far.ended.clone();
         Ok(Peer {
-            far: Far::Thread(far),
-            watch: Watch::new(share_cpu, move || ended.is_raised()),
+            far: FarEnd::Thread(far),
+            watch: PeerWatch::new(share_cpu, move || ended.is_raised()),
         })
     }
 
     /// Starts a child process of this binary, whose `main` must [`serve`] the role.
     pub fn process(spec: &ChildSpec<'_>) -> Result<Peer<J, R>, PeerError> {
         let child = ChildProcess::spawn(spec)?;
-        let watch = Watch::new(spec.share_cpu, child.death_watch());
+        let watch = PeerWatch::new(spec.share_cpu, child.death_watch());
         Ok(Peer {
-            far: Far::Process(child),
+            far: FarEnd::Process(child),
             watch,
         })
     }
 
     /// Returns a watch for the near end's waits, which ends them if the far end dies.
-    pub fn watch(&self) -> Watch {
+    pub fn watch(&self) -> PeerWatch {
         self.watch.clone()
     }
 
     /// Starts a job and returns at once. Call [`finish`](Self::finish) before the next one.
     pub fn start(&mut self, job: J) -> Result<(), PeerError> {
         match &mut self.far {
-            Far::Thread(thread) => thread.send(job),
-            Far::Process(child) => Ok(child.send_line(&serde_json::to_string(&job)?)?),
+            FarEnd::Thread(thread) => thread.send(job),
+            FarEnd::Process(child) => Ok(child.send_line(&serde_json::to_string(&job)?)?),
         }
     }
 
     /// Waits for the answer to the started job, for at most [`STALL_LIMIT`].
     pub fn finish(&mut self) -> Result<R, PeerError> {
         let answer = match &mut self.far {
-            Far::Thread(thread) => thread.receive()?,
-            Far::Process(child) => serde_json::from_str(&child.receive_line(STALL_LIMIT)?)?,
+            FarEnd::Thread(thread) => thread.receive()?,
+            FarEnd::Process(child) => serde_json::from_str(&child.receive_line(STALL_LIMIT)?)?,
         };
         answer.map_err(PeerError::Failed)
     }
@@ -126,12 +126,12 @@ pub fn serve<J, R, S>(
 where
     J: DeserializeOwned,
     R: Serialize,
-    S: FnMut(J, &Watch) -> Result<R, String>,
+    S: FnMut(J, &PeerWatch) -> Result<R, String>,
 {
     let answer_jobs = || -> Result<(), Box<dyn Error>> {
         pin::pin_current_thread(context.cpu)?;
         let mut service = make()?;
-        let watch = Watch::new(context.share_cpu, context.orphan_watch());
+        let watch = PeerWatch::new(context.share_cpu, context.orphan_watch());
         let mut answers = io::stdout().lock();
         for line in io::stdin().lock().lines() {
             let answer = service(serde_json::from_str(&line?)?, &watch);
@@ -168,7 +168,7 @@ impl<J: Send + 'static, R: Send + 'static> FarThread<J, R> {
         make: impl FnOnce() -> S + Send + 'static,
     ) -> Result<Self, PeerError>
     where
-        S: FnMut(J, &Watch) -> Result<R, String>,
+        S: FnMut(J, &PeerWatch) -> Result<R, String>,
     {
         let (jobs, inbox) = mpsc::channel::<J>();
         let (outbox, answers) = mpsc::channel();
@@ -183,7 +183,7 @@ impl<J: Send + 'static, R: Send + 'static> FarThread<J, R> {
                 let _ = outbox.send(Err(error.to_string()));
                 return;
             }
-            let watch = Watch::new(share_cpu, move || stop.is_raised());
+            let watch = PeerWatch::new(share_cpu, move || stop.is_raised());
             let mut service = make();
             for job in inbox {
                 if outbox.send(service(job, &watch)).is_err() {

@@ -15,11 +15,11 @@ use crate::report::rows::Report;
 use crate::report::table;
 use crate::run::args::{Args, Effort, VERDICT_ROUNDS};
 
-const CALIBRATION: Duration = Duration::from_millis(100);
+const CALIBRATION_TIME: Duration = Duration::from_millis(100);
 
 /// The objects that every benchmark needs while it runs.
 #[derive(Debug)]
-pub struct Session {
+pub struct BenchmarkSession {
     /// The command line.
     pub args: Args,
     /// The CPUs of the ends; this thread is pinned to `cpus.near`.
@@ -34,14 +34,14 @@ pub struct Session {
     cpu_times: Option<CpuTimes>,
 }
 
-impl Session {
+impl BenchmarkSession {
     /// Chooses CPUs, calibrates the timer, reads the machine's properties, and pins the calling
     /// thread.
     ///
     /// Sleeps for 100 ms and runs `git`.
-    pub fn begin(args: Args) -> Result<Session, PinError> {
+    pub fn begin(args: Args) -> Result<BenchmarkSession, PinError> {
         let effort = Effort::new(&args);
-        let mut session = Session::begin_with(args, effort)?;
+        let mut session = BenchmarkSession::begin_with(args, effort)?;
         if effort.rounds < VERDICT_ROUNDS {
             let warning = format!("{} rounds: too few for a verdict on ratios", effort.rounds);
             session.report.machine.warnings.push(warning);
@@ -50,9 +50,9 @@ impl Session {
     }
 
     /// Like [`begin`](Self::begin), for a benchmark without ratios that sets its own `effort`.
-    pub fn begin_with(args: Args, effort: Effort) -> Result<Session, PinError> {
+    pub fn begin_with(args: Args, effort: Effort) -> Result<BenchmarkSession, PinError> {
         let cpus = CpuPair::choose(args.cpus)?;
-        let clock = TscClock::calibrate(CALIBRATION);
+        let clock = TscClock::calibrate(CALIBRATION_TIME);
         let machine = Machine::probe(cpus, &clock)?;
         let commit = machine::commit();
         pin::pin_current_thread(cpus.near)?;
@@ -68,8 +68,8 @@ impl Session {
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default();
         report.set("begun_unix_s", unix.as_secs());
-        let cpu_times = CpuTimes::now(&cpus.both());
-        Ok(Session {
+        let cpu_times = CpuTimes::read(&cpus.both());
+        Ok(BenchmarkSession {
             args,
             cpus,
             clock,
@@ -98,11 +98,11 @@ impl Session {
     pub fn finish(mut self) -> io::Result<()> {
         self.report
             .machine
-            .note_steal(self.cpu_times, CpuTimes::now(&self.cpus.both()));
+            .note_steal(self.cpu_times, CpuTimes::read(&self.cpus.both()));
         let verdicts = goals::verdicts(&self.report.rows, &self.report.settings);
         self.report.set(goals::VERDICTS, json!(verdicts));
         println!("{}", table::render(&self.report));
-        if let Some(table) = goals::table(&self.report, &verdicts) {
+        if let Some(table) = goals::verdict_table(&self.report, &verdicts) {
             println!("\n{table}");
         }
         match &self.args.json {

@@ -11,8 +11,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::measure::pin;
-use crate::measure::rounds::alternating;
-use crate::measure::stats::{self, Alternation, Ratio, Samples};
+use crate::measure::rounds::alternating_order;
+use crate::measure::stats::{self, PairedMedians, Ratio, Samples};
 use crate::report::figures::Figures;
 use crate::report::goals;
 use crate::report::rows::Row;
@@ -22,12 +22,12 @@ use crate::run::args::{Args, Effort};
 use crate::run::child::{ChildContext, ChildProcess, ChildSpec};
 use crate::run::namespace::PrivateNamespace;
 use crate::run::progress::Progress;
-use crate::run::session::Session;
+use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::{self, Outcome};
 use crate::transport::actors;
 
 pub use workload::Workload;
-use workload::{Job, Measured, perform};
+use workload::{WorkloadJob, WorkloadResult, perform_job};
 
 /// Number of rounds, with `--quick` and without.
 const ROUNDS: (u32, u32) = (3, 5);
@@ -40,19 +40,19 @@ const ROUND_MAX: Duration = Duration::from_secs(300);
 
 const ROLE: &str = "actors";
 
-type Perform = fn(&Job) -> Result<Measured, Box<dyn Error>>;
+type PerformFn = fn(&WorkloadJob) -> Result<WorkloadResult, Box<dyn Error>>;
 
 /// The runtimes that are built in, ours first.
-const RUNTIMES: &[(&str, Perform)] = &[
-    (OURS, perform::<actors::ours::Ours>),
+const RUNTIMES: &[(&str, PerformFn)] = &[
+    (OURS, perform_job::<actors::ours::Ours>),
     #[cfg(feature = "actor_peers")]
-    ("tokio", perform::<actors::tokio::Tokio>),
+    ("tokio", perform_job::<actors::tokio::Tokio>),
     #[cfg(feature = "actor_peers")]
-    ("actix", perform::<actors::actix::Actix>),
+    ("actix", perform_job::<actors::actix::Actix>),
     #[cfg(feature = "actor_peers")]
-    ("ractor", perform::<actors::ractor::Ractor>),
+    ("ractor", perform_job::<actors::ractor::Ractor>),
     #[cfg(feature = "actor_peers")]
-    ("kameo", perform::<actors::kameo::Kameo>),
+    ("kameo", perform_job::<actors::kameo::Kameo>),
 ];
 
 const OURS: &str = "ours";
@@ -110,7 +110,7 @@ fn serve(_: &ChildContext) -> ExitCode {
     let round = || -> Outcome {
         let mut line = String::new();
         io::stdin().read_line(&mut line)?;
-        let job: Job = serde_json::from_str(&line)?;
+        let job: WorkloadJob = serde_json::from_str(&line)?;
         pin::allow_cpus(&job.cpus)?;
         let found = RUNTIMES.iter().find(|(name, _)| *name == job.runtime);
         let (_, perform) = found.ok_or("no such runtime")?;
@@ -121,7 +121,7 @@ fn serve(_: &ChildContext) -> ExitCode {
 }
 
 /// Returns the runtimes that the command line asks for.
-fn runtimes(name: &str, args: &Args) -> Result<Vec<&'static str>, String> {
+fn wanted_runtimes(name: &str, args: &Args) -> Result<Vec<&'static str>, String> {
     let Some(wanted) = &args.runtimes else {
         return Ok(RUNTIMES.iter().map(|(name, _)| *name).collect());
     };
@@ -143,16 +143,16 @@ fn runtimes(name: &str, args: &Args) -> Result<Vec<&'static str>, String> {
 }
 
 fn run(name: &str, mut args: Args, workloads: &[Workload]) -> Outcome {
-    let runtimes = runtimes(name, &args)?;
+    let runtimes = wanted_runtimes(name, &args)?;
     let cpus = match args.cpus {
         Some((near, far)) => vec![near, far],
         None => pin::allowed_cpus()?,
     };
-    let rounds = args.pick(ROUNDS);
+    let rounds = args.quick_or_full(ROUNDS);
     args.rounds.get_or_insert(rounds);
     let effort = Effort::new(&args);
     let mut benchmark = Benchmark {
-        session: Session::begin_with(args, effort)?,
+        session: BenchmarkSession::begin_with(args, effort)?,
         private: PrivateNamespace::create()?,
         runtimes,
         cpus,
@@ -161,7 +161,7 @@ fn run(name: &str, mut args: Args, workloads: &[Workload]) -> Outcome {
     for &workload in workloads {
         for is_single in [true, false] {
             progress.label(workload.describe().0);
-            benchmark.measure(workload, is_single)?;
+            benchmark.measure_workload(workload, is_single)?;
             progress.step();
         }
     }
@@ -171,7 +171,7 @@ fn run(name: &str, mut args: Args, workloads: &[Workload]) -> Outcome {
 
 /// A run of a benchmark.
 struct Benchmark {
-    session: Session,
+    session: BenchmarkSession,
     private: PrivateNamespace,
     runtimes: Vec<&'static str>,
     cpus: Vec<usize>,
@@ -179,15 +179,15 @@ struct Benchmark {
 
 impl Benchmark {
     /// Measures a workload on all runtimes, with one thread or several.
-    fn measure(&mut self, workload: Workload, is_single: bool) -> Outcome {
+    fn measure_workload(&mut self, workload: Workload, is_single: bool) -> Outcome {
         let (what, operations, basis) = workload.describe();
         let id = format!("{what}/{}", if is_single { "st" } else { "mt" });
         let is_outside = workload == Workload::AskOutside;
-        if (is_outside && is_single) || !self.session.args.wants(&id) {
+        if (is_outside && is_single) || !self.session.args.wants_row(&id) {
             return Ok(());
         }
         let args = &self.session.args;
-        let divisor = args.pick((QUICK_DIVISOR, 1));
+        let divisor = args.quick_or_full((QUICK_DIVISOR, 1));
         let operations = args.samples.unwrap_or(operations / divisor);
         let cpus = if is_single {
             &self.cpus[self.cpus.len() - 1..]
@@ -206,10 +206,10 @@ impl Benchmark {
             self.runtimes.len()
         };
         let runtimes = &self.runtimes[..count];
-        let mut all: Vec<Vec<Measured>> = runtimes.iter().map(|_| Vec::new()).collect();
+        let mut all: Vec<Vec<WorkloadResult>> = runtimes.iter().map(|_| Vec::new()).collect();
         for round in 0..self.session.effort.rounds {
-            for index in alternating(round, runtimes.len()) {
-                let job = Job {
+            for index in alternating_order(round, runtimes.len()) {
+                let job = WorkloadJob {
                     runtime: runtimes[index].to_owned(),
                     workload,
                     operations,
@@ -217,23 +217,23 @@ impl Benchmark {
                     threads,
                 };
                 all[index].push(
-                    self.round(&job)
+                    self.run_round(&job)
                         .map_err(|error| format!("{id} on {}: {error}", job.runtime))?,
                 );
             }
         }
         for (runtime, rounds) in runtimes.iter().zip(&all) {
-            let row = row(&format!("{id}/{runtime}"), workload, operations, rounds);
+            let row = workload_row(&format!("{id}/{runtime}"), workload, operations, rounds);
             self.session
                 .report
                 .push(row.with_busy_threads(cpus.len()), basis);
         }
-        self.compare(&id, workload, operations, &all);
+        self.compare_with_peers(&id, workload, operations, &all);
         Ok(())
     }
 
     /// Runs one round in a process of its own.
-    fn round(&self, job: &Job) -> Result<Measured, Box<dyn Error>> {
+    fn run_round(&self, job: &WorkloadJob) -> Result<WorkloadResult, Box<dyn Error>> {
         let mut child = ChildProcess::spawn(&ChildSpec {
             role: ROLE,
             env: &self.private.environment(),
@@ -244,9 +244,15 @@ impl Benchmark {
     }
 
     /// Adds rows that compare our runtime with the best of the other runtimes.
-    fn compare(&mut self, id: &str, workload: Workload, operations: u64, all: &[Vec<Measured>]) {
-        let figures = |measure, figure: &dyn Fn(&Measured) -> f64| {
-            let of = |rounds: &Vec<Measured>| rounds.iter().map(figure).collect::<Vec<_>>();
+    fn compare_with_peers(
+        &mut self,
+        id: &str,
+        workload: Workload,
+        operations: u64,
+        all: &[Vec<WorkloadResult>],
+    ) {
+        let figures = |measure, figure: &dyn Fn(&WorkloadResult) -> f64| {
+            let of = |rounds: &Vec<WorkloadResult>| rounds.iter().map(figure).collect::<Vec<_>>();
             let (ours, theirs) = all.split_first()?;
             let median = |rounds: &[f64]| match measure {
                 Measure::Latency => stats::median(&mut rounds.to_vec()),
@@ -258,8 +264,8 @@ impl Benchmark {
             Some((of(ours), best, *name))
         };
         let latency = |figure| figures(Measure::Latency, figure);
-        let each = |measured: &Measured| each_ns(measured, operations);
-        let rate = |measured: &Measured| handled_per_s(measured, operations);
+        let each = |measured: &WorkloadResult| each_ns(measured, operations);
+        let rate = |measured: &WorkloadResult| handled_per_s(measured, operations);
         let peak = latency(&|measured| measured.peak_bytes as f64);
         let times = match workload {
             Workload::Blitz => vec![
@@ -269,7 +275,8 @@ impl Benchmark {
             _ => vec![("", latency(&each))],
         };
         let report = &mut self.session.report;
-        let memory = peak.and_then(|(ours, best, _)| Alternation::of(&best, &ours).ratio());
+        let memory =
+            peak.and_then(|(ours, best, _)| PairedMedians::from_medians(&best, &ours).ratio());
         if let Some(Ratio { median, low, high }) = memory {
             let note = json!({ goals::BEST_PEER: [median, low, high] });
             report.note(goals::RATIOS, &format!("{id}/{OURS}"), note);
@@ -281,7 +288,11 @@ impl Benchmark {
                 Measure::Latency
             };
             let row = compared.and_then(|(ours, best, name)| {
-                let row = versus::row(&format!("vs_best_peer/{id}{end}"), measure, [&ours, &best]);
+                let row = versus::comparison_row(
+                    &format!("vs_best_peer/{id}{end}"),
+                    measure,
+                    [&ours, &best],
+                );
                 row.map(|row| (row, 2 * best.len() as u64, name))
             });
             if let Some((row, rounds, name)) = row {
@@ -299,7 +310,7 @@ impl Benchmark {
     }
 }
 
-fn each_ns(measured: &Measured, operations: u64) -> f64 {
+fn each_ns(measured: &WorkloadResult, operations: u64) -> f64 {
     let calls_ps = measured.calls_ps.iter().sum::<u64>() as f64;
     let elapsed_ns = if measured.calls_ps.is_empty() {
         measured.elapsed_ns
@@ -309,13 +320,13 @@ fn each_ns(measured: &Measured, operations: u64) -> f64 {
     elapsed_ns / operations as f64
 }
 
-fn handled_per_s(measured: &Measured, operations: u64) -> f64 {
+fn handled_per_s(measured: &WorkloadResult, operations: u64) -> f64 {
     Workload::Blitz.messages(operations) as f64 / measured.messages_ns * 1e9
 }
 
 /// Makes the row of a workload on one runtime. Its samples are times of one operation: each is the
 /// mean of a round, or is of a single operation if the operations were timed one by one.
-fn row(id: &str, workload: Workload, operations: u64, rounds: &[Measured]) -> Row {
+fn workload_row(id: &str, workload: Workload, operations: u64, rounds: &[WorkloadResult]) -> Row {
     let mut samples = Samples::new();
     for measured in rounds {
         let mut round = Samples::new();
@@ -326,12 +337,12 @@ fn row(id: &str, workload: Workload, operations: u64, rounds: &[Measured]) -> Ro
         }
         samples.merge(&round);
     }
-    let median = |figure: &dyn Fn(&Measured) -> f64| {
+    let median = |figure: &dyn Fn(&WorkloadResult) -> f64| {
         Some(stats::median(
             &mut rounds.iter().map(figure).collect::<Vec<_>>(),
         ))
     };
-    let each = |measured: &Measured| measured.grown_bytes as f64 / operations as f64;
+    let each = |measured: &WorkloadResult| measured.grown_bytes as f64 / operations as f64;
     let is_create = workload == Workload::Create;
     let is_blitz = workload == Workload::Blitz;
     let figures = Figures {
@@ -342,9 +353,9 @@ fn row(id: &str, workload: Workload, operations: u64, rounds: &[Measured]) -> Ro
         ..Figures::default()
     };
     let sent = workload.messages(operations) * rounds.len() as u64;
-    let rates = |measured: &Measured| handled_per_s(measured, operations);
+    let rates = |measured: &WorkloadResult| handled_per_s(measured, operations);
     let rates: Vec<f64> = rounds.iter().filter(|_| is_blitz).map(rates).collect();
-    let row = Row::samples(id, &samples, 1e-3);
+    let row = Row::from_samples(id, &samples, 1e-3);
     Row {
         sent,
         received: sent,

@@ -4,20 +4,20 @@
 use std::error::Error;
 use std::time::Duration;
 
-use crate::measure::micro::{Micro, MicroPlan};
-use crate::measure::rounds::alternating;
-use crate::measure::stats::{self, Alternation};
-use crate::measure::stream::Streamed;
+use crate::measure::micro::{MicroPlan, MicroResult};
+use crate::measure::rounds::alternating_order;
+use crate::measure::stats::{self, PairedMedians};
+use crate::measure::stream::StreamResult;
 use crate::measure::workload::{Round, Timing};
 use crate::report::rows::Row;
 use crate::report::versus::{self, Measure};
-use crate::run::floor::{Floor, Lines, Placement};
+use crate::run::floor::{Floor, FloorLines, Placement};
 use crate::run::namespace::PrivateNamespace;
 use crate::run::progress::Progress;
-use crate::run::session::Session;
+use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::Outcome;
-use crate::transport::carrier::{Carrier, Size, Transport};
-use crate::transport::connection::{Connection, Looped};
+use crate::transport::carrier::{Carrier, MessageSize, Transport};
+use crate::transport::connection::{Connection, LoopedTransport};
 
 /// Number of messages of the first stream, which shows how long a stream takes.
 const PROBE_MESSAGES: u64 = 2_000;
@@ -31,18 +31,18 @@ const BUSY_THREADS: usize = 2;
 
 /// Candidates that carry messages of the same size between the same two ends.
 #[derive(Debug)]
-pub struct Group {
+pub struct CandidateGroup {
     /// The candidates. Each of ours is compared with each of the others.
     pub candidates: Vec<Carrier>,
     /// Placement and number of the ends: a part of the rows' ids, such as `cross_thread`.
     pub place: &'static str,
     /// The size of the messages.
-    pub size: Size,
+    pub size: MessageSize,
     /// The id of the row that compares two candidates, if it is not derived from their names.
     pub versus: Option<&'static str>,
 }
 
-impl Group {
+impl CandidateGroup {
     /// Returns the id of a candidate's row: `one_way/cross_thread/spsc/16B`.
     pub fn id(&self, measure: Measure, candidate: Carrier) -> String {
         let kind = match measure {
@@ -82,27 +82,27 @@ impl Group {
     }
 
     /// Returns true if the command line's filter selects any row of this group.
-    fn is_wanted(&self, session: &Session, measure: Measure) -> bool {
+    fn is_wanted(&self, session: &BenchmarkSession, measure: Measure) -> bool {
         let all = &self.candidates;
         let versus = self.pairs().into_iter();
         let versus = versus.map(|(one, other)| self.versus_id(measure, all[one], all[other]));
         let rows = all.iter().map(|&one| self.id(measure, one));
         let rows = rows.filter(|_| self.versus.is_none());
-        versus.chain(rows).any(|id| session.args.wants(&id))
+        versus.chain(rows).any(|id| session.args.wants_row(&id))
     }
 }
 
 /// Compares candidates, all between the same two ends.
 #[derive(Debug)]
 pub struct Comparison<'a> {
-    session: &'a mut Session,
+    session: &'a mut BenchmarkSession,
     floor: Floor,
     connection: Connection,
     progress: Progress,
 }
 
 /// The results of one candidate, one for each round.
-struct Measured<M> {
+struct CandidateResults<M> {
     rounds: Vec<M>,
     /// For each round: the median one-way time in nanoseconds, or the messages per second.
     figures: Vec<f64>,
@@ -112,7 +112,7 @@ impl<'a> Comparison<'a> {
     /// Starts the far ends of the floor and of the candidates. The progress bar gets about `steps`
     /// steps.
     pub fn start(
-        session: &'a mut Session,
+        session: &'a mut BenchmarkSession,
         placement: Placement,
         private: &PrivateNamespace,
         steps: usize,
@@ -139,8 +139,9 @@ impl<'a> Comparison<'a> {
         self.session.report.note(group, id, value);
     }
 
-    /// Returns true if a row of the group is to be measured, and shows the step on the terminal.
-    fn begins(&mut self, group: &Group, measure: Measure) -> bool {
+    /// Returns true if a row of the group is to be measured, and then shows the step on the
+    /// terminal.
+    fn begin_step(&mut self, group: &CandidateGroup, measure: Measure) -> bool {
         self.progress.step();
         let place = group.place;
         let size = group.size.id();
@@ -150,8 +151,8 @@ impl<'a> Comparison<'a> {
     }
 
     /// Measures the ping-pong of all candidates in turn, and rounds of the floor between them.
-    pub fn latency(&mut self, group: &Group) -> Outcome {
-        if !self.begins(group, Measure::Latency) {
+    pub fn measure_latency(&mut self, group: &CandidateGroup) -> Outcome {
+        if !self.begin_step(group, Measure::Latency) {
             return Ok(());
         }
         let effort = self.session.effort;
@@ -160,9 +161,9 @@ impl<'a> Comparison<'a> {
         for number in 0..effort.rounds {
             let floor = self
                 .floor
-                .round(Lines::Two, effort.warm_up, effort.samples)?;
+                .round(FloorLines::Two, effort.warm_up, effort.samples)?;
             floors.push(floor.p50_ns(&self.session.clock));
-            for index in alternating(number, all.len()) {
+            for index in alternating_order(number, all.len()) {
                 // WHY: the relative timing of two ends stays the same as long as the memory does.
                 let carrier = group.candidates[index];
                 let size = group.size;
@@ -177,10 +178,10 @@ impl<'a> Comparison<'a> {
         }
         self.connection.close()?;
         for (&one, measured) in group.candidates.iter().zip(&all) {
-            let pairs = Alternation::of(&floors, &measured.figures);
+            let pairs = PairedMedians::from_medians(&floors, &measured.figures);
             let merged = Round::merged(&measured.rounds).ok_or("no rounds")?;
             let id = group.id(Measure::Latency, one);
-            let row = Row::latency(&id, &merged, &self.session.clock);
+            let row = Row::from_rounds(&id, &merged, &self.session.clock);
             let row = row.with_floor_ratio(pairs.ratio());
             self.session
                 .report
@@ -193,17 +194,22 @@ impl<'a> Comparison<'a> {
     /// Measures streams of all candidates in turn. Each round has `parts` streams of about `time`;
     /// its result is their median. WHY several: on a machine with other work to do, both ends have
     /// their CPUs at the same time for short intervals only.
-    pub fn throughput(&mut self, group: &Group, time: Duration, parts: u32) -> Outcome {
-        if !self.begins(group, Measure::Throughput) {
+    pub fn measure_throughput(
+        &mut self,
+        group: &CandidateGroup,
+        time: Duration,
+        parts: u32,
+    ) -> Outcome {
+        if !self.begin_step(group, Measure::Throughput) {
             return Ok(());
         }
-        let hz = self.session.clock.hz();
+        let hz = self.session.clock.ticks_per_s();
         let rounds = self.session.effort.rounds;
-        let mut all = empty::<Streamed>(group);
+        let mut all = empty::<StreamResult>(group);
         // WHY a limit: a user who only wants to see that all works sets it on the command line.
         let messages_max = self.session.effort.samples.saturating_mul(STREAM_FACTOR);
         for number in 0..rounds {
-            for index in alternating(number, all.len()) {
+            for index in alternating_order(number, all.len()) {
                 let carrier = group.candidates[index];
                 let size = group.size;
                 self.connection.open(Transport { carrier, size })?;
@@ -225,7 +231,7 @@ impl<'a> Comparison<'a> {
         for (&one, measured) in group.candidates.iter().zip(&all) {
             let id = group.id(Measure::Throughput, one);
             let rate = stats::median(&mut measured.figures.clone());
-            let row = Row::throughput(&id, &measured.rounds, Some(rate));
+            let row = Row::from_streams(&id, &measured.rounds, Some(rate));
             self.session.report.push(row, &one.basis());
         }
         self.compare(group, Measure::Throughput, &all);
@@ -234,12 +240,17 @@ impl<'a> Comparison<'a> {
 
     /// Adds a row for each pair of a carrier of ours and a carrier of another library. The row
     /// counts the messages of both carriers.
-    fn compare<M>(&mut self, group: &Group, measure: Measure, all: &[Measured<M>]) {
+    fn compare<M>(
+        &mut self,
+        group: &CandidateGroup,
+        measure: Measure,
+        all: &[CandidateResults<M>],
+    ) {
         for (one, other) in group.pairs() {
             let [ours, theirs] = [one, other].map(|index| group.candidates[index]);
             let id = group.versus_id(measure, ours, theirs);
             let figures = [one, other].map(|index| &all[index].figures[..]);
-            let Some(row) = versus::row(&id, measure, figures) else {
+            let Some(row) = versus::comparison_row(&id, measure, figures) else {
                 continue;
             };
             let report = &mut self.session.report;
@@ -259,8 +270,8 @@ impl<'a> Comparison<'a> {
     }
 }
 
-fn empty<M>(group: &Group) -> Vec<Measured<M>> {
-    let none = |_: &Carrier| Measured {
+fn empty<M>(group: &CandidateGroup) -> Vec<CandidateResults<M>> {
+    let none = |_: &Carrier| CandidateResults {
         rounds: Vec::new(),
         figures: Vec::new(),
     };
@@ -269,13 +280,13 @@ fn empty<M>(group: &Group) -> Vec<Measured<M>> {
 
 /// Adds the row `id`, which compares the figures of adjacent rounds, of `count` messages.
 pub fn push(
-    session: &mut Session,
+    session: &mut BenchmarkSession,
     id: &str,
     figures: [&[f64]; 2],
     count: u64,
     basis: &str,
 ) -> Outcome {
-    let row = versus::row(id, Measure::Latency, figures).ok_or("no rounds")?;
+    let row = versus::comparison_row(id, Measure::Latency, figures).ok_or("no rounds")?;
     session.report.push(
         Row {
             sent: count,
@@ -290,22 +301,22 @@ pub fn push(
 /// Sends and receives in this thread, over ours and theirs in turn. Adds the row `id` that compares
 /// them, and a row for each.
 pub fn same_thread(
-    session: &mut Session,
+    session: &mut BenchmarkSession,
     private: &PrivateNamespace,
     id: &str,
     transports: [Transport; 2],
 ) -> Outcome {
     let effort = session.effort;
     let clock = &session.clock;
-    let open = |transport| Looped::open(transport, clock.source(), private);
+    let open = |transport| LoopedTransport::open(transport, clock.source(), private);
     let mut ends = [open(transports[0])?, open(transports[1])?];
     let plan = MicroPlan::new(clock.source(), effort.samples.div_ceil(4));
     let mut p50_ns = [Vec::new(), Vec::new()];
-    let mut all: [Option<Micro>; 2] = [None, None];
+    let mut all: [Option<MicroResult>; 2] = [None, None];
     for round in 0..effort.rounds {
-        for turn in alternating(round, ends.len()) {
+        for turn in alternating_order(round, ends.len()) {
             let micro = ends[turn].round(&plan)?;
-            let ticks = micro.batches.median_within(clock.resolution_ticks());
+            let ticks = micro.batches.median_within_steps(clock.resolution_ticks());
             p50_ns[turn].push(ticks * clock.ns_per_tick() / micro.batch as f64);
             match &mut all[turn] {
                 Some(all) => all.merge(&micro),
@@ -316,7 +327,7 @@ pub fn same_thread(
     let mut count = 0;
     for (micro, transport) in all.iter().flatten().zip(transports) {
         let id = format!("one_way/same_thread/{}", transport.id());
-        let row = Row::micro(&id, micro, &session.clock);
+        let row = Row::from_micro(&id, micro, &session.clock);
         count += row.received;
         let basis = format!("{}; batches of {}", transport.carrier.basis(), micro.batch);
         session.report.push(row, &basis);

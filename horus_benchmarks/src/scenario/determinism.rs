@@ -9,19 +9,19 @@ use horus_core::topic::Topic;
 use serde_json::{Value, json};
 
 use crate::measure::endpoint::{Closures, Endpoint};
-use crate::measure::stats::{Samples, round_share, variation};
+use crate::measure::stats::{Samples, round_ratio, variation_of};
 use crate::measure::tsc::{TickSource, TscClock};
-use crate::measure::wait::Watch;
-use crate::measure::workload::{RoundPlan, Timing, near_end};
+use crate::measure::wait::PeerWatch;
+use crate::measure::workload::{RoundPlan, Timing, run_near_end};
 use crate::report::figures::Figures;
 use crate::report::rows::Row;
 use crate::run::args::{Args, Effort};
 use crate::run::floor::Placement;
 use crate::run::namespace::PrivateNamespace;
 use crate::run::progress::Progress;
-use crate::run::session::Session;
+use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::{self, Outcome};
-use crate::transport::carrier::{Carrier, Size, Transport};
+use crate::transport::carrier::{Carrier, MessageSize, Transport};
 use crate::transport::connection::Connection;
 use crate::transport::packet::Packet16;
 
@@ -41,10 +41,10 @@ const DEADLINE_NS: f64 = 1000.0;
 /// Number of messages that the channel can hold: the default of topics.
 const CAPACITY: usize = 16;
 
-const TOPIC: &str = "determinism/topic/16B";
-const CHANNEL: &str = "determinism/spsc/16B";
+const TOPIC_ROW: &str = "determinism/topic/16B";
+const CHANNEL_ROW: &str = "determinism/spsc/16B";
 
-const BETWEEN: [(Placement, Carrier, &str); 3] = [
+const TWO_END_ROWS: [(Placement, Carrier, &str); 3] = [
     (
         Placement::CrossThread,
         Carrier::Topic,
@@ -62,8 +62,8 @@ const BETWEEN: [(Placement, Carrier, &str); 3] = [
     ),
 ];
 
-const IN_ONE_THREAD: &str = "send and receive, each timed by itself";
-const BETWEEN_TWO: &str = "RTT/2, each timed by itself";
+const ONE_THREAD_BASIS: &str = "send and receive, each timed by itself";
+const TWO_ENDS_BASIS: &str = "RTT/2, each timed by itself";
 
 /// Runs `determinism_benchmark`.
 pub fn main() -> ExitCode {
@@ -71,29 +71,34 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Outcome {
-    let samples = args.samples.unwrap_or(args.pick(SAMPLES));
+    let samples = args.samples.unwrap_or(args.quick_or_full(SAMPLES));
     let effort = Effort {
         rounds: args.rounds.unwrap_or(RUNS),
         warm_up: samples.div_ceil(10),
         samples,
     };
-    let mut session = Session::begin_with(args, effort)?;
+    let mut session = BenchmarkSession::begin_with(args, effort)?;
     session.report.set("deadline_ns", DEADLINE_NS);
     let private = PrivateNamespace::create()?;
-    one_thread(&mut session, &private)?;
-    two_ends(&mut session, &private)?;
+    measure_one_thread(&mut session, &private)?;
+    measure_two_ends(&mut session, &private)?;
     Ok(session.finish()?)
 }
 
 /// The samples of a run, in ticks, with none removed.
-type Run = Result<Samples, Box<dyn Error>>;
+type RunSamples = Result<Samples, Box<dyn Error>>;
 
 /// A row, and the function that makes one of its runs, given the run's number.
-type Subject<'a> = (&'static str, Box<dyn FnMut(u32) -> Run + 'a>);
+type Subject<'a> = (&'static str, Box<dyn FnMut(u32) -> RunSamples + 'a>);
 
 /// Makes a run of each subject in turn, so that all of them meet the machine in the same state;
 /// then adds their rows.
-fn measure(session: &mut Session, subjects: Vec<Subject<'_>>, unit: Unit, basis: &str) -> Outcome {
+fn measure_subjects(
+    session: &mut BenchmarkSession,
+    subjects: Vec<Subject<'_>>,
+    unit: SampleUnit,
+    basis: &str,
+) -> Outcome {
     let rounds = session.effort.rounds;
     let progress = Progress::new(u64::from(rounds) * subjects.len() as u64);
     let mut all: Vec<_> = subjects.into_iter().map(|one| (one, Vec::new())).collect();
@@ -107,12 +112,12 @@ fn measure(session: &mut Session, subjects: Vec<Subject<'_>>, unit: Unit, basis:
     for ((id, _), runs) in &all {
         let records: Vec<Value> = runs.iter().map(|run| unit.record_of(run)).collect();
         session.report.note("runs", id, json!(records));
-        session.report.push(row(id, runs, unit), basis);
+        session.report.push(row_of_runs(id, runs, unit), basis);
     }
     Ok(())
 }
 
-fn one_thread(session: &mut Session, private: &PrivateNamespace) -> Outcome {
+fn measure_one_thread(session: &mut BenchmarkSession, private: &PrivateNamespace) -> Outcome {
     let source = session.clock.source();
     let Effort {
         warm_up, samples, ..
@@ -125,22 +130,22 @@ fn one_thread(session: &mut Session, private: &PrivateNamespace) -> Outcome {
     };
     let mut subjects: Vec<Subject<'_>> = vec![
         (
-            TOPIC,
-            Box::new(|number| through_topic(private, number, &plan, source)),
+            TOPIC_ROW,
+            Box::new(|number| run_topic(private, number, &plan, source)),
         ),
-        (CHANNEL, Box::new(|_| through_channel(&plan, source))),
+        (CHANNEL_ROW, Box::new(|_| run_channel(&plan, source))),
     ];
-    subjects.retain(|(id, _)| session.args.wants(id));
-    let unit = Unit::new(&session.clock, 1);
-    measure(session, subjects, unit, IN_ONE_THREAD)
+    subjects.retain(|(id, _)| session.args.wants_row(id));
+    let unit = SampleUnit::new(&session.clock, 1);
+    measure_subjects(session, subjects, unit, ONE_THREAD_BASIS)
 }
 
-fn through_topic(
+fn run_topic(
     private: &PrivateNamespace,
     number: u32,
     plan: &RoundPlan,
     source: TickSource,
-) -> Run {
+) -> RunSamples {
     let namespace = private.open()?;
     let name = format!("determinism_{number}");
     let builder = || Topic::<Packet16>::builder(&name).namespace(&namespace);
@@ -150,68 +155,73 @@ fn through_topic(
         |message: &Packet16| publisher.send(*message).is_ok(),
         || subscriber.recv(),
     );
-    through(&mut ends, plan, source)
+    time_messages(&mut ends, plan, source)
 }
 
-fn through_channel(plan: &RoundPlan, source: TickSource) -> Run {
+fn run_channel(plan: &RoundPlan, source: TickSource) -> RunSamples {
     let (mut sender, mut receiver) = spsc::channel::<Packet16>(CAPACITY);
     let mut ends = Closures(
         |message: &Packet16| sender.try_send(*message).is_ok(),
         || receiver.try_recv().ok(),
     );
-    through(&mut ends, plan, source)
+    time_messages(&mut ends, plan, source)
 }
 
 /// Sends a message and receives it, again and again, in one thread. Each message is timed from
-/// before the send until after it was received. A message that is not there then never comes.
-fn through(ends: &mut impl Endpoint<Packet16>, plan: &RoundPlan, source: TickSource) -> Run {
-    let watch = Watch::new(false, || true);
-    Ok(near_end::<Packet16>(ends, plan, source, &watch)?.ticks)
+/// before the send until after it was received. A message that has not arrived when `send` returns
+/// would never arrive.
+fn time_messages(
+    ends: &mut impl Endpoint<Packet16>,
+    plan: &RoundPlan,
+    source: TickSource,
+) -> RunSamples {
+    let watch = PeerWatch::new(false, || true);
+    Ok(run_near_end::<Packet16>(ends, plan, source, &watch)?.ticks)
 }
 
-fn two_ends(session: &mut Session, private: &PrivateNamespace) -> Outcome {
+fn measure_two_ends(session: &mut BenchmarkSession, private: &PrivateNamespace) -> Outcome {
     let effort = session.effort;
     let source = session.clock.source();
     let mut subjects: Vec<Subject<'_>> = Vec::new();
-    for (placement, carrier, id) in BETWEEN {
-        if !session.args.wants(id) {
+    for (placement, carrier, id) in TWO_END_ROWS {
+        if !session.args.wants_row(id) {
             continue;
         }
         let mut connection = Connection::start(placement, session.cpus, source, private)?;
-        let size = Size::Bytes(16);
-        let run = move |_| -> Run {
+        let size = MessageSize::Bytes(16);
+        let run = move |_| -> RunSamples {
             connection.open(Transport { carrier, size })?;
             let (round, _) = connection.round(Timing::RoundTrip, effort.warm_up, effort.samples)?;
             Ok(round.ticks)
         };
         subjects.push((id, Box::new(run)));
     }
-    let unit = Unit::new(&session.clock, 2);
-    measure(session, subjects, unit, BETWEEN_TWO)
+    let unit = SampleUnit::new(&session.clock, 2);
+    measure_subjects(session, subjects, unit, TWO_ENDS_BASIS)
 }
 
 /// The unit of a run's samples.
 #[derive(Debug, Clone, Copy)]
-struct Unit {
+struct SampleUnit {
     ns: f64,
     /// The step in which the timer advances, in ticks.
     step: u64,
 }
 
-impl Unit {
+impl SampleUnit {
     /// Returns the unit of samples that are ticks of a number of ways: one way is half of a round
     /// trip.
-    fn new(clock: &TscClock, ways: u32) -> Unit {
-        Unit {
+    fn new(clock: &TscClock, ways: u32) -> SampleUnit {
+        SampleUnit {
             ns: clock.ns_per_tick() / f64::from(ways),
             step: clock.resolution_ticks(),
         }
     }
 
     /// Returns the number of samples above the deadline. It is as exact as the percentiles.
-    fn misses(self, samples: &Samples) -> u64 {
+    fn count_misses(self, samples: &Samples) -> u64 {
         let is_late = |&(ticks, _): &(u64, u64)| ticks as f64 * self.ns > DEADLINE_NS;
-        let late = samples.counted().filter(is_late);
+        let late = samples.value_counts().filter(is_late);
         late.map(|(_, count)| count).sum()
     }
 
@@ -220,27 +230,28 @@ impl Unit {
         let ns = run.percentiles(self.ns);
         json!({
             "mean": ns.mean, "p50": ns.p50, "p99": ns.p99, "max": ns.max,
-            "sd": round_share(self.ns * run.sd()), "deadline_misses": self.misses(run),
+            "sd": round_ratio(self.ns * run.standard_deviation()),
+            "deadline_misses": self.count_misses(run),
         })
     }
 }
 
 /// Makes a row from several runs: percentiles of all samples, and the variation among the runs.
-fn row(id: &str, runs: &[Samples], unit: Unit) -> Row {
+fn row_of_runs(id: &str, runs: &[Samples], unit: SampleUnit) -> Row {
     let mut all = Samples::new();
     runs.iter().for_each(|run| all.merge(run));
     let means: Vec<f64> = runs.iter().map(Samples::mean).collect();
-    let medians = runs.iter().map(|run| run.median_within(unit.step));
-    let misses = runs.iter().map(|run| unit.misses(run)).sum();
+    let medians = runs.iter().map(|run| run.median_within_steps(unit.step));
+    let misses = runs.iter().map(|run| unit.count_misses(run)).sum();
     let figures = Figures {
-        sd_ns: Some(round_share(all.sd() * unit.ns)),
-        run_cv: variation(&means).map(round_share),
-        run_cv_median: variation(&medians.collect::<Vec<f64>>()).map(round_share),
+        sd_ns: Some(round_ratio(all.standard_deviation() * unit.ns)),
+        run_cv: variation_of(&means).map(round_ratio),
+        run_cv_median: variation_of(&medians.collect::<Vec<f64>>()).map(round_ratio),
         deadline_misses: Some(misses),
         deadline_miss_share: Some(misses as f64 / all.count().max(1) as f64),
         ..Figures::default()
     };
-    let row = Row::samples(id, &all, unit.ns);
+    let row = Row::from_samples(id, &all, unit.ns);
     Row { figures, ..row }
 }
 
@@ -266,7 +277,7 @@ mod tests {
 
     #[test]
     fn every_message_is_timed_and_verified() {
-        let run = through_channel(&PLAN, TickSource::detect()).unwrap();
+        let run = run_channel(&PLAN, TickSource::detect()).unwrap();
         assert_eq!(run.count(), 20);
     }
 
@@ -274,33 +285,33 @@ mod tests {
     fn a_message_that_is_lost_or_old_ends_the_run() {
         let source = TickSource::detect();
         let mut deaf = Closures(|_: &Packet16| true, || None);
-        assert!(through(&mut deaf, &PLAN, source).is_err());
+        assert!(time_messages(&mut deaf, &PLAN, source).is_err());
         let mut stuck = Closures(|_: &Packet16| true, || Some(Packet16::compose(1)));
-        assert!(through(&mut stuck, &PLAN, source).is_err());
+        assert!(time_messages(&mut stuck, &PLAN, source).is_err());
     }
 
     #[test]
     fn the_figures_are_those_of_the_formulas() {
         let runs = [run_of(&[2, 4, 4, 4, 5, 5, 7, 9]), run_of(&[10, 10, 10, 10])];
-        assert_eq!(runs[0].sd(), 2.0);
-        assert_eq!(runs[1].sd(), 0.0);
+        assert_eq!(runs[0].standard_deviation(), 2.0);
+        assert_eq!(runs[1].standard_deviation(), 0.0);
         // The deadline is 8 ticks.
-        let row = row("x", &runs, Unit { ns: 125.0, step: 1 });
+        let row = row_of_runs("x", &runs, SampleUnit { ns: 125.0, step: 1 });
         assert_eq!(row.sent, 12);
         assert_eq!(row.figures.deadline_misses, Some(5));
         assert_eq!(row.figures.deadline_miss_share, Some(5.0 / 12.0));
         // Means 5 and 10: 5 / sqrt(2) by 7.5.
         assert!((row.figures.run_cv.unwrap() - 0.471_405).abs() < 1e-5);
-        assert_eq!(variation(&[1.0]), None);
+        assert_eq!(variation_of(&[1.0]), None);
     }
 
     #[test]
     fn half_a_round_trip_is_what_has_a_deadline() {
         let clock = TscClock::calibrate(Duration::from_millis(1));
-        let units = [1, 2].map(|ways| Unit::new(&clock, ways));
+        let units = [1, 2].map(|ways| SampleUnit::new(&clock, ways));
         assert_eq!(units[1].ns * 2.0, units[0].ns);
         let ticks = |ns: f64| (ns / units[0].ns) as u64;
         let run = run_of(&[1000.0, 1990.0, 2010.0, 5000.0].map(ticks));
-        assert_eq!(units[1].misses(&run), 2);
+        assert_eq!(units[1].count_misses(&run), 2);
     }
 }

@@ -16,12 +16,12 @@ use crate::transport::connection::{self, CONNECTION_ROLE};
 pub type Outcome = Result<(), Box<dyn Error>>;
 
 /// A role that child processes of only some benchmarks have, and the function that serves it.
-pub type Role = (&'static str, fn(&ChildContext) -> ExitCode);
+pub type ChildRole = (&'static str, fn(&ChildContext) -> ExitCode);
 
 /// The variable that replaces settings of copies and pauses, in this process and in its children.
 const TUNING_VARIABLE: &str = "HORUS_BENCH_TUNING";
 
-fn retune() -> Result<(), String> {
+fn apply_tuning() -> Result<(), String> {
     let Some(text) = env::var_os(TUNING_VARIABLE) else {
         return Ok(());
     };
@@ -33,17 +33,17 @@ fn retune() -> Result<(), String> {
 pub fn main(
     name: &str,
     about: &str,
-    roles: &[Role],
+    roles: &[ChildRole],
     run: impl FnOnce(Args) -> Outcome,
 ) -> ExitCode {
-    if let Err(error) = retune() {
+    if let Err(error) = apply_tuning() {
         eprintln!("{name}: {TUNING_VARIABLE}: {error}");
         return ExitCode::from(2);
     }
     let Some(child) = ChildContext::enter() else {
         return session::exit_code(name, run(Args::from_env(about)));
     };
-    let shared: [Role; 2] = [
+    let shared: [ChildRole; 2] = [
         (FLOOR_ROLE, floor::serve_child),
         (CONNECTION_ROLE, connection::serve_child),
     ];

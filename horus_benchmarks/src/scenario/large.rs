@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use crate::measure::payload::{Corrupt, size_label};
+use crate::measure::payload::{CorruptMessage, size_label};
 use crate::measure::rounds::Rounds;
 use crate::measure::stats::{Ratio, Samples};
 use crate::measure::tsc::TickSource;
@@ -16,11 +16,11 @@ use crate::run::args::Args;
 use crate::run::floor::Placement;
 use crate::run::namespace::PrivateNamespace;
 use crate::run::progress::Progress;
-use crate::run::session::Session;
+use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::{self, Outcome};
-use crate::transport::carrier::{Carrier, Size, Transport};
+use crate::transport::carrier::{Carrier, MessageSize, Transport};
 use crate::transport::connection::Connection;
-use crate::transport::large::{CAPACITY, fill, verify};
+use crate::transport::large::{CAPACITY, fill_words, verify_words};
 
 const ABOUT: &str = "Messages of 4 KiB to 8 MiB between two processes: copied in and out, or made \
 and read where they lie, beside a copy of as many bytes within one process. Timed from before the \
@@ -33,7 +33,7 @@ const FULL_ROUNDS_AND_BYTES: (u32, u64) = (40, 64 << 20);
 /// Minimum and maximum number of messages in a round.
 const MESSAGES: (u64, u64) = (3, 1_000);
 
-const SIZES: [usize; 8] = [
+const MESSAGE_SIZES: [usize; 8] = [
     4 << 10,
     16 << 10,
     64 << 10,
@@ -52,18 +52,18 @@ pub fn main() -> ExitCode {
 }
 
 fn run(mut args: Args) -> Outcome {
-    let (rounds, bytes) = args.pick((QUICK_ROUNDS_AND_BYTES, FULL_ROUNDS_AND_BYTES));
+    let (rounds, bytes) = args.quick_or_full((QUICK_ROUNDS_AND_BYTES, FULL_ROUNDS_AND_BYTES));
     args.rounds.get_or_insert(rounds);
     let asked = args.samples;
-    let mut session = Session::begin(args)?;
+    let mut session = BenchmarkSession::begin(args)?;
     session.report.set("capacity", CAPACITY);
     let private = PrivateNamespace::create()?;
     let cpus = session.cpus;
     let source = session.clock.source();
     let start = || Connection::start(Placement::CrossProcess, cpus, source, &private);
     let mut connections = [start()?, start()?];
-    let progress = Progress::new(SIZES.len() as u64);
-    for size in SIZES {
+    let progress = Progress::new(MESSAGE_SIZES.len() as u64);
+    for size in MESSAGE_SIZES {
         progress.step();
         progress.label(&size_label(size));
         let fitting = (bytes / size as u64).clamp(MESSAGES.0, MESSAGES.1);
@@ -76,12 +76,12 @@ fn run(mut args: Args) -> Outcome {
 
 /// Measures all rows of one message size, in alternating rounds.
 fn measure(
-    session: &mut Session,
+    session: &mut BenchmarkSession,
     connections: &mut [Connection; 2],
     bytes: usize,
     samples: u64,
 ) -> Outcome {
-    let size = Size::Bytes(bytes);
+    let size = MessageSize::Bytes(bytes);
     let memcpy = (
         format!("memcpy/{}", size.id()),
         "one process, warm source".to_owned(),
@@ -91,12 +91,12 @@ fn measure(
         (id, carrier.basis())
     });
     let names = [&[memcpy][..], &large].concat();
-    if !names.iter().any(|(id, _)| session.args.wants(id)) {
+    if !names.iter().any(|(id, _)| session.args.wants_row(id)) {
         return Ok(());
     }
     let clock = &session.clock;
     let warm_up = samples.div_ceil(4).max(CAPACITY);
-    let mut copies = Copies::new(bytes);
+    let mut copies = BufferCopies::new(bytes);
     let mut rows = vec![Rounds::default(); names.len()];
     for (connection, carrier) in connections.iter_mut().zip(CARRIERS) {
         connection.open(Transport { carrier, size })?;
@@ -116,7 +116,7 @@ fn measure(
         }
     }
     for ((id, basis), rounds) in names.iter().zip(&rows) {
-        let row = Row::samples(id, &rounds.samples, session.clock.ns_per_tick());
+        let row = Row::from_samples(id, &rounds.samples, session.clock.ns_per_tick());
         let gb_per_s = bytes as f64 / row.ns.map_or(f64::NAN, |ns| ns.p50);
         session
             .report
@@ -133,17 +133,17 @@ fn measure(
 
 /// Copies of a warm buffer to [`CAPACITY`] others in turn, which measures the cost of a copy within
 /// one process.
-struct Copies {
+struct BufferCopies {
     from: Vec<u64>,
     to: Vec<Vec<u64>>,
     next_seq: u64,
 }
 
-impl Copies {
-    fn new(bytes: usize) -> Copies {
+impl BufferCopies {
+    fn new(bytes: usize) -> BufferCopies {
         let from = vec![0; bytes / size_of::<u64>()];
         let to = vec![from.clone(); CAPACITY as usize];
-        Copies {
+        BufferCopies {
             from,
             to,
             next_seq: 1,
@@ -155,7 +155,7 @@ impl Copies {
         source: TickSource,
         warm_up: u64,
         samples: u64,
-    ) -> Result<Samples, Corrupt> {
+    ) -> Result<Samples, CorruptMessage> {
         let mut copied = Samples::new();
         for number in 0..warm_up + samples {
             let ticks = self.copy(source)?;
@@ -167,15 +167,15 @@ impl Copies {
     }
 
     /// Copies the buffer once and verifies the copy; returns the ticks that the copy took.
-    fn copy(&mut self, source: TickSource) -> Result<u64, Corrupt> {
+    fn copy(&mut self, source: TickSource) -> Result<u64, CorruptMessage> {
         let seq = self.next_seq;
         self.next_seq += 1;
-        fill(&mut self.from, seq);
+        fill_words(&mut self.from, seq);
         let to = &mut self.to[(seq % CAPACITY) as usize];
         let start = source.start();
         black_box(to.as_mut_slice()).copy_from_slice(black_box(&self.from));
         let ticks = source.stop().since(start);
-        verify(to, seq)?;
+        verify_words(to, seq)?;
         Ok(ticks)
     }
 }
@@ -187,12 +187,12 @@ mod tests {
     #[test]
     fn every_word_of_a_large_message_and_of_a_copy_is_verified() {
         let mut words = vec![0; 1000];
-        fill(&mut words, 7);
-        assert_eq!(verify(&words, 7), Ok(()));
-        assert!(verify(&words, 8).is_err());
+        fill_words(&mut words, 7);
+        assert_eq!(verify_words(&words, 7), Ok(()));
+        assert!(verify_words(&words, 8).is_err());
         words[999] ^= 1;
-        assert!(verify(&words, 7).is_err());
-        let copied = Copies::new(4096)
+        assert!(verify_words(&words, 7).is_err());
+        let copied = BufferCopies::new(4096)
             .round(TickSource::detect(), 2, 10)
             .unwrap();
         assert_eq!(copied.count(), 10);

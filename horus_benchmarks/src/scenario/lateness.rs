@@ -13,13 +13,13 @@ use horus_shm::rt::CpuAwakeRequest;
 use serde_json::json;
 
 use crate::measure::stats::Samples;
-use crate::measure::steal::{StealWatch, Windows};
+use crate::measure::steal::{StealWatch, StealWindows};
 use crate::measure::tsc::clock_ns;
 use crate::report::figures::Figures;
 use crate::report::goals;
 use crate::report::rows::Row;
 use crate::run::namespace::PrivateNamespace;
-use crate::run::session::Session;
+use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::Outcome;
 use crate::scenario::stalls::{Stalls, become_real_time};
 
@@ -33,21 +33,21 @@ const STALLS_TIME: (Duration, Duration) = (Duration::from_secs(2), Duration::fro
 const PRIORITY: u8 = 80;
 
 /// Group of the report's settings that holds the thread settings which the kernel refused.
-const REFUSED: &str = "refused";
+const REFUSED_GROUP: &str = "refused";
 
 /// The longest tick before the scheduler calls its node stuck.
-const WATCHDOG: Duration = Duration::from_secs(1);
+const WATCHDOG_TIME: Duration = Duration::from_secs(1);
 
 /// Measures nodes with a rate, and before each the floor at the same rate.
 pub(super) fn measure(
-    session: &mut Session,
+    session: &mut BenchmarkSession,
     private: &PrivateNamespace,
     ticks_asked: Option<u64>,
 ) -> Outcome {
-    if session.args.wants(goals::STALLS) {
-        let time = session.args.pick(STALLS_TIME);
+    if session.args.wants_row(goals::STALLS) {
+        let time = session.args.quick_or_full(STALLS_TIME);
         let stalls = Stalls::find(session.cpus.far, PRIORITY, time)?;
-        refusals(session, goals::STALLS, &stalls.refused);
+        note_refusals(session, goals::STALLS, &stalls.refused);
         let basis = format!(
             "pauses of a thread that only reads the clock; CPU {}, priority {PRIORITY}",
             session.cpus.far
@@ -56,7 +56,7 @@ pub(super) fn measure(
     }
     for (awake, suffix) in [(false, ""), (true, "/awake")] {
         for (hz, rate, seconds) in RATES {
-            let seconds = session.args.pick(seconds);
+            let seconds = session.args.quick_or_full(seconds);
             let plan = LatenessPlan {
                 hz,
                 ticks: ticks_asked.unwrap_or(seconds * u64::from(hz)).max(2),
@@ -64,12 +64,18 @@ pub(super) fn measure(
                 awake,
             };
             let floor = format!("floor/nanosleep/{rate}{suffix}");
-            if session.args.wants(&floor) {
+            if session.args.wants_row(&floor) {
                 let basis = "a bare clock_nanosleep, from due to awake";
-                note(session, &floor, &of_sleep(plan)?, &plan, basis);
+                add_rows(
+                    session,
+                    &floor,
+                    &measure_lateness_of_sleep(plan)?,
+                    &plan,
+                    basis,
+                );
             }
             let id = format!("lateness/{rate}{suffix}");
-            if session.args.wants(&id) {
+            if session.args.wants_row(&id) {
                 measure_node(session, private, &id, &plan)?;
             }
         }
@@ -79,15 +85,15 @@ pub(super) fn measure(
 
 /// Adds the row `id` of a node, and a row of its due times in quiet windows.
 fn measure_node(
-    session: &mut Session,
+    session: &mut BenchmarkSession,
     private: &PrivateNamespace,
     id: &str,
     plan: &LatenessPlan,
 ) -> Outcome {
     let watch = StealWatch::start(plan.cpu)?;
-    let lateness = of_node(plan, &private.open()?)?;
+    let lateness = measure_lateness_of_node(plan, &private.open()?)?;
     let windows = watch.stop()?;
-    note(
+    add_rows(
         session,
         id,
         &lateness,
@@ -102,8 +108,14 @@ fn measure_node(
     Ok(())
 }
 
-fn note(session: &mut Session, id: &str, lateness: &Lateness, plan: &LatenessPlan, basis: &str) {
-    refusals(session, id, &lateness.refused);
+fn add_rows(
+    session: &mut BenchmarkSession,
+    id: &str,
+    lateness: &Lateness,
+    plan: &LatenessPlan,
+    basis: &str,
+) {
+    note_refusals(session, id, &lateness.refused);
     let LatenessPlan { hz, cpu, awake, .. } = plan;
     let awake = if *awake {
         ", processors kept awake"
@@ -114,8 +126,8 @@ fn note(session: &mut Session, id: &str, lateness: &Lateness, plan: &LatenessPla
     session.report.push(lateness.row(id, plan), &basis);
 }
 
-fn refusals(session: &mut Session, id: &str, refused: &[String]) {
-    session.report.note(REFUSED, id, json!(refused));
+fn note_refusals(session: &mut BenchmarkSession, id: &str, refused: &[String]) {
+    session.report.note(REFUSED_GROUP, id, json!(refused));
     let warnings = refused
         .iter()
         .map(|refused| format!("{id}: refused: {refused}"));
@@ -154,12 +166,12 @@ impl LatenessPlan {
 
 /// A due time at which a thread began, by CLOCK_MONOTONIC, and how late it began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Begun {
+struct MetDueTime {
     due_ns: u64,
     late_ns: u64,
 }
 
-impl Begun {
+impl MetDueTime {
     const fn begin_ns(self) -> u64 {
         self.due_ns + self.late_ns
     }
@@ -169,23 +181,23 @@ impl Begun {
 #[derive(Debug, Clone, PartialEq)]
 struct Lateness {
     /// The due times at which the thread began, in order.
-    begun: Vec<Begun>,
+    begun: Vec<MetDueTime>,
     /// Both clocks at the first and at the last tick.
-    ends: [Stamp; 2],
+    ends: [ClockPair; 2],
     /// The settings that the kernel refused, with the reason.
     refused: Vec<String>,
 }
 
 /// Two clocks read at the same moment, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Stamp {
+struct ClockPair {
     /// CLOCK_MONOTONIC.
     wall_ns: u64,
     /// Processor time of the calling thread.
     cpu_ns: u64,
 }
 
-impl Stamp {
+impl ClockPair {
     fn now() -> Self {
         Self {
             wall_ns: clock_ns(libc::CLOCK_MONOTONIC),
@@ -205,7 +217,7 @@ impl Lateness {
         let cpu_ns = last.cpu_ns.saturating_sub(first.cpu_ns) as f64;
         let row = self.row_of(id, plan, |_| true);
         // WHY without lateness: it is a row of its own, and that of two ticks says nothing of all.
-        let late_ns = |begun: Option<&Begun>| begun.map_or(0.0, |begun| begun.late_ns as f64);
+        let late_ns = |begun: Option<&MetDueTime>| begun.map_or(0.0, |begun| begun.late_ns as f64);
         let later_ns = late_ns(self.begun.last()) - late_ns(self.begun.first());
         let there_were = (wall_ns - later_ns) * f64::from(plan.hz) / 1e9;
         let figures = Figures {
@@ -218,7 +230,7 @@ impl Lateness {
     }
 
     /// Makes a row from the due times in quiet windows; `None` if there are none.
-    fn quiet_row(&self, id: &str, plan: &LatenessPlan, windows: &Windows) -> Option<Row> {
+    fn quiet_row(&self, id: &str, plan: &LatenessPlan, windows: &StealWindows) -> Option<Row> {
         let row = self.row_of(id, plan, |due_ns| windows.is_quiet_at(due_ns));
         (row.sent > 0).then_some(row)
     }
@@ -227,7 +239,7 @@ impl Lateness {
         let period_ns = 1_000_000_000 / u64::from(plan.hz);
         let mut samples = Samples::new();
         let mut received = 0;
-        let before = |first: &Begun| Begun {
+        let before = |first: &MetDueTime| MetDueTime {
             due_ns: first.due_ns - period_ns,
             late_ns: 0,
         };
@@ -254,7 +266,7 @@ impl Lateness {
         Row {
             received,
             lost: sent - received,
-            ..Row::samples(id, &samples, 1.0)
+            ..Row::from_samples(id, &samples, 1.0)
         }
     }
 
@@ -265,26 +277,26 @@ impl Lateness {
 }
 
 /// A node that records how late it is, and stops the scheduler once it has enough records.
-struct Punctual {
-    begun: Vec<Begun>,
-    first: Option<(u64, Stamp)>,
+struct LatenessRecorder {
+    begun: Vec<MetDueTime>,
+    first: Option<(u64, ClockPair)>,
     duration_ns: u64,
-    told: mpsc::Sender<(Vec<Begun>, [Stamp; 2])>,
+    told: mpsc::Sender<(Vec<MetDueTime>, [ClockPair; 2])>,
 }
 
-impl Node for Punctual {
+impl Node for LatenessRecorder {
     fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
         let due_ns = context.scheduled_ns();
         // WHY a limit: a run that goes on must not allocate.
         if self.begun.len() < self.begun.capacity() {
             let late_ns = context.lateness().as_nanos() as u64;
-            self.begun.push(Begun { due_ns, late_ns });
+            self.begun.push(MetDueTime { due_ns, late_ns });
         }
-        let (first_ns, first) = *self.first.get_or_insert_with(|| (due_ns, Stamp::now()));
+        let (first_ns, first) = *self.first.get_or_insert_with(|| (due_ns, ClockPair::now()));
         // WHY half a period: a due time is a whole nanosecond, and may be rounded down.
         let half = context.period().as_nanos() as u64 / 2;
         if due_ns + half >= first_ns.saturating_add(self.duration_ns) {
-            let last = Stamp::now();
+            let last = ClockPair::now();
             context.stop();
             self.told
                 .send((std::mem::take(&mut self.begun), [first, last]))?;
@@ -295,9 +307,9 @@ impl Node for Punctual {
 
 /// Returns an empty vector with space for `ticks` elements, whose memory pages are already
 /// allocated.
-fn room(ticks: u64) -> Vec<Begun> {
+fn preallocate(ticks: u64) -> Vec<MetDueTime> {
     let mut room = vec![
-        Begun {
+        MetDueTime {
             due_ns: 1,
             late_ns: 1
         };
@@ -308,7 +320,10 @@ fn room(ticks: u64) -> Vec<Begun> {
 }
 
 /// Measures a scheduler's node with a rate, a core and a priority.
-fn of_node(plan: &LatenessPlan, namespace: &Arc<Namespace>) -> Result<Lateness, Box<dyn Error>> {
+fn measure_lateness_of_node(
+    plan: &LatenessPlan,
+    namespace: &Arc<Namespace>,
+) -> Result<Lateness, Box<dyn Error>> {
     let (told, ends) = mpsc::channel();
     let mut scheduler = Scheduler::new();
     scheduler.namespace(namespace);
@@ -316,18 +331,21 @@ fn of_node(plan: &LatenessPlan, namespace: &Arc<Namespace>) -> Result<Lateness, 
     scheduler.on_event(|_| {});
     let builder = scheduler.node("punctual").rate(plan.rate());
     // WHY so patient: on a machine that stands still now and then, that is to be measured.
-    let builder = builder.on_miss(Miss::Warn).watchdog(WATCHDOG);
+    let builder = builder.on_miss(Miss::Warn).watchdog(WATCHDOG_TIME);
     let builder = if plan.awake {
         builder.stay_awake()
     } else {
         builder
     };
-    builder.core(plan.cpu).priority(PRIORITY).build(Punctual {
-        begun: room(plan.ticks),
-        first: None,
-        duration_ns: plan.duration_ns(),
-        told,
-    })?;
+    builder
+        .core(plan.cpu)
+        .priority(PRIORITY)
+        .build(LatenessRecorder {
+            begun: preallocate(plan.ticks),
+            first: None,
+            duration_ns: plan.duration_ns(),
+            told,
+        })?;
     let report = scheduler.run_for(plan.limit())?;
     let node = report
         .nodes
@@ -354,26 +372,26 @@ fn of_node(plan: &LatenessPlan, namespace: &Arc<Namespace>) -> Result<Lateness, 
 
 /// Measures the floor: a thread with the same core and priority that only sleeps until each due
 /// time.
-fn of_sleep(plan: LatenessPlan) -> Result<Lateness, Box<dyn Error>> {
+fn measure_lateness_of_sleep(plan: LatenessPlan) -> Result<Lateness, Box<dyn Error>> {
     let thread = thread::Builder::new().name("floor".to_owned());
-    let sleeper = thread.spawn(move || sleep_at(&plan))?;
+    let sleeper = thread.spawn(move || sleep_until_due_times(&plan))?;
     sleeper
         .join()
         .map_err(|_| "the floor's thread panicked".into())
 }
 
-fn sleep_at(plan: &LatenessPlan) -> Lateness {
+fn sleep_until_due_times(plan: &LatenessPlan) -> Lateness {
     let mut refused = become_real_time(plan.cpu, PRIORITY);
     let awake = plan.awake.then(CpuAwakeRequest::new).transpose();
     if let Err(error) = &awake {
         refused.push(format!("processors that stay awake: {error}"));
     }
     let clock = Clock::kernel();
-    let mut begun = room(plan.ticks);
+    let mut begun = preallocate(plan.ticks);
     let mut skipped = 0;
     let period_ns = 1_000_000_000 / u64::from(plan.hz);
     let mut timeline = Timeline::new(clock.now_ns() + period_ns, plan.rate());
-    let mut ends = [Stamp::default(); 2];
+    let mut ends = [ClockPair::default(); 2];
     loop {
         let due_ns = timeline.due_ns();
         sleep_until(due_ns);
@@ -382,16 +400,16 @@ fn sleep_at(plan: &LatenessPlan) -> Lateness {
             // A signal.
             continue;
         }
-        begun.push(Begun {
+        begun.push(MetDueTime {
             due_ns,
             late_ns: now_ns - due_ns,
         });
         if begun.len() == 1 {
-            ends[0] = Stamp::now();
+            ends[0] = ClockPair::now();
         }
         if begun.len() as u64 + skipped >= plan.ticks {
             // WHY before `advance`: due times skipped after the last tick are not between `ends`.
-            ends[1] = Stamp::now();
+            ends[1] = ClockPair::now();
             break;
         }
         skipped += timeline.advance(now_ns);
@@ -420,9 +438,9 @@ mod tests {
     /// Returns the lateness of ten due times at 1 kHz, starting at 5 ms, of which two were skipped:
     /// the last began 500 us late, so that the two before it were 1.5 and 2.5 ms late.
     fn lateness() -> Lateness {
-        let stamp = |wall_ns, cpu_ns| Stamp { wall_ns, cpu_ns };
+        let stamp = |wall_ns, cpu_ns| ClockPair { wall_ns, cpu_ns };
         let ends = [stamp(5_000_000, 100_000), stamp(14_500_000, 575_000)];
-        let begun = |(due_ms, late_ns): (u64, u64)| Begun {
+        let begun = |(due_ms, late_ns): (u64, u64)| MetDueTime {
             due_ns: due_ms * 1_000_000,
             late_ns,
         };
@@ -450,7 +468,7 @@ mod tests {
         // Due at 1, 2, 3 and 4 ms: the first begins at 2.4 ms and so late for the second as well,
         // the third is passed over while it runs, and the fourth begins at 4.1 ms.
         let begun = [(1, 1_400_000), (4, 100_000)];
-        let begun = begun.map(|(due_ms, late_ns)| Begun {
+        let begun = begun.map(|(due_ms, late_ns)| MetDueTime {
             due_ns: due_ms * 1_000_000,
             late_ns,
         });
@@ -468,7 +486,7 @@ mod tests {
 
     #[test]
     fn a_row_of_quiet_windows_has_what_was_due_in_them() {
-        let quiet = |quiet| Windows { quiet, all: 3 };
+        let quiet = |quiet| StealWindows { quiet, all: 3 };
         let row = |windows| lateness().quiet_row("x", &plan(), &windows);
         assert!(row(quiet(vec![])).is_none());
         let row = row(quiet(vec![5_000_000..7_000_000, 12_500_000..15_000_000])).unwrap();
@@ -481,8 +499,8 @@ mod tests {
         let private = PrivateNamespace::create().unwrap();
         let namespace = private.open().unwrap();
         for lateness in [
-            of_node(&plan(), &namespace).unwrap(),
-            of_sleep(plan()).unwrap(),
+            measure_lateness_of_node(&plan(), &namespace).unwrap(),
+            measure_lateness_of_sleep(plan()).unwrap(),
         ] {
             let row = lateness.row("x", &plan());
             assert!(row.sent >= plan().ticks && row.received == lateness.begun.len() as u64);

@@ -4,30 +4,30 @@ use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 
 use crate::report::rows::Report;
-use crate::transport::carrier::{Carrier, Size, Transport};
+use crate::transport::carrier::{Carrier, MessageSize, Transport};
 
 /// The usual rate of each message, in messages per second.
-const TYPICAL_HZ: [(Size, f64); 4] = [
-    (Size::CmdVel, 1000.0),
-    (Size::Imu, 500.0),
-    (Size::JointCommand, 500.0),
-    (Size::LaserScan, 40.0),
+const TYPICAL_HZ: [(MessageSize, f64); 4] = [
+    (MessageSize::CmdVel, 1000.0),
+    (MessageSize::Imu, 500.0),
+    (MessageSize::JointCommand, 500.0),
+    (MessageSize::LaserScan, 40.0),
 ];
 
 /// Control loops of robots: name, rate per second, and the message that each waits for.
-const LOOPS: [(&str, f64, Size); 5] = [
-    ("1 kHz (motor control)", 1000.0, Size::CmdVel),
-    ("10 kHz (servo control)", 10_000.0, Size::CmdVel),
-    ("500 Hz (sensor fusion)", 500.0, Size::Imu),
-    ("500 Hz (joint control)", 500.0, Size::JointCommand),
-    ("40 Hz (lidar)", 40.0, Size::LaserScan),
+const CONTROL_LOOPS: [(&str, f64, MessageSize); 5] = [
+    ("1 kHz (motor control)", 1000.0, MessageSize::CmdVel),
+    ("10 kHz (servo control)", 10_000.0, MessageSize::CmdVel),
+    ("500 Hz (sensor fusion)", 500.0, MessageSize::Imu),
+    ("500 Hz (joint control)", 500.0, MessageSize::JointCommand),
+    ("40 Hz (lidar)", 40.0, MessageSize::LaserScan),
 ];
 
 /// The carrier of the messages: the one that a robot's programs use.
-pub const CARRIER: Carrier = Carrier::Topic;
+pub const ROBOT_CARRIER: Carrier = Carrier::Topic;
 
-fn row_id(kind: &str, place: &str, size: Size) -> String {
-    let carrier = CARRIER;
+fn row_id(kind: &str, place: &str, size: MessageSize) -> String {
+    let carrier = ROBOT_CARRIER;
     format!("{kind}/{place}/{}", Transport { carrier, size }.id())
 }
 
@@ -44,14 +44,14 @@ pub fn add_headroom(report: &mut Report, place: &str) {
 /// A control loop, and the latency of the message that it waits for.
 struct Suitability {
     name: &'static str,
-    size: Size,
+    size: MessageSize,
     budget_ns: f64,
     p99_ns: f64,
     max_ns: f64,
 }
 
 impl Suitability {
-    fn word(&self) -> &'static str {
+    fn verdict_word(&self) -> &'static str {
         match (self.p99_ns <= self.budget_ns, self.max_ns <= self.budget_ns) {
             (true, true) => "PASS",
             (true, false) => "p99 only",
@@ -64,8 +64,8 @@ impl Suitability {
 /// result in the report. `None` if there are no such rows.
 ///
 /// The budget is the whole period. The maximum was seen in this run and is not a guaranteed bound.
-pub fn real_time(report: &mut Report, place: &str) -> Option<String> {
-    let all: Vec<Suitability> = LOOPS
+pub fn real_time_table(report: &mut Report, place: &str) -> Option<String> {
+    let all: Vec<Suitability> = CONTROL_LOOPS
         .iter()
         .filter_map(|&(name, rate_hz, size)| {
             let ns = report.row(&row_id("one_way", place, size))?.ns?;
@@ -97,12 +97,12 @@ pub fn real_time(report: &mut Report, place: &str) -> Option<String> {
             format!("{:.0}", one.p99_ns),
             format!("{:.0}", one.max_ns),
             format!("{:.0}x", one.budget_ns / one.p99_ns),
-            one.word().to_owned(),
+            one.verdict_word().to_owned(),
         ]);
     }
     let notes = all.iter().map(|one| {
         json!({ "loop": one.name, "message": one.size.id(), "budget_ns": one.budget_ns,
-            "p99_ns": one.p99_ns, "max_ns": one.max_ns, "result": one.word() })
+            "p99_ns": one.p99_ns, "max_ns": one.max_ns, "result": one.verdict_word() })
     });
     report.note("real_time", place, Value::Array(notes.collect()));
     (!table.is_empty()).then(|| format!("Real-time suitability, {place}\n{table}"))
@@ -112,21 +112,25 @@ pub fn real_time(report: &mut Report, place: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn word(p99_ns: f64, max_ns: f64) -> &'static str {
+    fn verdict_word(p99_ns: f64, max_ns: f64) -> &'static str {
         let one = Suitability {
             name: "x",
-            size: Size::Imu,
+            size: MessageSize::Imu,
             budget_ns: 1000.0,
             p99_ns,
             max_ns,
         };
-        one.word()
+        one.verdict_word()
     }
 
     #[test]
     fn a_loop_is_judged_by_its_budget_and_the_worst_is_not_hidden() {
         assert_eq!(
-            [word(10.0, 900.0), word(10.0, 1100.0), word(1100.0, 2000.0)],
+            [
+                verdict_word(10.0, 900.0),
+                verdict_word(10.0, 1100.0),
+                verdict_word(1100.0, 2000.0)
+            ],
             ["PASS", "p99 only", "FAIL"]
         );
     }
@@ -134,7 +138,7 @@ mod tests {
     #[test]
     fn every_message_of_robots_has_a_usual_rate() {
         assert!(
-            Size::ROBOT
+            MessageSize::ROBOT
                 .iter()
                 .all(|size| TYPICAL_HZ.iter().any(|(one, _)| one == size))
         );

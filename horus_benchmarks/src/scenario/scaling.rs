@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 use crate::measure::payload::Payload;
 use crate::measure::pin;
 use crate::measure::stats;
-use crate::measure::stream::{Ledger, StreamPlan, Streamed};
+use crate::measure::stream::{StreamLedger, StreamPlan, StreamResult};
 use crate::measure::tsc::TickSource;
-use crate::measure::wait::Watch;
+use crate::measure::wait::PeerWatch;
 use crate::report::figures::Figures;
 use crate::report::rows::Row;
 use crate::run::args::{Args, Effort};
@@ -26,12 +26,12 @@ use crate::run::child::{ChildContext, ChildSpec};
 use crate::run::namespace::PrivateNamespace;
 use crate::run::peer::{self, Peer, PeerError};
 use crate::run::progress::Progress;
-use crate::run::session::Session;
-use crate::scenario::entry::{self, Outcome, Role};
+use crate::run::session::BenchmarkSession;
+use crate::scenario::entry::{self, ChildRole, Outcome};
 use crate::transport::packet::Packet16;
 
 /// The role of a child process that publishes or subscribes.
-const ROLE: Role = ("scaling", serve_child);
+const ROLE: ChildRole = ("scaling", serve_child);
 
 const ABOUT: &str = "Publishers and subscribers of one topic, 1 to 8 of each, as threads and as \
 processes: messages delivered a second to all of them together and by member, and messages lost. \
@@ -43,15 +43,15 @@ const BASIS: &str = "best-effort topic, 16 B; a message counts once for each sub
 const CAPACITY: u64 = 1024;
 
 /// Number of streams for each row, with `--quick` and without.
-const ROUNDS: (u32, u32) = (5, 15);
+const STREAMS_PER_ROW: (u32, u32) = (5, 15);
 
 /// Approximate duration of a stream, with `--quick` and without.
-const TIME: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(300));
+const STREAM_TIME: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(300));
 
 /// Number of messages of each publisher in the first stream, which shows how long a stream takes.
-const PROBE: u64 = 5_000;
+const PROBE_MESSAGES: u64 = 5_000;
 
-/// The bits of a message's number below that of its publisher.
+/// The position of the publisher's number in a message's number, in bits.
 const PUBLISHER_SHIFT: u32 = 32;
 
 /// Maximum number of messages of each publisher in a stream.
@@ -65,11 +65,11 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Outcome {
-    let time = args.pick(TIME);
-    let rounds = args.rounds.unwrap_or(args.pick(ROUNDS));
+    let time = args.quick_or_full(STREAM_TIME);
+    let rounds = args.rounds.unwrap_or(args.quick_or_full(STREAMS_PER_ROW));
     let samples = args.samples.unwrap_or(MESSAGES_MAX);
     let cpus = pin::allowed_cpus()?;
-    let mut session = Session::begin_with(
+    let mut session = BenchmarkSession::begin_with(
         args,
         Effort {
             rounds,
@@ -80,22 +80,22 @@ fn run(args: Args) -> Outcome {
     session.report.set("capacity", CAPACITY);
     session.report.set("stream_ms", time.as_millis() as u64);
     let private = PrivateNamespace::create()?;
-    let progress = Progress::new(2 * Crowd::all().count() as u64);
+    let progress = Progress::new(2 * EndpointCounts::all().count() as u64);
     for members in ["threads", "processes"] {
         let mut base = None;
-        for crowd in Crowd::all() {
+        for crowd in EndpointCounts::all() {
             let id = format!("scalability/{members}/{}", crowd.id());
             progress.step();
             progress.label(&id);
-            if !session.args.wants(&id) {
+            if !session.args.wants_row(&id) {
                 continue;
             }
             let are_threads = members == "threads";
             let source = session.clock.source();
             let mut workers = Workers::start(are_threads, crowd, &cpus, source, &private)?;
-            let streams = streams(&session, &mut workers, time)?;
+            let streams = measure_streams(&session, &mut workers, time)?;
             session.report.push(
-                row(&id, crowd, &streams, session.clock.hz(), &mut base),
+                scaling_row(&id, crowd, &streams, session.clock.ticks_per_s(), &mut base),
                 BASIS,
             );
         }
@@ -105,15 +105,15 @@ fn run(args: Args) -> Outcome {
 }
 
 /// Returns the results of a row's streams, each of which takes about `time`.
-fn streams(
-    session: &Session,
+fn measure_streams(
+    session: &BenchmarkSession,
     workers: &mut Workers,
     time: Duration,
-) -> Result<Vec<Streamed>, AnyError> {
+) -> Result<Vec<StreamResult>, AnyError> {
     let Effort {
         rounds, samples, ..
     } = session.effort;
-    let probe = PROBE.min(samples);
+    let probe = PROBE_MESSAGES.min(samples);
     let seconds = session
         .clock
         .to_ns(workers.stream(probe)?.elapsed_ticks.max(1))
@@ -123,9 +123,15 @@ fn streams(
     (0..rounds).map(|_| workers.stream(messages)).collect()
 }
 
-/// Returns the row of a crowd. `base` stores the rate of the first crowd, with which the rates of
-/// later crowds are compared.
-fn row(id: &str, crowd: Crowd, streams: &[Streamed], hz: f64, base: &mut Option<f64>) -> Row {
+/// Returns the row of a number of publishers and subscribers. `base` stores the rate of the first
+/// row, with which the rates of later rows are compared.
+fn scaling_row(
+    id: &str,
+    crowd: EndpointCounts,
+    streams: &[StreamResult],
+    hz: f64,
+    base: &mut Option<f64>,
+) -> Row {
     let rates = streams.iter().map(|stream| stream.messages_per_s(hz));
     let rate = stats::median(&mut rates.collect::<Vec<f64>>());
     if crowd.members() == 2 {
@@ -137,24 +143,24 @@ fn row(id: &str, crowd: Crowd, streams: &[Streamed], hz: f64, base: &mut Option<
         scaling_percent: base.map(|base| rate / base / pairs * 100.0),
         ..Figures::default()
     };
-    let row = Row::throughput(id, streams, Some(rate));
+    let row = Row::from_streams(id, streams, Some(rate));
     Row { figures, ..row }.with_busy_threads(crowd.members())
 }
 
 /// A number of publishers and a number of subscribers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Crowd {
+pub struct EndpointCounts {
     producers: usize,
     consumers: usize,
 }
 
-impl Crowd {
-    /// Returns the crowds to measure; the others are compared with the first one.
-    pub fn all() -> impl Iterator<Item = Crowd> {
+impl EndpointCounts {
+    /// Returns the numbers of endpoints to measure; all others are compared with the first one.
+    pub fn all() -> impl Iterator<Item = EndpointCounts> {
         let more_producers = [(1, 1), (2, 1), (3, 1), (4, 1), (6, 1), (8, 1)];
         let more_consumers = [(1, 2), (1, 4), (1, 8), (2, 2), (4, 4), (8, 8)];
         let all = more_producers.into_iter().chain(more_consumers);
-        all.map(|(producers, consumers)| Crowd {
+        all.map(|(producers, consumers)| EndpointCounts {
             producers,
             consumers,
         })
@@ -172,30 +178,30 @@ impl Crowd {
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-enum Job {
+enum ScalingJob {
     Publish(u64),
     Subscribe(u64),
-    /// Sends as publisher `index` the number of messages that the plan says.
+    /// Sends the plan's number of messages, as publisher `index`.
     Send {
         index: usize,
-        plan: Plan,
+        plan: ScalingPlan,
     },
-    Receive(Plan),
+    Receive(ScalingPlan),
     Close,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct Plan {
+struct ScalingPlan {
     producers: usize,
     /// Number of messages of each publisher.
     messages: u64,
     source: TickSource,
 }
 
-impl Plan {
-    /// Returns the messages of publisher `index`. The upper bits of their numbers say whose they
-    /// are.
-    fn of(&self, index: usize) -> StreamPlan {
+impl ScalingPlan {
+    /// Returns the messages of publisher `index`. The upper bits of a message's number are the
+    /// number of its publisher.
+    fn of_publisher(&self, index: usize) -> StreamPlan {
         StreamPlan {
             messages: self.messages,
             first_seq: (index as u64) << PUBLISHER_SHIFT | 1,
@@ -205,12 +211,12 @@ impl Plan {
 }
 
 /// A publisher or subscriber. A subscriber answers a job with the result of its stream.
-type Member = Peer<Job, Option<Streamed>>;
+type EndpointWorker = Peer<ScalingJob, Option<StreamResult>>;
 
-/// The publishers and subscribers of a crowd. Each sleeps between jobs.
+/// The publishers and subscribers of a row. Each sleeps between jobs.
 struct Workers {
-    producers: Vec<Member>,
-    consumers: Vec<Member>,
+    producers: Vec<EndpointWorker>,
+    consumers: Vec<EndpointWorker>,
     source: TickSource,
     opened: u64,
 }
@@ -220,7 +226,7 @@ impl Workers {
     /// that waits yields its CPU.
     fn start(
         are_threads: bool,
-        crowd: Crowd,
+        crowd: EndpointCounts,
         cpus: &[usize],
         source: TickSource,
         private: &PrivateNamespace,
@@ -228,11 +234,11 @@ impl Workers {
         let namespace = private.open()?;
         let env = &private.environment();
         let share_cpu = crowd.members() > cpus.len();
-        let member = |number: usize| -> Result<Member, PeerError> {
+        let member = |number: usize| -> Result<EndpointWorker, PeerError> {
             let cpu = cpus[number % cpus.len()];
             if are_threads {
                 let namespace = Arc::clone(&namespace);
-                return Peer::thread(cpu, share_cpu, move || service(namespace));
+                return Peer::thread(cpu, share_cpu, move || make_service(namespace));
             }
             let role = ROLE.0;
             Peer::process(&ChildSpec {
@@ -261,11 +267,11 @@ impl Workers {
 
     /// Streams `messages` messages of each publisher on a new topic. A message counts once for each
     /// subscriber; the duration is the slowest subscriber's.
-    fn stream(&mut self, messages: u64) -> Result<Streamed, AnyError> {
+    fn stream(&mut self, messages: u64) -> Result<StreamResult, AnyError> {
         self.opened += 1;
         let number = self.opened;
         let source = self.source;
-        let plan = Plan {
+        let plan = ScalingPlan {
             producers: self.producers.len(),
             messages,
             source,
@@ -273,18 +279,18 @@ impl Workers {
         // WHY publishers first, and all subscribers before anything is sent: a subscriber gets
         // what is sent after it joined.
         for member in &mut self.producers {
-            member.call(Job::Publish(number))?;
+            member.call(ScalingJob::Publish(number))?;
         }
         for member in &mut self.consumers {
-            member.call(Job::Subscribe(number))?;
+            member.call(ScalingJob::Subscribe(number))?;
         }
         for member in &mut self.consumers {
-            member.start(Job::Receive(plan))?;
+            member.start(ScalingJob::Receive(plan))?;
         }
         for (index, member) in self.producers.iter_mut().enumerate() {
-            member.start(Job::Send { index, plan })?;
+            member.start(ScalingJob::Send { index, plan })?;
         }
-        let mut all = Streamed {
+        let mut all = StreamResult {
             received: 0,
             lost: 0,
             elapsed_ticks: 0,
@@ -305,7 +311,7 @@ impl Workers {
             .into());
         }
         for member in self.producers.iter_mut().chain(&mut self.consumers) {
-            member.call(Job::Close)?;
+            member.call(ScalingJob::Close)?;
         }
         Ok(all)
     }
@@ -313,36 +319,38 @@ impl Workers {
 
 /// Serves [`ROLE`] in a child process until the parent hangs up.
 fn serve_child(context: &ChildContext) -> ExitCode {
-    peer::serve(context, || Ok(service(Namespace::current()?)))
+    peer::serve(context, || Ok(make_service(Namespace::current()?)))
 }
 
 /// Returns a function that runs the jobs of a publisher or subscriber.
-fn service(
+fn make_service(
     namespace: Arc<Namespace>,
-) -> impl FnMut(Job, &Watch) -> Result<Option<Streamed>, String> {
+) -> impl FnMut(ScalingJob, &PeerWatch) -> Result<Option<StreamResult>, String> {
     let mut publisher = None;
     let mut subscriber = None;
     move |job, watch| {
-        let mut done = || -> Result<Option<Streamed>, AnyError> {
+        let mut done = || -> Result<Option<StreamResult>, AnyError> {
             match job {
-                Job::Publish(number) => publisher = Some(topic(number, &namespace).publisher()?),
-                Job::Subscribe(number) => {
+                ScalingJob::Publish(number) => {
+                    publisher = Some(topic(number, &namespace).publisher()?)
+                }
+                ScalingJob::Subscribe(number) => {
                     subscriber = Some(topic(number, &namespace).subscriber()?);
                 }
-                Job::Send { index, plan } => {
+                ScalingJob::Send { index, plan } => {
                     send(
                         publisher.as_mut().ok_or("this member does not publish")?,
                         index,
                         plan,
                     )?;
                 }
-                Job::Receive(plan) => {
+                ScalingJob::Receive(plan) => {
                     let subscriber = subscriber
                         .as_mut()
                         .ok_or("this member does not subscribe")?;
                     return receive(subscriber, plan, watch).map(Some);
                 }
-                Job::Close => (publisher, subscriber) = (None, None),
+                ScalingJob::Close => (publisher, subscriber) = (None, None),
             }
             Ok(None)
         };
@@ -351,9 +359,11 @@ fn service(
 }
 
 /// Sends messages whose sequence numbers tell which publisher sent them.
-fn send(publisher: &mut Publisher<Packet16>, index: usize, plan: Plan) -> Outcome {
+fn send(publisher: &mut Publisher<Packet16>, index: usize, plan: ScalingPlan) -> Outcome {
     for number in 0..plan.messages {
-        publisher.send(Packet16::compose(plan.of(index).first_seq + number))?;
+        publisher.send(Packet16::compose(
+            plan.of_publisher(index).first_seq + number,
+        ))?;
     }
     Ok(())
 }
@@ -362,11 +372,11 @@ fn send(publisher: &mut Publisher<Packet16>, index: usize, plan: Plan) -> Outcom
 /// message.
 fn receive(
     subscriber: &mut Subscriber<Packet16>,
-    plan: Plan,
-    watch: &Watch,
-) -> Result<Streamed, AnyError> {
-    let ledgers = (0..plan.producers).map(|index| Ledger::new(&plan.of(index)));
-    let mut ledgers: Vec<Ledger> = ledgers.collect();
+    plan: ScalingPlan,
+    watch: &PeerWatch,
+) -> Result<StreamResult, AnyError> {
+    let ledgers = (0..plan.producers).map(|index| StreamLedger::new(&plan.of_publisher(index)));
+    let mut ledgers: Vec<StreamLedger> = ledgers.collect();
     let mut incomplete = plan.producers;
     let mut message = Packet16::compose(0);
     let mut start = None;
@@ -375,7 +385,7 @@ fn receive(
         start.get_or_insert_with(|| plan.source.start());
         let publisher = (message.seq() >> PUBLISHER_SHIFT) as usize;
         let ledger = ledgers.get_mut(publisher).ok_or("a message of nobody")?;
-        ledger.enter(&message)?;
+        ledger.count_message(&message)?;
         incomplete -= usize::from(ledger.is_complete());
     }
     let end = plan.source.stop();
@@ -386,7 +396,7 @@ fn receive(
         return Err(format!("{lost} did not arrive, {counted} counted as lost").into());
     }
     let elapsed_ticks = start.map_or(0, |start| end.since(start));
-    Ok(Streamed {
+    Ok(StreamResult {
         received,
         lost,
         elapsed_ticks,
@@ -407,7 +417,7 @@ mod tests {
         let private = PrivateNamespace::create().unwrap();
         let cpus = pin::allowed_cpus().unwrap();
         for (producers, consumers) in [(1, 1), (3, 2)] {
-            let crowd = Crowd {
+            let crowd = EndpointCounts {
                 producers,
                 consumers,
             };
@@ -425,14 +435,14 @@ mod tests {
     fn what_comes_twice_or_from_nobody_is_an_error() {
         let private = PrivateNamespace::create().unwrap();
         let namespace = private.open().unwrap();
-        let plan = Plan {
+        let plan = ScalingPlan {
             producers: 2,
             messages: 3,
             source: TickSource::detect(),
         };
-        let watch = Watch::new(true, || false);
-        let second = plan.of(1).first_seq;
-        for (number, wrong) in [(1, second + 1), (2, 1), (3, plan.of(2).first_seq)] {
+        let watch = PeerWatch::new(true, || false);
+        let second = plan.of_publisher(1).first_seq;
+        for (number, wrong) in [(1, second + 1), (2, 1), (3, plan.of_publisher(2).first_seq)] {
             let mut publisher = topic(number, &namespace).publisher().unwrap();
             let mut subscriber = topic(number, &namespace).subscriber().unwrap();
             for seq in [1, 3, second + 1, wrong] {

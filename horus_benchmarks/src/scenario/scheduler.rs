@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use crate::run::args::Args;
 use crate::run::namespace::PrivateNamespace;
-use crate::run::session::Session;
+use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::{self, Outcome};
 use crate::scenario::{lateness, swapping, ticking, wakeup};
 use crate::transport::carrier::Mechanism;
@@ -20,14 +20,14 @@ pub fn main() -> ExitCode {
 
 fn run(mut args: Args) -> Outcome {
     let ticks_asked = args.samples;
-    let samples = args.pick(wakeup::SAMPLES);
+    let samples = args.quick_or_full(wakeup::SAMPLES);
     args.samples.get_or_insert(samples);
-    let mut session = Session::begin(args)?;
+    let mut session = BenchmarkSession::begin(args)?;
     let private = PrivateNamespace::create()?;
     ticking::measure(&mut session, &private)?;
     swapping::measure(&mut session, &private)?;
     lateness::measure(&mut session, &private, ticks_asked)?;
-    if session.args.wants(Mechanism::EventNode.id()) {
+    if session.args.wants_row(Mechanism::EventNode.id()) {
         wakeup::check_counters(&mut session)?;
         // The futex comes along whatever the filter says: the node is compared with it.
         wakeup::compare(

@@ -19,8 +19,8 @@ const STALL_NS: u64 = 5_000;
 const LATE_NS: u64 = 20_000;
 /// Duration for which the thread looks for stalls before it sleeps a little. WHY: the kernel stops
 /// a real-time thread that uses more than 95 % of a second, which would look like a stall.
-const LOOK: Duration = Duration::from_millis(40);
-const REST: Duration = Duration::from_millis(10);
+const LOOK_TIME: Duration = Duration::from_millis(40);
+const REST_TIME: Duration = Duration::from_millis(10);
 
 /// The stalls that a thread observed while it only read the clock.
 #[derive(Debug, Clone, Default)]
@@ -38,7 +38,7 @@ impl Stalls {
     /// Looks for stalls on a processor for about `time`, with the given priority under SCHED_FIFO.
     pub(super) fn find(cpu: usize, priority: u8, time: Duration) -> Result<Self, Box<dyn Error>> {
         let thread = thread::Builder::new().name("stalls".to_owned());
-        let looking = thread.spawn(move || look(cpu, priority, time))?;
+        let looking = thread.spawn(move || look_for_stalls(cpu, priority, time))?;
         looking
             .join()
             .map_err(|_| "the thread that looks for stalls panicked".into())
@@ -58,11 +58,11 @@ impl Stalls {
         }
         Row {
             figures,
-            ..Row::samples(id, &samples, 1.0)
+            ..Row::from_samples(id, &samples, 1.0)
         }
     }
 
-    fn note(&mut self, gap_ns: u64) {
+    fn note_gap(&mut self, gap_ns: u64) {
         self.looked_ns += gap_ns;
         self.longest_ns = self.longest_ns.max(gap_ns);
         if gap_ns >= STALL_NS {
@@ -72,22 +72,22 @@ impl Stalls {
     }
 }
 
-fn look(cpu: usize, priority: u8, time: Duration) -> Stalls {
+fn look_for_stalls(cpu: usize, priority: u8, time: Duration) -> Stalls {
     let mut stalls = Stalls {
         refused: become_real_time(cpu, priority),
         ..Stalls::default()
     };
     let clock = Clock::kernel();
-    let rounds = time.as_nanos() / (LOOK + REST).as_nanos() + 1;
+    let rounds = time.as_nanos() / (LOOK_TIME + REST_TIME).as_nanos() + 1;
     for _ in 0..rounds {
         let begin_ns = clock.now_ns();
         let mut last_ns = begin_ns;
-        while last_ns - begin_ns < LOOK.as_nanos() as u64 {
+        while last_ns - begin_ns < LOOK_TIME.as_nanos() as u64 {
             let now_ns = clock.now_ns();
-            stalls.note(now_ns - last_ns);
+            stalls.note_gap(now_ns - last_ns);
             last_ns = now_ns;
         }
-        thread::sleep(REST);
+        thread::sleep(REST_TIME);
     }
     stalls
 }
@@ -108,9 +108,9 @@ mod tests {
     #[test]
     fn the_share_is_of_the_time_in_which_one_would_be_late() {
         let mut stalls = Stalls::default();
-        (0..940).for_each(|_| stalls.note(1000));
-        stalls.note(20_000);
-        stalls.note(40_000);
+        (0..940).for_each(|_| stalls.note_gap(1000));
+        stalls.note_gap(20_000);
+        stalls.note_gap(40_000);
         let row = stalls.row("x");
         assert_eq!((row.sent, row.ns.unwrap().max), (2, 40_000.0));
         assert_eq!(row.figures.stalled_percent, Some(2.0));
@@ -120,6 +120,6 @@ mod tests {
     fn it_looks_for_as_long_as_it_is_told() {
         let cpu = crate::measure::pin::allowed_cpus().unwrap()[0];
         let stalls = Stalls::find(cpu, 80, Duration::from_millis(60)).unwrap();
-        assert!(stalls.looked_ns >= 2 * LOOK.as_nanos() as u64);
+        assert!(stalls.looked_ns >= 2 * LOOK_TIME.as_nanos() as u64);
     }
 }

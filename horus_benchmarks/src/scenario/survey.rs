@@ -5,22 +5,22 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::measure::bracket::{Bracketed, STEADY_RATIO_MAX, between_floors};
+use crate::measure::bracket::{BracketedRounds, STEADY_RATIO_MAX, between_floors};
 use crate::measure::loopback;
-use crate::measure::micro::{Micro, MicroPlan};
+use crate::measure::micro::{MicroPlan, MicroResult};
 use crate::measure::stats::{self, Samples};
-use crate::measure::stream::{StreamNote, Streamed};
+use crate::measure::stream::{StreamNote, StreamResult};
 use crate::measure::workload::{Round, Timing};
 use crate::report::goals::{FLOOR_NS, STATES};
 use crate::report::rows::{Report, Row};
 use crate::run::args::{Args, Effort};
-use crate::run::floor::{Floor, Lines, Placement};
+use crate::run::floor::{Floor, FloorLines, Placement};
 use crate::run::namespace::PrivateNamespace;
 use crate::run::progress::Progress;
-use crate::run::session::Session;
+use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::Outcome;
-use crate::transport::carrier::{CAPACITY, CAPACITY_LARGE, Size, Transport};
-use crate::transport::connection::{Connection, Looped};
+use crate::transport::carrier::{CAPACITY, CAPACITY_LARGE, MessageSize, Transport};
+use crate::transport::connection::{Connection, LoopedTransport};
 use crate::transport::rendezvous::ConnectionError;
 
 /// Number of rounds, and of timed messages in each, with `--quick` and without. WHY many short
@@ -52,7 +52,7 @@ const ROUNDS_PER_STREAM: u32 = 6;
 /// A run of a benchmark that measures message paths.
 #[derive(Debug)]
 pub struct Survey {
-    session: Session,
+    session: BenchmarkSession,
     private: PrivateNamespace,
     progress: Progress,
 }
@@ -61,9 +61,9 @@ impl Survey {
     /// Begins a run of about `rows` rows: 40 rounds of 20 000 messages, with `--quick` 20 rounds of
     /// 6000.
     pub fn begin(mut args: Args, rows: usize) -> Result<Survey, Box<dyn Error>> {
-        args.default_to(QUICK_ROUNDS_AND_SAMPLES, FULL_ROUNDS_AND_SAMPLES);
+        args.set_default_rounds(QUICK_ROUNDS_AND_SAMPLES, FULL_ROUNDS_AND_SAMPLES);
         let mut survey = Survey {
-            session: Session::begin(args)?,
+            session: BenchmarkSession::begin(args)?,
             private: PrivateNamespace::create()?,
             progress: Progress::new(rows as u64),
         };
@@ -72,8 +72,8 @@ impl Survey {
     }
 
     fn note_settings(&mut self) {
-        let messages = self.messages(Size::Bytes(16));
-        let repetitions = self.repetitions();
+        let messages = self.stream_messages(MessageSize::Bytes(16));
+        let repetitions = self.stream_count();
         let report = &mut self.session.report;
         report.set("capacity", CAPACITY);
         report.set("capacity/large", CAPACITY_LARGE);
@@ -92,38 +92,38 @@ impl Survey {
         &mut self.session.report
     }
 
-    /// Ends the session: see [`Session::finish`].
+    /// Ends the session: see [`BenchmarkSession::finish`].
     pub fn finish(self) -> Outcome {
         drop(self.progress);
         Ok(self.session.finish()?)
     }
 
     /// Returns true if the row `id` is to be measured, and shows it on the terminal.
-    fn wants(&self, id: &str) -> bool {
+    fn wants_row(&self, id: &str) -> bool {
         self.progress.step();
         self.progress.label(id);
-        self.session.args.wants(id)
+        self.session.args.wants_row(id)
     }
 
     /// Returns the number of messages in a stream.
-    fn messages(&self, size: Size) -> u64 {
+    fn stream_messages(&self, size: MessageSize) -> u64 {
         let all = self.session.effort.samples.saturating_mul(STREAM_FACTOR);
         (all / (size.bytes() as u64).div_ceil(FULL_STREAM_MESSAGE_BYTES_MAX)).max(1)
     }
 
     /// Returns the number of streams for a row, which is odd.
-    fn repetitions(&self) -> u32 {
+    fn stream_count(&self) -> u32 {
         (self.session.effort.rounds / ROUNDS_PER_STREAM) | 1
     }
 
     /// Measures rows with both ends in one thread: not a latency, but the cost of the instructions
     /// of `send` and `recv`.
-    pub fn one_thread(&mut self, one_way: &[Transport], streams: &[Transport]) -> Outcome {
+    pub fn measure_one_thread(&mut self, one_way: &[Transport], streams: &[Transport]) -> Outcome {
         for &transport in one_way {
             let id = format!("one_way/same_thread/{}", transport.id());
-            if self.wants(&id) {
-                let micro = loop_round(&self.session, &self.private, transport, 4)?;
-                let row = Row::micro(&id, &micro, &self.session.clock);
+            if self.wants_row(&id) {
+                let micro = measure_loop(&self.session, &self.private, transport, 4)?;
+                let row = Row::from_micro(&id, &micro, &self.session.clock);
                 let basis = transport.carrier.basis();
                 let batch = micro.batch;
                 let basis = format!("{basis}; send + recv, batches of {batch}");
@@ -132,36 +132,36 @@ impl Survey {
         }
         for &transport in streams {
             let id = format!("throughput/same_thread/{}", transport.id());
-            if self.wants(&id) {
-                self.loop_streams(&id, transport)?;
+            if self.wants_row(&id) {
+                self.measure_loop_streams(&id, transport)?;
             }
         }
         Ok(())
     }
 
-    fn loop_streams(&mut self, id: &str, transport: Transport) -> Outcome {
-        let messages = self.messages(transport.size);
+    fn measure_loop_streams(&mut self, id: &str, transport: Transport) -> Outcome {
+        let messages = self.stream_messages(transport.size);
         let clock = &self.session.clock;
-        let mut ends = Looped::open(transport, clock.source(), &self.private)?;
+        let mut ends = LoopedTransport::open(transport, clock.source(), &self.private)?;
         let mut streams = Vec::new();
         let mut rates = Vec::new();
-        for _ in 0..self.repetitions() {
+        for _ in 0..self.stream_count() {
             let streamed = ends.stream(messages)?;
-            rates.push(streamed.messages_per_s(clock.hz()));
+            rates.push(streamed.messages_per_s(clock.ticks_per_s()));
             streams.push(streamed);
         }
-        let row = Row::throughput(id, &streams, None).with_rates(&rates);
+        let row = Row::from_streams(id, &streams, None).with_rates(&rates);
         let basis = format!(
             "{}; bursts of {}",
             transport.carrier.basis(),
-            loopback::BURST
+            loopback::BURST_MESSAGES
         );
         self.session.report.push(row, &basis);
         Ok(())
     }
 
     /// Measures all rows of one placement of the two ends, and the floor of the same placement.
-    pub fn two_ends(
+    pub fn measure_two_ends(
         &mut self,
         placement: Placement,
         one_way: &[Transport],
@@ -177,8 +177,8 @@ impl Survey {
         self.session
             .report
             .set(&format!("spin/{place}"), serde_json::to_value(spin)?);
-        let mut all = floor.round(Lines::Two, effort.warm_up, effort.samples)?;
-        let mut ends = Ends {
+        let mut all = floor.round(FloorLines::Two, effort.warm_up, effort.samples)?;
+        let mut ends = SurveyEnds {
             survey: self,
             floor,
             connection,
@@ -186,21 +186,21 @@ impl Survey {
         };
         for &transport in one_way {
             let id = format!("one_way/{place}/{}", transport.id());
-            if ends.survey.wants(&id) {
-                all.merge(&ends.one_way(&id, transport)?);
+            if ends.survey.wants_row(&id) {
+                all.merge(&ends.measure_one_way(&id, transport)?);
             }
         }
         for &transport in streams {
             let id = format!("throughput/{place}/{}", transport.id());
-            if ends.survey.wants(&id) {
-                ends.streams(&id, transport)?;
+            if ends.survey.wants_row(&id) {
+                ends.measure_streams(&id, transport)?;
             }
         }
         let id = format!("floor/{place}/two_lines/8B");
-        if self.session.args.wants(&id) {
+        if self.session.args.wants_row(&id) {
             self.session
                 .report
-                .push(Row::latency(&id, &all, &self.session.clock), "RTT/2");
+                .push(Row::from_rounds(&id, &all, &self.session.clock), "RTT/2");
         }
         Ok(())
     }
@@ -208,31 +208,31 @@ impl Survey {
 
 /// Sends a message and receives it in this thread, again and again. `per_batch` says how many
 /// samples a batch has.
-pub fn loop_round(
-    session: &Session,
+pub fn measure_loop(
+    session: &BenchmarkSession,
     private: &PrivateNamespace,
     transport: Transport,
     per_batch: u64,
-) -> Result<Micro, Box<dyn Error>> {
+) -> Result<MicroResult, Box<dyn Error>> {
     let Effort {
         rounds, samples, ..
     } = session.effort;
     let source = session.clock.source();
     let plan = MicroPlan::new(source, u64::from(rounds) * samples / per_batch);
-    Ok(Looped::open(transport, source, private)?.round(&plan)?)
+    Ok(LoopedTransport::open(transport, source, private)?.round(&plan)?)
 }
 
-/// The two ends of the floor and of the paths, in one placement.
-struct Ends<'a> {
+/// The two ends of the floor and of the measured paths, in one placement.
+struct SurveyEnds<'a> {
     survey: &'a mut Survey,
     floor: Floor,
     connection: Connection,
     place: &'static str,
 }
 
-impl Ends<'_> {
+impl SurveyEnds<'_> {
     /// Measures a row of latencies; returns the merged rounds of the floor between its rounds.
-    fn one_way(&mut self, id: &str, transport: Transport) -> Result<Round, Box<dyn Error>> {
+    fn measure_one_way(&mut self, id: &str, transport: Transport) -> Result<Round, Box<dyn Error>> {
         let effort = self.survey.session.effort;
         let clock = &self.survey.session.clock;
         let connection = &mut self.connection;
@@ -240,7 +240,7 @@ impl Ends<'_> {
         let measured = between_floors(
             effort.rounds,
             clock,
-            || floor.round(Lines::Two, effort.warm_up, effort.samples),
+            || floor.round(FloorLines::Two, effort.warm_up, effort.samples),
             || {
                 // WHY: the relative timing of two ends stays the same as long as the rings do. One
                 // pair of rings for the whole row would make its ratio a matter of chance.
@@ -250,14 +250,14 @@ impl Ends<'_> {
                     .0)
             },
         )?;
-        let ratio = measured.pairs(|round| round.p50_ns(clock)).ratio();
-        let states = measured.states(|round| round.p50_ns(clock));
+        let ratio = measured.floor_pairs(|round| round.p50_ns(clock)).ratio();
+        let states = measured.machine_states(|round| round.p50_ns(clock));
         let trips = Round::merged(measured.all.iter().map(|bracket| &bracket.subject));
-        let calls = self.extra(Timing::SendCall)?;
-        let mut row = Row::latency(id, &trips.ok_or("no rounds")?, &self.survey.session.clock)
+        let calls = self.run_extra_rounds(Timing::SendCall)?;
+        let mut row = Row::from_rounds(id, &trips.ok_or("no rounds")?, &self.survey.session.clock)
             .with_floor_ratio(ratio)
             .with_send_call(&calls.0, &self.survey.session.clock);
-        row.figures.tsc_ns = self.one_way_by_tsc(id, transport.size)?;
+        row.figures.tsc_ns = self.measure_one_way_by_tsc(id, transport.size)?;
         let session = &mut self.survey.session;
         session
             .report
@@ -273,7 +273,7 @@ impl Ends<'_> {
 
     /// Runs a few more rounds with another timing; returns the near end's merged rounds, and the
     /// one-way times to the far end.
-    fn extra(&mut self, timing: Timing) -> Result<(Round, Samples), ConnectionError> {
+    fn run_extra_rounds(&mut self, timing: Timing) -> Result<(Round, Samples), ConnectionError> {
         let effort = self.survey.session.effort;
         let (mut near, echo) = self
             .connection
@@ -291,7 +291,11 @@ impl Ends<'_> {
 
     /// Stores the median and the 99th percentile of the one-way times measured with both cores'
     /// counters, if the counters agree and a message is large enough for a stamp.
-    fn one_way_by_tsc(&mut self, id: &str, size: Size) -> Result<Option<[f64; 2]>, Box<dyn Error>> {
+    fn measure_one_way_by_tsc(
+        &mut self,
+        id: &str,
+        size: MessageSize,
+    ) -> Result<Option<[f64; 2]>, Box<dyn Error>> {
         let offset = self.floor.check_offset(&self.survey.session.clock)?;
         let report = &mut self.survey.session.report;
         report.set(
@@ -302,7 +306,7 @@ impl Ends<'_> {
             report.note("one_way_by_tsc", id, Value::Null);
             return Ok(None);
         }
-        let (near, mut samples) = self.extra(Timing::OneWay)?;
+        let (near, mut samples) = self.run_extra_rounds(Timing::OneWay)?;
         samples.merge(&near.ticks);
         let ns = samples.percentiles(self.survey.session.clock.ns_per_tick());
         let note = json!({ "p50": ns.p50, "p99": ns.p99, "backwards": near.backwards });
@@ -311,10 +315,10 @@ impl Ends<'_> {
     }
 
     /// Measures a row of throughput: the median of the streams during which the floor was steady.
-    fn streams(&mut self, id: &str, transport: Transport) -> Outcome {
-        let messages = self.survey.messages(transport.size);
-        let repetitions = self.survey.repetitions();
-        let limit = self.survey.session.args.pick(STREAM_TIME);
+    fn measure_streams(&mut self, id: &str, transport: Transport) -> Outcome {
+        let messages = self.survey.stream_messages(transport.size);
+        let repetitions = self.survey.stream_count();
+        let limit = self.survey.session.args.quick_or_full(STREAM_TIME);
         let effort = self.survey.session.effort;
         let clock = &self.survey.session.clock;
         let connection = &mut self.connection;
@@ -328,20 +332,20 @@ impl Ends<'_> {
         let measured = between_floors(
             repetitions,
             clock,
-            || floor.round(Lines::Two, effort.warm_up, effort.samples),
+            || floor.round(FloorLines::Two, effort.warm_up, effort.samples),
             || Ok(connection.stream(messages)?),
         )?;
         let notes: Vec<StreamNote> = measured
             .all
             .iter()
-            .map(|bracket| StreamNote::new(bracket, clock.hz()))
+            .map(|bracket| StreamNote::new(bracket, clock.ticks_per_s()))
             .collect();
         let rates = |rate: fn(&StreamNote) -> f64| -> Vec<f64> {
             notes.iter().filter(|note| note.counts).map(rate).collect()
         };
         let received = rates(|note| note.msgs_per_s);
         let sent = stats::median(&mut rates(|note| note.sent_per_s));
-        let streams: Vec<Streamed> = measured
+        let streams: Vec<StreamResult> = measured
             .all
             .iter()
             .map(|bracket| bracket.subject.1)
@@ -354,7 +358,7 @@ impl Ends<'_> {
         let basis = format!("{}; {what} {:.1}M/s", transport.carrier.basis(), sent / 1e6);
         let session = &mut self.survey.session;
         session.report.push(
-            Row::throughput(id, &streams, None).with_rates(&received),
+            Row::from_streams(id, &streams, None).with_rates(&received),
             &basis,
         );
         session
@@ -364,7 +368,7 @@ impl Ends<'_> {
         Ok(())
     }
 
-    fn note_floor<S>(&mut self, id: &str, measured: &Bracketed<S>) {
+    fn note_floor<S>(&mut self, id: &str, measured: &BracketedRounds<S>) {
         let report = &mut self.survey.session.report;
         if let Some(range) = measured.floor_range_ns() {
             report.note(FLOOR_NS, id, range.to_vec());

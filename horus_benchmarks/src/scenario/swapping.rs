@@ -15,11 +15,11 @@ use crate::measure::tsc::TickSource;
 use crate::report::figures::Figures;
 use crate::report::rows::Row;
 use crate::run::namespace::PrivateNamespace;
-use crate::run::session::Session;
+use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::Outcome;
 use crate::transport::packet::Packet16;
 
-const SWAP: &str = "swap/blitz";
+const SWAP_ROW: &str = "swap/blitz";
 
 /// Number of swaps in a round for each sample that the command line asks for.
 const SWAPS_PER_SAMPLE: u64 = 10;
@@ -27,16 +27,16 @@ const SWAPS_PER_SAMPLE: u64 = 10;
 /// Number of messages sent before each swap.
 const MESSAGES_PER_SWAP: u64 = 4;
 
-const NODE: &str = "handler";
-const TOPIC: &str = "swapping";
+const NODE_NAME: &str = "handler";
+const TOPIC_NAME: &str = "swapping";
 
 /// Measures a node that is replaced again and again while messages go through it.
-pub(super) fn measure(session: &mut Session, private: &PrivateNamespace) -> Outcome {
-    if !session.args.wants(SWAP) {
+pub(super) fn measure(session: &mut BenchmarkSession, private: &PrivateNamespace) -> Outcome {
+    if !session.args.wants_row(SWAP_ROW) {
         return Ok(());
     }
     pin::pin_current_thread(session.cpus.far)?;
-    let mut swapping = Swapping::start(&private.open()?)?;
+    let mut swapping = SwapBenchmark::start(&private.open()?)?;
     pin::pin_current_thread(session.cpus.near)?;
     let effort = session.effort;
     let clock = &session.clock;
@@ -53,7 +53,7 @@ pub(super) fn measure(session: &mut Session, private: &PrivateNamespace) -> Outc
         return Err(format!("{sent} messages were sent and {received} handled").into());
     }
     let swaps_per_s = median(&mut per_s);
-    let row = Row::samples(SWAP, &samples, clock.ns_per_tick());
+    let row = Row::from_samples(SWAP_ROW, &samples, clock.ns_per_tick());
     let figures = Figures {
         swaps_per_s: Some(swaps_per_s),
         ..Figures::default()
@@ -75,7 +75,7 @@ pub(super) fn measure(session: &mut Session, private: &PrivateNamespace) -> Outc
 
 /// A running scheduler with a node that receives a topic's messages, and the ends that send
 /// messages and swap the node. Everything runs in one thread.
-struct Swapping {
+struct SwapBenchmark {
     running: Running,
     handle: Handle,
     publisher: Publisher<Packet16>,
@@ -86,7 +86,7 @@ struct Swapping {
 }
 
 #[derive(Debug)]
-struct Swapped {
+struct SwapTimes {
     /// Time of each swap in ticks, including its messages and the node's tick.
     ticks: Samples,
     swaps: u64,
@@ -96,9 +96,9 @@ struct Swapped {
 
 /// The node, with its state. `KIND` makes it two types, so that a swap changes the type and moves
 /// the state from one type to the other.
-struct Handler<const KIND: bool>(Handling);
+struct Handler<const KIND: bool>(HandlerState);
 
-struct Handling {
+struct HandlerState {
     subscriber: Subscriber<Packet16>,
     expected_seq: u64,
     handled: Arc<AtomicU64>,
@@ -106,7 +106,7 @@ struct Handling {
 
 impl<const KIND: bool> Node for Handler<KIND> {
     fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
-        let Handling {
+        let HandlerState {
             subscriber,
             expected_seq,
             ..
@@ -127,23 +127,25 @@ impl<const KIND: bool> Node for Handler<KIND> {
     }
 }
 
-impl Swapping {
-    fn start(namespace: &Arc<Namespace>) -> Result<Swapping, Box<dyn Error>> {
-        let topic = || Topic::<Packet16>::builder(TOPIC).namespace(namespace);
+impl SwapBenchmark {
+    fn start(namespace: &Arc<Namespace>) -> Result<SwapBenchmark, Box<dyn Error>> {
+        let topic = || Topic::<Packet16>::builder(TOPIC_NAME).namespace(namespace);
         let publisher = topic().publisher()?;
         let subscriber = topic().subscriber()?;
         let handled = Arc::new(AtomicU64::new(0));
         let mut scheduler = Scheduler::new();
         scheduler.namespace(namespace);
-        let handling = Handling {
+        let handling = HandlerState {
             subscriber,
             expected_seq: 1,
             handled: Arc::clone(&handled),
         };
-        scheduler.node(NODE).build(Handler::<false>(handling))?;
+        scheduler
+            .node(NODE_NAME)
+            .build(Handler::<false>(handling))?;
         let handle = scheduler.handle();
         let running = scheduler.start()?;
-        Ok(Swapping {
+        Ok(SwapBenchmark {
             running,
             handle,
             publisher,
@@ -155,7 +157,7 @@ impl Swapping {
 
     /// Swaps the node `swaps` times. Before each swap it sends messages that the old node has not
     /// received yet, so its successor has to.
-    fn round(&mut self, source: TickSource, swaps: u64) -> Result<Swapped, Box<dyn Error>> {
+    fn round(&mut self, source: TickSource, swaps: u64) -> Result<SwapTimes, Box<dyn Error>> {
         let mut ticks = Samples::new();
         let begin = source.start();
         for _ in 0..swaps {
@@ -163,7 +165,7 @@ impl Swapping {
             self.swap_once()?;
             ticks.record(source.stop().since(start));
         }
-        Ok(Swapped {
+        Ok(SwapTimes {
             ticks,
             swaps,
             elapsed_ticks: source.stop().since(begin),
@@ -176,12 +178,16 @@ impl Swapping {
             self.publisher.send(Packet16::compose(self.sent))?;
         }
         let swap = match self.swaps.is_multiple_of(2) {
-            true => self
-                .handle
-                .swap_with(NODE, other::<false, true>, other::<true, false>)?,
-            false => self
-                .handle
-                .swap_with(NODE, other::<true, false>, other::<false, true>)?,
+            true => self.handle.swap_with(
+                NODE_NAME,
+                convert_handler::<false, true>,
+                convert_handler::<true, false>,
+            )?,
+            false => self.handle.swap_with(
+                NODE_NAME,
+                convert_handler::<true, false>,
+                convert_handler::<false, true>,
+            )?,
         };
         self.swaps += 1;
         let goes_on = self.running.tick_once()?;
@@ -201,7 +207,7 @@ impl Swapping {
     }
 }
 
-fn other<const OLD: bool, const NEW: bool>(old: Handler<OLD>) -> Handler<NEW> {
+fn convert_handler<const OLD: bool, const NEW: bool>(old: Handler<OLD>) -> Handler<NEW> {
     Handler(old.0)
 }
 
@@ -212,7 +218,7 @@ mod tests {
     #[test]
     fn every_message_is_handled_once_and_in_order() {
         let private = PrivateNamespace::create().unwrap();
-        let mut swapping = Swapping::start(&private.open().unwrap()).unwrap();
+        let mut swapping = SwapBenchmark::start(&private.open().unwrap()).unwrap();
         for swaps in [7, 20] {
             let round = swapping.round(TickSource::detect(), swaps).unwrap();
             assert_eq!((round.swaps, round.ticks.count()), (swaps, swaps));
@@ -226,7 +232,7 @@ mod tests {
     #[test]
     fn a_message_that_is_not_due_is_found_out() {
         let private = PrivateNamespace::create().unwrap();
-        let mut swapping = Swapping::start(&private.open().unwrap()).unwrap();
+        let mut swapping = SwapBenchmark::start(&private.open().unwrap()).unwrap();
         swapping.sent += 1;
         let error = swapping
             .round(TickSource::detect(), 1)

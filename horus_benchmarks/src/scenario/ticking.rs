@@ -17,14 +17,14 @@ use crate::report::figures::Figures;
 use crate::report::rows::Row;
 use crate::run::namespace::PrivateNamespace;
 use crate::run::progress::Progress;
-use crate::run::session::Session;
+use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::Outcome;
 
 /// Number of scheduler rounds for each sample that the command line asks for.
 const TICKS_PER_SAMPLE: u64 = 10;
 
 /// Number of nodes, and the id of their row.
-const TICKS: [(u64, &str); 5] = [
+const TICK_ROWS: [(u64, &str); 5] = [
     (0, "tick/rust/0_nodes"),
     (1, "tick/rust/1_node"),
     (10, "tick/rust/10_nodes"),
@@ -33,22 +33,22 @@ const TICKS: [(u64, &str); 5] = [
 ];
 
 /// Number of nodes that are timed with the kernel's clock, and the id of their row.
-const KERNEL_CLOCK: (u64, &str) = (50, "tick/rust/50_nodes/kernel_clock");
+const KERNEL_CLOCK_ROW: (u64, &str) = (50, "tick/rust/50_nodes/kernel_clock");
 
 const TICK_BASIS: &str = "a round of all nodes, each timed by itself";
 
 /// Measures rounds of schedulers whose nodes only count.
-pub(super) fn measure(session: &mut Session, private: &PrivateNamespace) -> Outcome {
+pub(super) fn measure(session: &mut BenchmarkSession, private: &PrivateNamespace) -> Outcome {
     let mut all = Vec::new();
     // WHY on the far CPU: a scheduler's supervisor stays where it was started.
     pin::pin_current_thread(session.cpus.far)?;
-    let wanted = TICKS
+    let wanted = TICK_ROWS
         .into_iter()
         .map(|row| (row, false))
-        .chain([(KERNEL_CLOCK, true)]);
+        .chain([(KERNEL_CLOCK_ROW, true)]);
     for ((nodes, id), by_kernel) in wanted {
-        if session.args.wants(id) {
-            let ticking = Ticking::start(nodes, by_kernel, &private.open()?)?;
+        if session.args.wants_row(id) {
+            let ticking = TickingScheduler::start(nodes, by_kernel, &private.open()?)?;
             all.push((id, ticking, Rounds::default()));
         }
     }
@@ -63,7 +63,7 @@ pub(super) fn measure(session: &mut Session, private: &PrivateNamespace) -> Outc
             let [warm_up, samples] =
                 [effort.warm_up, effort.samples].map(|count| count * TICKS_PER_SAMPLE);
             rounds.add(
-                &ticking.rounds(clock.source(), warm_up, samples),
+                &ticking.run_rounds(clock.source(), warm_up, samples),
                 clock.resolution_ticks(),
             );
             progress.step();
@@ -81,10 +81,10 @@ pub(super) fn measure(session: &mut Session, private: &PrivateNamespace) -> Outc
         }
     }
     for (id, ticking, mut rounds) in all {
-        let nodes = ticking.nodes().max(1) as f64;
+        let nodes = ticking.node_count().max(1) as f64;
         ticking.finish()?;
         let ns_per_node = Some(session.clock.ns_per_tick() * median(&mut rounds.medians) / nodes);
-        let row = Row::samples(id, &rounds.samples, session.clock.ns_per_tick());
+        let row = Row::from_samples(id, &rounds.samples, session.clock.ns_per_tick());
         let figures = Figures {
             ns_per_node,
             ..Figures::default()
@@ -96,8 +96,8 @@ pub(super) fn measure(session: &mut Session, private: &PrivateNamespace) -> Outc
 
 /// A running scheduler with nodes that count their ticks. None of the nodes has a rate.
 #[derive(Debug)]
-pub struct Ticking {
-    /// The scheduler. A failure is reported when it ends.
+pub struct TickingScheduler {
+    /// The running scheduler. If it failed, [`TickingScheduler::finish`] returns the error.
     running: Running,
     nodes: u64,
     rounds: u64,
@@ -105,12 +105,12 @@ pub struct Ticking {
     counted: Arc<AtomicU64>,
 }
 
-struct Counting {
+struct CountingNode {
     ticks: u64,
     counted: Arc<AtomicU64>,
 }
 
-impl Node for Counting {
+impl Node for CountingNode {
     fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
         // WHY black_box: the count is to be in memory after each tick, as a node's state is.
         *black_box(&mut self.ticks) += 1;
@@ -125,14 +125,14 @@ impl Node for Counting {
     }
 }
 
-impl Ticking {
+impl TickingScheduler {
     /// Starts `nodes` nodes, timed with the kernel's clock or with the clock that the scheduler
     /// chooses.
     pub fn start(
         nodes: u64,
         by_kernel: bool,
         namespace: &Arc<Namespace>,
-    ) -> Result<Ticking, Box<dyn Error>> {
+    ) -> Result<TickingScheduler, Box<dyn Error>> {
         let mut scheduler = Scheduler::new();
         scheduler.namespace(namespace);
         if by_kernel {
@@ -140,14 +140,14 @@ impl Ticking {
         }
         let counted = Arc::new(AtomicU64::new(0));
         for number in 0..nodes {
-            let node = Counting {
+            let node = CountingNode {
                 ticks: 0,
                 counted: Arc::clone(&counted),
             };
             scheduler.node(&format!("node_{number}")).build(node)?;
         }
         let running = scheduler.start()?;
-        Ok(Ticking {
+        Ok(TickingScheduler {
             running,
             nodes,
             rounds: 0,
@@ -156,7 +156,7 @@ impl Ticking {
     }
 
     /// Runs rounds in which every node ticks once; each round is timed, in ticks of the counter.
-    pub fn rounds(&mut self, source: TickSource, warm_up: u64, samples: u64) -> Samples {
+    pub fn run_rounds(&mut self, source: TickSource, warm_up: u64, samples: u64) -> Samples {
         let mut ticks = Samples::new();
         for number in 0..warm_up + samples {
             let start = source.start();
@@ -172,13 +172,13 @@ impl Ticking {
 
     /// Lets every node tick once.
     #[inline]
-    pub fn once(&mut self) {
+    pub fn tick_once(&mut self) {
         drop(self.running.tick_once());
         self.rounds += 1;
     }
 
     /// Returns the number of nodes.
-    pub fn nodes(&self) -> u64 {
+    pub fn node_count(&self) -> u64 {
         self.nodes
     }
 
@@ -210,8 +210,9 @@ mod tests {
     fn every_node_has_its_turn_in_every_round() {
         let private = PrivateNamespace::create().unwrap();
         for nodes in [0, 1, 7] {
-            let mut ticking = Ticking::start(nodes, false, &private.open().unwrap()).unwrap();
-            let ticks = ticking.rounds(TickSource::detect(), 2, 10);
+            let mut ticking =
+                TickingScheduler::start(nodes, false, &private.open().unwrap()).unwrap();
+            let ticks = ticking.run_rounds(TickSource::detect(), 2, 10);
             assert_eq!(ticks.count(), 10);
             ticking.finish().unwrap();
         }
@@ -220,8 +221,8 @@ mod tests {
     #[test]
     fn turns_that_nobody_had_are_found_out() {
         let private = PrivateNamespace::create().unwrap();
-        let mut ticking = Ticking::start(3, true, &private.open().unwrap()).unwrap();
-        ticking.rounds(TickSource::detect(), 0, 10);
+        let mut ticking = TickingScheduler::start(3, true, &private.open().unwrap()).unwrap();
+        ticking.run_rounds(TickSource::detect(), 0, 10);
         ticking.rounds += 1;
         assert!(
             ticking

@@ -11,15 +11,15 @@ use crate::measure::rounds::Rounds;
 use crate::measure::stats::{Ratio, Samples};
 use crate::measure::workload::Timing;
 use crate::report::goals::RATIOS;
-use crate::report::rows::{Row, SendCall};
+use crate::report::rows::{Row, SendTimes};
 use crate::run::args::{Args, Effort};
 use crate::run::floor::{Floor, Placement};
 use crate::run::namespace::PrivateNamespace;
 use crate::run::progress::Progress;
-use crate::run::session::Session;
+use crate::run::session::BenchmarkSession;
 use crate::scenario::comparison;
 use crate::scenario::entry::{self, Outcome};
-use crate::transport::carrier::{Carrier, Mechanism, Size, Transport};
+use crate::transport::carrier::{Carrier, Mechanism, MessageSize, Transport};
 use crate::transport::connection::Connection;
 use crate::transport::rendezvous::ConnectionError;
 use crate::transport::wakeup::awake_sends;
@@ -33,7 +33,7 @@ with the feature iceoryx2, an iceoryx2 event. And what a send costs when nobody 
 pub(super) const SAMPLES: (u64, u64) = (200, 500);
 
 /// Rounds for the check of the counters: enough messages for a median.
-const CHECK: Effort = Effort {
+const CHECK_EFFORT: Effort = Effort {
     rounds: 1,
     warm_up: 100,
     samples: 2000,
@@ -45,38 +45,38 @@ pub fn main() -> ExitCode {
 }
 
 fn run(mut args: Args) -> Outcome {
-    let samples = args.pick(SAMPLES);
+    let samples = args.quick_or_full(SAMPLES);
     args.samples.get_or_insert(samples);
-    let mut session = Session::begin(args)?;
+    let mut session = BenchmarkSession::begin(args)?;
     check_counters(&mut session)?;
     let private = PrivateNamespace::create()?;
-    let wanted = |one: &Mechanism| session.args.wants(one.id());
+    let wanted = |one: &Mechanism| session.args.wants_row(one.id());
     let mechanisms: Vec<Mechanism> = Mechanism::ALL.iter().copied().filter(wanted).collect();
     compare(&mut session, &private, &mechanisms)?;
     for (edge, name) in [
         (WakeEdge::Membarrier, "topic"),
         (WakeEdge::Fence, "topic_fence"),
     ] {
-        nobody_asleep(&mut session, &private, edge, name)?;
+        measure_awake_sends(&mut session, &private, edge, name)?;
     }
     Ok(session.finish()?)
 }
 
 /// Adds the row for sends on a topic whose reader has slept before and is awake during the sends.
-fn nobody_asleep(
-    session: &mut Session,
+fn measure_awake_sends(
+    session: &mut BenchmarkSession,
     private: &PrivateNamespace,
     edge: WakeEdge,
     name: &str,
 ) -> Outcome {
     let id = format!("send_to_the_awake/{name}/16B");
-    if !session.args.wants(&id) {
+    if !session.args.wants_row(&id) {
         return Ok(());
     }
     let batches = u64::from(session.effort.rounds) * session.effort.samples.div_ceil(10);
     let plan = MicroPlan::new(session.clock.source(), batches);
     let micro = awake_sends(&private.open()?, edge, &plan)?;
-    let row = Row::micro(&id, &micro, &session.clock);
+    let row = Row::from_micro(&id, &micro, &session.clock);
     session
         .report
         .push(row, &format!("batches of {}", micro.batch));
@@ -84,15 +84,20 @@ fn nobody_asleep(
 }
 
 /// Stores in the report whether the counters of both CPUs agree.
-pub fn check_counters(session: &mut Session) -> Outcome {
-    let (mut floor, _) = Floor::new(Placement::CrossProcess, session.cpus, &session.clock, CHECK)?;
+pub fn check_counters(session: &mut BenchmarkSession) -> Outcome {
+    let (mut floor, _) = Floor::new(
+        Placement::CrossProcess,
+        session.cpus,
+        &session.clock,
+        CHECK_EFFORT,
+    )?;
     let offset = floor.check_offset(&session.clock)?;
     session.note_offset(Placement::CrossProcess.id(), &offset);
     Ok(())
 }
 
 /// The measured rounds of one mechanism: times of wake-ups, and times of sends.
-struct Measured {
+struct MechanismTimes {
     mechanism: Mechanism,
     connection: Connection,
     latency: Rounds,
@@ -102,7 +107,7 @@ struct Measured {
 /// Measures a round of each mechanism, again and again, so that all of them meet the machine in the
 /// same state. Adds their rows, and the ratios between them, to the report.
 pub fn compare(
-    session: &mut Session,
+    session: &mut BenchmarkSession,
     private: &PrivateNamespace,
     mechanisms: &[Mechanism],
 ) -> Outcome {
@@ -110,8 +115,8 @@ pub fn compare(
 }
 
 /// Runs [`compare`] with ours and theirs, and adds the row `id` with their ratio.
-pub fn duel(
-    session: &mut Session,
+pub fn compare_two(
+    session: &mut BenchmarkSession,
     private: &PrivateNamespace,
     id: &str,
     mechanisms: [Mechanism; 2],
@@ -119,7 +124,7 @@ pub fn duel(
     let all = measure(session, private, &mechanisms)?;
     let count = all.iter().map(|one| one.latency.samples.count()).sum();
     let ns_per_tick = session.clock.ns_per_tick();
-    let ns = |one: &Measured| -> Vec<f64> {
+    let ns = |one: &MechanismTimes| -> Vec<f64> {
         one.latency
             .medians
             .iter()
@@ -136,24 +141,24 @@ pub fn duel(
 }
 
 fn measure(
-    session: &mut Session,
+    session: &mut BenchmarkSession,
     private: &PrivateNamespace,
     mechanisms: &[Mechanism],
-) -> Result<Vec<Measured>, Box<dyn Error>> {
+) -> Result<Vec<MechanismTimes>, Box<dyn Error>> {
     let effort = session.effort;
     let clock = &session.clock;
-    let start = |&mechanism: &Mechanism| -> Result<Measured, ConnectionError> {
+    let start = |&mechanism: &Mechanism| -> Result<MechanismTimes, ConnectionError> {
         let place = Placement::CrossProcess;
         let cpus = session.cpus;
         let mut connection = Connection::start(place, cpus, clock.source(), private)?;
         let carrier = Carrier::Wakeup(mechanism);
         connection.open(Transport {
             carrier,
-            size: Size::Bytes(16),
+            size: MessageSize::Bytes(16),
         })?;
         let latency = Rounds::default();
         let send = Samples::new();
-        Ok(Measured {
+        Ok(MechanismTimes {
             mechanism,
             connection,
             latency,
@@ -178,9 +183,9 @@ fn measure(
     drop(progress);
     for one in &all {
         let id = one.mechanism.id();
-        let row = Row::samples(id, &one.latency.samples, session.clock.ns_per_tick());
+        let row = Row::from_samples(id, &one.latency.samples, session.clock.ns_per_tick());
         let send = one.send.percentiles(session.clock.ns_per_tick());
-        let send_ns = Some(SendCall {
+        let send_ns = Some(SendTimes {
             p50: send.p50,
             p99: send.p99,
         });

@@ -24,10 +24,10 @@ pub mod ractor;
 pub mod tokio;
 
 /// The result of a run.
-pub type Ran = Result<(), Box<dyn Error>>;
+pub type RunResult = Result<(), Box<dyn Error>>;
 
 /// An actor of a workload, which every runtime can run.
-pub trait Player: Send + Sync + Unpin + 'static {
+pub trait WorkloadActor: Send + Sync + Unpin + 'static {
     /// The type of the messages.
     type Message: Send + 'static;
 
@@ -41,37 +41,40 @@ pub trait Player: Send + Sync + Unpin + 'static {
 /// A runtime of actors. All mailboxes are unbounded.
 pub trait Runtime: Send + 'static {
     /// An address of a player.
-    type Address<P: Player>: Clone + Send + Sync + Unpin + 'static;
+    type Address<P: WorkloadActor>: Clone + Send + Sync + Unpin + 'static;
 
-    /// Starts with `threads` threads, calls `work` on the calling one, waits until [`GATE`] opens,
-    /// and ends all actors. With 0 threads, one thread runs the actors and calls `work`. The result
-    /// of `work` is kept until the gate opens.
+    /// Starts the runtime with `threads` threads, calls `work` on the calling thread, waits until
+    /// [`GATE`] opens, and ends all actors. With 0 threads, one thread runs the actors and calls
+    /// `work`. The result of `work` is kept until the gate opens.
     ///
     /// # Errors
     ///
     /// Returns an error if the runtime cannot start, or did not end well.
-    fn run<T: Send + 'static>(threads: usize, work: impl FnOnce() -> T + Send + 'static) -> Ran;
+    fn run<T: Send + 'static>(
+        threads: usize,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> RunResult;
 
     /// Runs the task that `work` returns and all actors on one thread. The task asks by
     /// [`Self::ask_alone`] and does nothing else.
     ///
     /// # Errors
     ///
-    /// As of [`Self::run`].
+    /// The same as of [`Self::run`].
     fn run_alone<F: Future<Output = ()> + Send + 'static>(
         work: impl FnOnce() -> F + Send + 'static,
-    ) -> Ran {
-        Self::run(0, move || Self::task(work()))
+    ) -> RunResult {
+        Self::run(0, move || Self::spawn_task(work()))
     }
 
     /// Spawns an actor.
-    fn spawn<P: Player>(player: P) -> Self::Address<P>;
+    fn spawn<P: WorkloadActor>(player: P) -> Self::Address<P>;
 
     /// Sends a message; returns false if the actor has ended.
-    fn tell<P: Player>(address: &Self::Address<P>, message: P::Message) -> bool;
+    fn tell<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> bool;
 
     /// Sends messages at once where the runtime can.
-    fn tell_all<P: Player>(
+    fn tell_all<P: WorkloadActor>(
         address: &Self::Address<P>,
         mut messages: impl Iterator<Item = P::Message>,
     ) -> bool {
@@ -79,13 +82,13 @@ pub trait Runtime: Send + 'static {
     }
 
     /// Sends a question; returns its answer, or `None` if there is none.
-    fn ask<P: Player>(
+    fn ask<P: WorkloadActor>(
         address: &Self::Address<P>,
         message: P::Message,
     ) -> impl Future<Output = Option<u64>> + Send;
 
-    /// The same, in [`Self::run_alone`].
-    fn ask_alone<P: Player>(
+    /// Does the same as [`Self::ask`], for a task of [`Self::run_alone`].
+    fn ask_alone<P: WorkloadActor>(
         address: &Self::Address<P>,
         message: P::Message,
     ) -> impl Future<Output = Option<u64>> + Send {
@@ -93,12 +96,15 @@ pub trait Runtime: Send + 'static {
     }
 
     /// Sends a question, and waits for the answer as a thread that runs no actors.
-    fn ask_and_wait<P: Player>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {
+    fn ask_and_wait<P: WorkloadActor>(
+        address: &Self::Address<P>,
+        message: P::Message,
+    ) -> Option<u64> {
         pollster::block_on(Self::ask(address, message))
     }
 
     /// Runs a future as a task of the runtime.
-    fn task(future: impl Future<Output = ()> + Send + 'static);
+    fn spawn_task(future: impl Future<Output = ()> + Send + 'static);
 }
 
 /// A message, or a question with the end that replies.
@@ -110,7 +116,7 @@ pub enum Mail<M, R> {
     Ask(M, R),
 }
 
-/// A moment of a workload.
+/// A time in a workload, with the memory of the process at that time.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
     /// The time.
@@ -134,8 +140,8 @@ pub const PASSES: usize = 2;
 #[derive(Debug)]
 pub struct PerPass<T>([OnceLock<T>; PASSES]);
 
-/// The number of the pass.
-static PASS: AtomicUsize = AtomicUsize::new(0);
+/// The number of the pass that runs.
+static PASS_NUMBER: AtomicUsize = AtomicUsize::new(0);
 
 impl<T> PerPass<T> {
     const fn new() -> Self {
@@ -143,9 +149,9 @@ impl<T> PerPass<T> {
     }
 
     /// Returns the value of this pass.
-    fn now(&self) -> &OnceLock<T> {
+    fn of_this_pass(&self) -> &OnceLock<T> {
         // Relaxed: stored before the threads of the pass start.
-        &self.0[PASS.load(Ordering::Relaxed)]
+        &self.0[PASS_NUMBER.load(Ordering::Relaxed)]
     }
 }
 
@@ -170,20 +176,20 @@ pub static GATE: Gate = Gate {
 
 impl Gate {
     /// Begins pass `pass`, which is less than [`PASSES`].
-    pub fn begin(&self, pass: usize) {
+    pub fn begin_pass(&self, pass: usize) {
         // Relaxed: no other thread runs.
-        PASS.store(pass, Ordering::Relaxed);
+        PASS_NUMBER.store(pass, Ordering::Relaxed);
     }
 
     /// Closes the gate until `parts` parts are done, of which the first begins now.
     pub fn close(&self, parts: u64) {
         // Relaxed: the messages order it.
         self.left.store(parts, Ordering::Relaxed);
-        self.closed.now().get_or_init(Moment::now);
+        self.closed.of_this_pass().get_or_init(Moment::now);
     }
 
-    /// Notes that a part is done, and opens the gate with the last one.
-    pub fn done(&self) {
+    /// Counts a part as done, and opens the gate with the last part.
+    pub fn finish_part(&self) {
         // Relaxed: nothing is read because of it until all threads have ended.
         if self.left.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.open();
@@ -192,7 +198,7 @@ impl Gate {
 
     /// Opens the gate because something is wrong, unless `is_right`.
     #[inline]
-    pub fn check(&self, is_right: bool) {
+    pub fn open_unless(&self, is_right: bool) {
         if !is_right {
             // Relaxed: read after the end of all threads.
             self.is_wrong.store(true, Ordering::Relaxed);
@@ -203,13 +209,16 @@ impl Gate {
     /// Returns the moments at which the gate was closed and opened in this pass; `None` if it was
     /// not, or if something was wrong.
     pub fn moments(&self) -> Option<[Moment; 2]> {
-        let moments = [*self.closed.now().get()?, *self.opened.now().get()?];
+        let moments = [
+            *self.closed.of_this_pass().get()?,
+            *self.opened.of_this_pass().get()?,
+        ];
         (!self.is_wrong.load(Ordering::Relaxed)).then_some(moments)
     }
 
     #[cold]
     fn open(&self) {
-        self.opened.now().get_or_init(Moment::now);
+        self.opened.of_this_pass().get_or_init(Moment::now);
         let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(waker) = &*waker {
             waker.wake_by_ref();
@@ -224,7 +233,7 @@ impl Future for &Gate {
         let mut waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
         *waker = Some(context.waker().clone());
         drop(waker);
-        match self.opened.now().get() {
+        match self.opened.of_this_pass().get() {
             Some(_) => Poll::Ready(()),
             None => Poll::Pending,
         }

@@ -34,8 +34,8 @@ pub const CAPACITY_LARGE: u64 = 32;
 const UDP_BYTES_MAX: usize = 65_507;
 
 /// The report's description of the calls on datagram sockets, UDP and Unix.
-const DATAGRAMS: &str = "connected, not blocking, polled, 4 MiB of buffer requested; send; recv, \
-streams received by recvmmsg of up to 64";
+const DATAGRAM_CALLS: &str = "connected, not blocking, polled, 4 MiB of buffer requested; send; \
+recv, streams received by recvmmsg of up to 64";
 
 /// A ring, topic, channel, socket or pipe, with the number of its endpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,7 +63,7 @@ pub enum Carrier {
     /// borrowed sample.
     LargeLoan,
     Wakeup(Mechanism),
-    Channel(Maker, Shape),
+    Channel(ChannelProvider, ChannelShape),
     HeadTailRing,
     Udp,
     UnixDatagram,
@@ -128,7 +128,7 @@ impl Mechanism {
 /// The module or crate that provides a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "modules of ours, and crates")]
-pub enum Maker {
+pub enum ChannelProvider {
     Direct,
     Spsc,
     Spmc,
@@ -144,7 +144,7 @@ pub enum Maker {
 
 /// The number of endpoints of each side of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Shape {
+pub enum ChannelShape {
     /// One sender, one receiver.
     OneToOne,
     /// Two senders that take turns, one receiver.
@@ -156,37 +156,37 @@ pub enum Shape {
     TwoToTwo,
 }
 
-impl Maker {
+impl ChannelProvider {
     /// All makers that are compared with both endpoints in one thread.
-    pub const IN_ONE_THREAD: [Maker; 8] = {
-        use Maker::{Crossbeam, Direct, Disruptor, Flume, Kanal, Rtrb, Spsc, Std};
+    pub const ONE_THREAD: [ChannelProvider; 8] = {
+        use ChannelProvider::{Crossbeam, Direct, Disruptor, Flume, Kanal, Rtrb, Spsc, Std};
         [Direct, Spsc, Rtrb, Disruptor, Crossbeam, Std, Kanal, Flume]
     };
 
     /// Returns the name of this maker in the ids of carriers, and a description of the timed calls.
-    const fn texts(self) -> (&'static str, &'static str) {
-        const OURS: &str = "try_send_ref, try_recv_into; streams received by drain_in_place";
+    const fn name_and_description(self) -> (&'static str, &'static str) {
+        const OUR_CALLS: &str = "try_send_ref, try_recv_into; streams received by drain_in_place";
         match self {
-            Maker::Direct => ("direct", "try_send, try_recv"),
-            Maker::Spsc => ("spsc", OURS),
-            Maker::Spmc => ("spmc", OURS),
-            Maker::Mpsc => ("mpsc", OURS),
-            Maker::Fanout => ("fanout", OURS),
-            Maker::Rtrb => (
+            ChannelProvider::Direct => ("direct", "try_send, try_recv"),
+            ChannelProvider::Spsc => ("spsc", OUR_CALLS),
+            ChannelProvider::Spmc => ("spmc", OUR_CALLS),
+            ChannelProvider::Mpsc => ("mpsc", OUR_CALLS),
+            ChannelProvider::Fanout => ("fanout", OUR_CALLS),
+            ChannelProvider::Rtrb => (
                 "rtrb",
                 "push, pop; streams received by read_chunk of all there is",
             ),
-            Maker::Disruptor => (
+            ChannelProvider::Disruptor => (
                 "disruptor",
                 "BusySpin; try_publish, EventPoller::poll of all there is",
             ),
-            Maker::Crossbeam => ("crossbeam", "bounded; try_send, try_recv"),
-            Maker::Std => ("std", "sync_channel; try_send, try_recv"),
-            Maker::Kanal => (
+            ChannelProvider::Crossbeam => ("crossbeam", "bounded; try_send, try_recv"),
+            ChannelProvider::Std => ("std", "sync_channel; try_send, try_recv"),
+            ChannelProvider::Kanal => (
                 "kanal",
                 "bounded; try_send, try_recv; streams received by drain_into",
             ),
-            Maker::Flume => (
+            ChannelProvider::Flume => (
                 "flume",
                 "bounded; try_send, try_recv; streams received by drain",
             ),
@@ -194,28 +194,34 @@ impl Maker {
     }
 }
 
-impl Shape {
+impl ChannelShape {
     /// The shapes in which channels are compared.
-    pub const COMPARED: [Shape; 3] = [Shape::OneToOne, Shape::TwoToOne, Shape::OneToTwo];
+    pub const COMPARED: [ChannelShape; 3] = [
+        ChannelShape::OneToOne,
+        ChannelShape::TwoToOne,
+        ChannelShape::OneToTwo,
+    ];
 
     /// Returns the shape's part of an id.
     pub const fn id(self) -> &'static str {
         match self {
-            Shape::OneToOne => "cross_thread",
-            Shape::TwoToOne => "cross_thread_2p1s",
-            Shape::OneToTwo => "cross_thread_1p2s",
-            Shape::TwoToTwo => "cross_thread_2p2s",
+            ChannelShape::OneToOne => "cross_thread",
+            ChannelShape::TwoToOne => "cross_thread_2p1s",
+            ChannelShape::OneToTwo => "cross_thread_1p2s",
+            ChannelShape::TwoToTwo => "cross_thread_2p2s",
         }
     }
 
     /// Returns the channels that are compared in this shape.
     pub fn carriers(self) -> Vec<Carrier> {
-        use Maker::{Crossbeam, Disruptor, Fanout, Flume, Kanal, Mpsc, Rtrb, Spmc, Spsc, Std};
-        let makers: &[Maker] = match self {
-            Shape::OneToOne => &[Spsc, Rtrb, Disruptor, Crossbeam, Std, Kanal, Flume],
-            Shape::TwoToOne => &[Mpsc, Fanout, Disruptor, Crossbeam, Std, Kanal, Flume],
-            Shape::OneToTwo => &[Spmc, Fanout, Disruptor, Crossbeam],
-            Shape::TwoToTwo => &[Fanout],
+        use ChannelProvider::{
+            Crossbeam, Disruptor, Fanout, Flume, Kanal, Mpsc, Rtrb, Spmc, Spsc, Std,
+        };
+        let makers: &[ChannelProvider] = match self {
+            ChannelShape::OneToOne => &[Spsc, Rtrb, Disruptor, Crossbeam, Std, Kanal, Flume],
+            ChannelShape::TwoToOne => &[Mpsc, Fanout, Disruptor, Crossbeam, Std, Kanal, Flume],
+            ChannelShape::OneToTwo => &[Spmc, Fanout, Disruptor, Crossbeam],
+            ChannelShape::TwoToTwo => &[Fanout],
         };
         makers
             .iter()
@@ -225,25 +231,25 @@ impl Shape {
 
     const fn basis(self) -> &'static str {
         match self {
-            Shape::OneToOne => "1:1",
-            Shape::TwoToOne => "2:1, senders in turn",
-            Shape::OneToTwo => "1:2, both receive",
-            Shape::TwoToTwo => "2:2, senders in turn, both receive",
+            ChannelShape::OneToOne => "1:1",
+            ChannelShape::TwoToOne => "2:1, senders in turn",
+            ChannelShape::OneToTwo => "1:2, both receive",
+            ChannelShape::TwoToTwo => "2:2, senders in turn, both receive",
         }
     }
 }
 
 impl Carrier {
     /// Our channel with both ends in one thread.
-    pub const DIRECT: Carrier = Carrier::Channel(Maker::Direct, Shape::OneToOne);
+    pub const DIRECT: Carrier = Carrier::Channel(ChannelProvider::Direct, ChannelShape::OneToOne);
     /// Our channel with one sender and one receiver.
-    pub const SPSC: Carrier = Carrier::Channel(Maker::Spsc, Shape::OneToOne);
+    pub const SPSC: Carrier = Carrier::Channel(ChannelProvider::Spsc, ChannelShape::OneToOne);
     /// Our channel with one sender and two receivers.
-    pub const SPMC: Carrier = Carrier::Channel(Maker::Spmc, Shape::OneToTwo);
+    pub const SPMC: Carrier = Carrier::Channel(ChannelProvider::Spmc, ChannelShape::OneToTwo);
     /// Our channel with two senders and one receiver.
-    pub const MPSC: Carrier = Carrier::Channel(Maker::Mpsc, Shape::TwoToOne);
+    pub const MPSC: Carrier = Carrier::Channel(ChannelProvider::Mpsc, ChannelShape::TwoToOne);
     /// Our channel with two senders and two receivers.
-    pub const FANOUT: Carrier = Carrier::Channel(Maker::Fanout, Shape::TwoToTwo);
+    pub const FANOUT: Carrier = Carrier::Channel(ChannelProvider::Fanout, ChannelShape::TwoToTwo);
 
     /// The carriers between processes that are compared, in the order of their rows.
     pub const BETWEEN_PROCESSES: [Carrier; 8] = [
@@ -258,7 +264,7 @@ impl Carrier {
     ];
 
     /// Returns the name in ids, and the report's description of endpoints and calls.
-    const fn texts(self) -> (&'static str, &'static str) {
+    const fn name_and_description(self) -> (&'static str, &'static str) {
         match self {
             Carrier::SpscShm => ("spsc_shm", "1:1, gated ring"),
             Carrier::MpscShm => ("mpsc_shm", "2:1, gated ring, producers in turn"),
@@ -303,17 +309,18 @@ impl Carrier {
                 "TSC of both CPUs; asleep for 50 us before each send",
             ),
             // WHY another name: our SPSC channel is compared in two shapes.
-            Carrier::Channel(Maker::Fanout, Shape::OneToTwo) => {
-                ("fanout_broadcast", Maker::Fanout.texts().1)
-            }
-            Carrier::Channel(maker, _) => maker.texts(),
+            Carrier::Channel(ChannelProvider::Fanout, ChannelShape::OneToTwo) => (
+                "fanout_broadcast",
+                ChannelProvider::Fanout.name_and_description().1,
+            ),
+            Carrier::Channel(maker, _) => maker.name_and_description(),
             Carrier::HeadTailRing => (
                 "head_tail_ring",
                 "head and tail in lines of their own, each endpoint caches the other; streams \
-                 received in place, all there is at once",
+                 received in rendezvous, all there is at once",
             ),
-            Carrier::Udp => ("udp", DATAGRAMS),
-            Carrier::UnixDatagram => ("unix_datagram", DATAGRAMS),
+            Carrier::Udp => ("udp", DATAGRAM_CALLS),
+            Carrier::UnixDatagram => ("unix_datagram", DATAGRAM_CALLS),
             Carrier::UnixStream => (
                 "unix_stream",
                 "not blocking, polled, 4 MiB of buffer requested; write; read, streams received \
@@ -354,21 +361,25 @@ impl Carrier {
 
     /// Returns the name in ids.
     pub const fn id(self) -> &'static str {
-        self.texts().0
+        self.name_and_description().0
     }
 
     /// Describes, for the report, the number of endpoints and the calls that are timed.
     pub fn basis(self) -> String {
         match self {
-            Carrier::Channel(_, shape) => format!("channel, {}; {}", shape.basis(), self.texts().1),
-            _ => self.texts().1.to_owned(),
+            Carrier::Channel(_, shape) => format!(
+                "channel, {}; {}",
+                shape.basis(),
+                self.name_and_description().1
+            ),
+            _ => self.name_and_description().1.to_owned(),
         }
     }
 
     /// Returns true for our own carriers, each of which is compared with all others.
     pub const fn is_ours(self) -> bool {
         use Carrier as C;
-        use Maker::{Direct, Fanout, Mpsc, Spmc, Spsc};
+        use ChannelProvider::{Direct, Fanout, Mpsc, Spmc, Spsc};
         match self {
             C::Channel(maker, _) => matches!(maker, Direct | Spsc | Spmc | Mpsc | Fanout),
             C::HeadTailRing | C::Udp | C::UnixDatagram | C::UnixStream | C::Pipe => false,
@@ -382,7 +393,7 @@ impl Carrier {
     pub const fn producers(self) -> u64 {
         match self {
             Carrier::MpscShm | Carrier::FanoutShm2p2s => 2,
-            Carrier::Channel(_, Shape::TwoToOne | Shape::TwoToTwo) => 2,
+            Carrier::Channel(_, ChannelShape::TwoToOne | ChannelShape::TwoToTwo) => 2,
             _ => 1,
         }
     }
@@ -414,7 +425,7 @@ impl Carrier {
     }
 
     /// Returns the reason why this machine cannot carry messages of `bytes` bytes, if there is one.
-    pub fn refusal(self, bytes: usize) -> Option<String> {
+    pub fn reason_unsupported(self, bytes: usize) -> Option<String> {
         match self {
             Carrier::Udp if bytes > UDP_BYTES_MAX => {
                 Some(format!("a datagram holds {UDP_BYTES_MAX} bytes"))
@@ -441,7 +452,7 @@ pub(crate) fn queue_limit(name: &str) -> Option<usize> {
 /// A message: one with the given number of bytes, or a standard message of robots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
-pub enum Size {
+pub enum MessageSize {
     Bytes(usize),
     CmdVel,
     Imu,
@@ -449,28 +460,37 @@ pub enum Size {
     LaserScan,
 }
 
-impl Size {
+impl MessageSize {
     /// The usual message sizes, in ascending order.
-    pub const ALL: [Size; 3] = [Size::Bytes(16), Size::Bytes(304), Size::Bytes(1480)];
+    pub const ALL: [MessageSize; 3] = [
+        MessageSize::Bytes(16),
+        MessageSize::Bytes(304),
+        MessageSize::Bytes(1480),
+    ];
 
     /// The standard messages of robots.
-    pub const ROBOT: [Size; 4] = [Size::CmdVel, Size::Imu, Size::JointCommand, Size::LaserScan];
+    pub const ROBOT: [MessageSize; 4] = [
+        MessageSize::CmdVel,
+        MessageSize::Imu,
+        MessageSize::JointCommand,
+        MessageSize::LaserScan,
+    ];
 
     /// Returns the number of bytes.
     pub const fn bytes(self) -> usize {
         match self {
-            Size::Bytes(bytes) => bytes,
-            Size::CmdVel => size_of::<CmdVel>(),
-            Size::Imu => size_of::<Imu>(),
-            Size::JointCommand => size_of::<JointCommand>(),
-            Size::LaserScan => size_of::<LaserScan>(),
+            MessageSize::Bytes(bytes) => bytes,
+            MessageSize::CmdVel => size_of::<CmdVel>(),
+            MessageSize::Imu => size_of::<Imu>(),
+            MessageSize::JointCommand => size_of::<JointCommand>(),
+            MessageSize::LaserScan => size_of::<LaserScan>(),
         }
     }
 
     /// Returns the name in ids: `16B`, `64KB`, `CmdVel`.
     pub fn id(self) -> String {
         match self {
-            Size::Bytes(bytes) => size_label(bytes),
+            MessageSize::Bytes(bytes) => size_label(bytes),
             _ => format!("{self:?}"),
         }
     }
@@ -495,12 +515,12 @@ impl Size {
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Transport {
     pub carrier: Carrier,
-    pub size: Size,
+    pub size: MessageSize,
 }
 
 impl Transport {
     /// Returns every combination of `carriers` and `sizes`, in the order of the rows.
-    pub fn over(carriers: &[Carrier], sizes: &[Size]) -> Vec<Transport> {
+    pub fn combinations(carriers: &[Carrier], sizes: &[MessageSize]) -> Vec<Transport> {
         let of = |&carrier| sizes.iter().map(move |&size| Transport { carrier, size });
         carriers.iter().flat_map(of).collect()
     }

@@ -9,178 +9,209 @@ use horus_core::channel::{direct, fanout, mpsc, spmc, spsc};
 
 use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::{Payload, Seq};
-use crate::transport::carrier::Maker::{
+use crate::transport::carrier::ChannelProvider::{
     Crossbeam, Direct, Disruptor, Fanout, Flume, Kanal, Mpsc, Rtrb, Spmc, Spsc, Std,
 };
-use crate::transport::carrier::Shape::{OneToOne, OneToTwo, TwoToOne, TwoToTwo};
-use crate::transport::carrier::{CAPACITY, Carrier, Size, Transport};
+use crate::transport::carrier::ChannelShape::{OneToOne, OneToTwo, TwoToOne, TwoToTwo};
+use crate::transport::carrier::{CAPACITY, Carrier, MessageSize, Transport};
 use crate::transport::driver::{self, Driver};
-use crate::transport::endpoints::{Both, InTurn, cloned};
+use crate::transport::endpoints::{AlternatingSenders, BroadcastReceivers, alternating_clones};
 use crate::transport::packet::{Packet16, Packet304, Packet1480, with_packet};
 use crate::transport::peer_channels as peers;
-use crate::transport::rendezvous::{ConnectionError, Opened, Rendezvous, Role};
+use crate::transport::rendezvous::{ConnectionError, OpenResult, Rendezvous, SideRole};
 
 /// Number of messages that every channel can hold.
 pub(super) const SLOTS: usize = CAPACITY as usize;
 
-const JOINED: &str = "there is room for two";
+const HAS_ROOM: &str = "there is room for two";
 
 /// A message that every channel here can carry.
-pub(super) trait Word: Payload + Send + Sync + 'static {}
+pub(super) trait ChannelMessage: Payload + Send + Sync + 'static {}
 
-impl<P: Payload + Send + Sync + 'static> Word for P {}
+impl<P: Payload + Send + Sync + 'static> ChannelMessage for P {}
 
 /// Returns false, because the channel is full at the moment.
 #[inline(always)]
-pub(super) fn full() -> bool {
+pub(super) fn report_full() -> bool {
     std::hint::spin_loop();
     false
 }
 
 /// Opens the near side of a transport, and makes the driver of the far thread as well; or both ends
 /// in one thread.
-pub(super) fn open(transport: Transport, place: &Rendezvous<'_>) -> Opened {
+pub(super) fn open(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
     if !transport.carrier.is_ours() {
         return with_packet!(
-            theirs(transport, place); Seq, Packet16, [u64; 8], [u64; 32], [u64; 128]
+            open_peers(transport, rendezvous); Seq, Packet16, [u64; 8], [u64; 32], [u64; 128]
         );
     }
     with_packet!(
-        ours(transport, place);
+        open_ours(transport, rendezvous);
         Seq, Packet16, [u64; 8], [u64; 32], Packet304, [u64; 128], Packet1480
     )
 }
 
 /// Makes two channels between two threads, one for each direction.
-fn two_threads<P: Word, T, R>(place: &Rendezvous<'_>, make: impl Fn() -> (T, R)) -> Driver
+fn open_two_threads<P: ChannelMessage, T, R>(
+    rendezvous: &Rendezvous<'_>,
+    make: impl Fn() -> (T, R),
+) -> Driver
 where
     T: Endpoint<P> + Send + 'static,
     R: Endpoint<P> + Send + 'static,
 {
     let ((there, from_there), (back, from_back)) = (make(), make());
-    let far = driver::one_side::<P>((back, from_there));
-    place.far.set(Some(Box::new(far)));
-    Box::new(driver::one_side::<P>((there, from_back)))
+    let far = driver::one_side_driver::<P>((back, from_there));
+    rendezvous.far.set(Some(Box::new(far)));
+    Box::new(driver::one_side_driver::<P>((there, from_back)))
 }
 
 /// Makes two channels between two threads, one for each direction, or one channel within one
 /// thread.
-fn one_to_one<P: Word, T, R>(place: &Rendezvous<'_>, make: impl Fn() -> (T, R)) -> Driver
+fn open_one_to_one<P: ChannelMessage, T, R>(
+    rendezvous: &Rendezvous<'_>,
+    make: impl Fn() -> (T, R),
+) -> Driver
 where
     T: Endpoint<P> + Send + 'static,
     R: Endpoint<P> + Send + 'static,
 {
-    match place.role {
-        Role::Loop => driver::both_ends::<P>(make()),
-        _ => two_threads::<P, T, R>(place, make),
+    match rendezvous.role {
+        SideRole::Loop => driver::both_ends_driver::<P>(make()),
+        _ => open_two_threads::<P, T, R>(rendezvous, make),
     }
 }
 
-/// Makes channels whose senders can be cloned, in the shapes with one receiver.
-fn to_one<P: Word, T, R>(
+/// Makes channels whose senders can be alternating_clones, in the shapes with one receiver.
+fn open_to_one<P: ChannelMessage, T, R>(
     transport: Transport,
-    place: &Rendezvous<'_>,
+    rendezvous: &Rendezvous<'_>,
     make: impl Fn() -> (T, R),
-) -> Opened
+) -> OpenResult
 where
     T: Endpoint<P> + Clone + Send + 'static,
     R: Endpoint<P> + Send + 'static,
 {
     match transport.carrier {
-        Carrier::Channel(_, OneToOne) => Ok(one_to_one::<P, T, R>(place, make)),
-        Carrier::Channel(_, TwoToOne) => Ok(two_threads::<P, _, R>(place, || cloned(make()))),
+        Carrier::Channel(_, OneToOne) => Ok(open_one_to_one::<P, T, R>(rendezvous, make)),
+        Carrier::Channel(_, TwoToOne) => Ok(open_two_threads::<P, _, R>(rendezvous, || {
+            alternating_clones(make())
+        })),
         _ => Err(ConnectionError::Unsuited(transport)),
     }
 }
 
-fn ours<P: Word>(transport: Transport, place: &Rendezvous<'_>) -> Opened {
+fn open_ours<P: ChannelMessage>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
     let Carrier::Channel(maker, shape) = transport.carrier else {
         return Err(ConnectionError::Unsuited(transport));
     };
     Ok(match (maker, shape) {
-        (Direct, OneToOne) if place.role == Role::Loop => {
-            driver::both_ends::<P>(direct::channel(SLOTS))
+        (Direct, OneToOne) if rendezvous.role == SideRole::Loop => {
+            driver::both_ends_driver::<P>(direct::channel(SLOTS))
         }
-        (Spsc, OneToOne) => one_to_one::<P, _, _>(place, || spsc::channel(SLOTS)),
-        (Mpsc, TwoToOne) => two_threads::<P, _, _>(place, || cloned(mpsc::channel(SLOTS))),
-        (Spmc, OneToTwo) => two_threads::<P, _, _>(place, || {
+        (Spsc, OneToOne) => open_one_to_one::<P, _, _>(rendezvous, || spsc::channel(SLOTS)),
+        (Mpsc, TwoToOne) => {
+            open_two_threads::<P, _, _>(rendezvous, || alternating_clones(mpsc::channel(SLOTS)))
+        }
+        (Spmc, OneToTwo) => open_two_threads::<P, _, _>(rendezvous, || {
             let (tx, rx) = spmc::channel(SLOTS);
-            let other = rx.try_clone().expect(JOINED);
-            (tx, Both::new([rx, other]))
+            let other = rx.try_clone().expect(HAS_ROOM);
+            (tx, BroadcastReceivers::new([rx, other]))
         }),
-        (Fanout, TwoToOne) => two_threads::<P, _, _>(place, || {
+        (Fanout, TwoToOne) => open_two_threads::<P, _, _>(rendezvous, || {
             let (tx, rx) = fanout::channel(SLOTS);
-            let other = tx.try_clone().expect(JOINED);
-            (InTurn::new([tx, other]), rx)
+            let other = tx.try_clone().expect(HAS_ROOM);
+            (AlternatingSenders::new([tx, other]), rx)
         }),
-        (Fanout, OneToTwo) => two_threads::<P, _, _>(place, || {
+        (Fanout, OneToTwo) => open_two_threads::<P, _, _>(rendezvous, || {
             let (tx, rx) = fanout::channel(SLOTS);
-            let other = rx.try_clone().expect(JOINED);
-            (tx, Both::new([rx, other]))
+            let other = rx.try_clone().expect(HAS_ROOM);
+            (tx, BroadcastReceivers::new([rx, other]))
         }),
-        (Fanout, TwoToTwo) => two_threads::<P, _, _>(place, || {
+        (Fanout, TwoToTwo) => open_two_threads::<P, _, _>(rendezvous, || {
             let (tx, rx) = fanout::channel(SLOTS);
-            let other = (tx.try_clone().expect(JOINED), rx.try_clone().expect(JOINED));
-            (InTurn::new([tx, other.0]), Both::new([rx, other.1]))
+            let other = (
+                tx.try_clone().expect(HAS_ROOM),
+                rx.try_clone().expect(HAS_ROOM),
+            );
+            (
+                AlternatingSenders::new([tx, other.0]),
+                BroadcastReceivers::new([rx, other.1]),
+            )
         }),
         _ => return Err(ConnectionError::Unsuited(transport)),
     })
 }
 
-fn theirs<P: Word>(transport: Transport, place: &Rendezvous<'_>) -> Opened {
+fn open_peers<P: ChannelMessage>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
     let Carrier::Channel(maker, shape) = transport.carrier else {
         return Err(ConnectionError::Unsuited(transport));
     };
     Ok(match (maker, shape) {
-        (Rtrb, OneToOne) => one_to_one::<P, _, _>(place, || rtrb::RingBuffer::new(SLOTS)),
-        (Disruptor, OneToOne) => one_to_one::<P, _, _>(place, || {
-            let builder = build_single_producer(SLOTS, empty::<P>, BusySpin);
+        (Rtrb, OneToOne) => open_one_to_one::<P, _, _>(rendezvous, || rtrb::RingBuffer::new(SLOTS)),
+        (Disruptor, OneToOne) => open_one_to_one::<P, _, _>(rendezvous, || {
+            let builder = build_single_producer(SLOTS, empty_message::<P>, BusySpin);
             let (poller, builder) = builder.new_event_poller();
-            (peers::Publisher(builder.build()), peers::Poller(poller))
+            (
+                peers::DisruptorSender(builder.build()),
+                peers::DisruptorReceiver(poller),
+            )
         }),
-        (Disruptor, TwoToOne) => two_threads::<P, _, _>(place, || {
-            let builder = build_multi_producer(SLOTS, empty::<P>, BusySpin);
+        (Disruptor, TwoToOne) => open_two_threads::<P, _, _>(rendezvous, || {
+            let builder = build_multi_producer(SLOTS, empty_message::<P>, BusySpin);
             let (poller, builder) = builder.new_event_poller();
-            cloned((peers::Publisher(builder.build()), peers::Poller(poller)))
+            alternating_clones((
+                peers::DisruptorSender(builder.build()),
+                peers::DisruptorReceiver(poller),
+            ))
         }),
-        (Disruptor, OneToTwo) => two_threads::<P, _, _>(place, || {
-            let builder = build_single_producer(SLOTS, empty::<P>, BusySpin);
+        (Disruptor, OneToTwo) => open_two_threads::<P, _, _>(rendezvous, || {
+            let builder = build_single_producer(SLOTS, empty_message::<P>, BusySpin);
             let (one, builder) = builder.new_event_poller();
             let (two, builder) = builder.new_event_poller();
-            let pollers = [one, two].map(peers::Poller);
-            (peers::Publisher(builder.build()), Both::new(pollers))
+            let pollers = [one, two].map(peers::DisruptorReceiver);
+            (
+                peers::DisruptorSender(builder.build()),
+                BroadcastReceivers::new(pollers),
+            )
         }),
-        (Crossbeam, OneToTwo) => two_threads::<P, _, _>(place, || {
+        (Crossbeam, OneToTwo) => open_two_threads::<P, _, _>(rendezvous, || {
             let (one, from_one) = crossbeam_channel::bounded(SLOTS);
             let (two, from_two) = crossbeam_channel::bounded(SLOTS);
-            let both = peers::ToBoth::new([one, two]);
-            (both, Both::new([from_one, from_two]))
+            let both = peers::BroadcastSenders::new([one, two]);
+            (both, BroadcastReceivers::new([from_one, from_two]))
         }),
         (Crossbeam, _) => {
-            return to_one::<P, _, _>(transport, place, || crossbeam_channel::bounded(SLOTS));
+            return open_to_one::<P, _, _>(transport, rendezvous, || {
+                crossbeam_channel::bounded(SLOTS)
+            });
         }
         (Std, _) => {
-            return to_one::<P, _, _>(transport, place, || std::sync::mpsc::sync_channel(SLOTS));
+            return open_to_one::<P, _, _>(transport, rendezvous, || {
+                std::sync::mpsc::sync_channel(SLOTS)
+            });
         }
-        (Kanal, _) => return to_one::<P, _, _>(transport, place, peers::kanal),
-        (Flume, _) => return to_one::<P, _, _>(transport, place, || flume::bounded(SLOTS)),
+        (Kanal, _) => return open_to_one::<P, _, _>(transport, rendezvous, peers::kanal),
+        (Flume, _) => {
+            return open_to_one::<P, _, _>(transport, rendezvous, || flume::bounded(SLOTS));
+        }
         _ => return Err(ConnectionError::Unsuited(transport)),
     })
 }
 
 /// Returns the initial value of a disruptor's event, before anything was published.
-fn empty<P: Word>() -> P {
+fn empty_message<P: ChannelMessage>() -> P {
     P::compose(0)
 }
 
-impl<P: Word> Endpoint<P> for direct::Sender<P> {
+impl<P: ChannelMessage> Endpoint<P> for direct::Sender<P> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
-        self.try_send(*message).is_ok() || full()
+        self.try_send(*message).is_ok() || report_full()
     }
 }
 
-impl<P: Word> Endpoint<P> for direct::Receiver<P> {
+impl<P: ChannelMessage> Endpoint<P> for direct::Receiver<P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         self.try_recv().ok().map(|found| *message = found).is_some()
@@ -189,14 +220,14 @@ impl<P: Word> Endpoint<P> for direct::Receiver<P> {
 
 macro_rules! endpoints {
     ($($module:ident),+) => {$(
-        impl<P: Word> Endpoint<P> for $module::Sender<P> {
+        impl<P: ChannelMessage> Endpoint<P> for $module::Sender<P> {
             #[inline(always)]
             fn send(&mut self, message: &P) -> bool {
-                self.try_send_ref(message).is_ok() || full()
+                self.try_send_ref(message).is_ok() || report_full()
             }
         }
 
-        impl<P: Word> Endpoint<P> for $module::Receiver<P> {
+        impl<P: ChannelMessage> Endpoint<P> for $module::Receiver<P> {
             #[inline(always)]
             fn recv(&mut self, message: &mut P) -> bool {
                 self.try_recv_into(message).is_ok()

@@ -8,25 +8,25 @@ use std::sync::Arc;
 use horus_shm::Namespace;
 use serde::{Deserialize, Serialize};
 
-use crate::measure::micro::{Micro, MicroPlan};
+use crate::measure::micro::{MicroPlan, MicroResult};
 use crate::measure::pin::CpuPair;
-use crate::measure::stream::{Sent, StreamPlan, Streamed};
+use crate::measure::stream::{SenderResult, StreamPlan, StreamResult};
 use crate::measure::tsc::TickSource;
-use crate::measure::wait::Watch;
+use crate::measure::wait::PeerWatch;
 use crate::measure::workload::{Echo, Round, RoundPlan, Timing, WorkloadError};
 use crate::run::child::{ChildContext, ChildSpec};
 use crate::run::floor::Placement;
 use crate::run::namespace::PrivateNamespace;
 use crate::run::peer::{self, Peer, PeerError};
 use crate::transport::carrier::{Carrier, Transport};
-use crate::transport::driver::{Done, Driver, SendDriver, Task, Timer};
-use crate::transport::rendezvous::{ConnectionError, Rendezvous, Role, next_number};
+use crate::transport::driver::{Driver, LoopTimer, SendDriver, Task, TaskResult};
+use crate::transport::rendezvous::{ConnectionError, Rendezvous, SideRole, next_connection_number};
 
 /// The role of a child process that is the far side of a connection.
 pub const CONNECTION_ROLE: &str = "connection";
 
 #[derive(Serialize, Deserialize)]
-enum Job {
+enum ConnectionJob {
     Open {
         transport: Transport,
         number: u64,
@@ -41,18 +41,18 @@ enum Job {
     Close,
 }
 
-/// The answer of the far side to a job: the result, if the job was a task.
-type Answer = Option<Done>;
+/// The answer of the far side to a job. It has a result if the job was a task.
+type Answer = Option<TaskResult>;
 
 /// Both sides of a transport; one transport is open at a time. The far side sleeps between rounds.
 pub struct Connection {
     namespace: Arc<Namespace>,
-    peer: Peer<Job, Answer>,
+    peer: Peer<ConnectionJob, Answer>,
     source: TickSource,
-    near: Option<Near>,
+    near: Option<NearSide>,
 }
 
-struct Near {
+struct NearSide {
     driver: Driver,
     transport: Transport,
     next_seq: u64,
@@ -87,11 +87,11 @@ impl Connection {
     ) -> Result<Connection, ConnectionError> {
         let namespace = private.open()?;
         let cpu = cpus.far;
-        let share_cpu = cpus.oversubscribed();
+        let share_cpu = cpus.is_oversubscribed();
         let peer = match placement {
             Placement::CrossThread => {
                 let namespace = Arc::clone(&namespace);
-                Peer::thread(cpu, share_cpu, move || service(namespace))?
+                Peer::thread(cpu, share_cpu, move || make_service(namespace))?
             }
             Placement::CrossProcess => {
                 let role = CONNECTION_ROLE;
@@ -116,15 +116,15 @@ impl Connection {
     /// Opens both sides of a transport, in both directions; closes the previous one.
     pub fn open(&mut self, transport: Transport) -> Result<(), ConnectionError> {
         self.close()?;
-        let number = next_number();
-        let place = Rendezvous::new(&self.namespace, number, Role::Near);
-        let driver = transport.open(&place)?;
-        self.peer.call(Job::Open {
+        let number = next_connection_number();
+        let rendezvous = Rendezvous::new(&self.namespace, number, SideRole::Near);
+        let driver = transport.open(&rendezvous)?;
+        self.peer.call(ConnectionJob::Open {
             transport,
             number,
-            far: place.far.take(),
+            far: rendezvous.far.take(),
         })?;
-        self.near = Some(Near {
+        self.near = Some(NearSide {
             driver,
             transport,
             next_seq: 1,
@@ -148,15 +148,18 @@ impl Connection {
             first_seq: near.next_seq,
         };
         near.next_seq = plan.next_seq();
-        match self.run(Task::Ping(plan), Task::Echo(plan))? {
-            (Done::Round(round), Done::Echo(echo)) => Ok((round, echo)),
-            (_, other) => Err(unexpected(&other)),
+        match self.run_tasks(Task::Ping(plan), Task::Echo(plan))? {
+            (TaskResult::Round(round), TaskResult::Echo(echo)) => Ok((round, echo)),
+            (_, other) => Err(unexpected_answer(&other)),
         }
     }
 
     /// Streams `messages` messages from the near side to the far side. On a duplex carrier each
     /// side sends half of them and receives all; the result then covers both sides.
-    pub fn stream(&mut self, messages: u64) -> Result<(Sent, Streamed), ConnectionError> {
+    pub fn stream(
+        &mut self,
+        messages: u64,
+    ) -> Result<(SenderResult, StreamResult), ConnectionError> {
         let near = self.near.as_mut().ok_or(ConnectionError::Closed)?;
         let carrier = near.transport.carrier;
         let first_seq = near.next_seq;
@@ -173,45 +176,49 @@ impl Connection {
         };
         near.next_seq = plan.last_seq() + 1;
         let done = match is_duplex {
-            true => self.run(Task::ExchangeFirst(plan), Task::ExchangeSecond(plan))?,
-            false => self.run(Task::Send(plan), Task::Receive(plan))?,
+            true => self.run_tasks(Task::ExchangeFirst(plan), Task::ExchangeSecond(plan))?,
+            false => self.run_tasks(Task::Send(plan), Task::Receive(plan))?,
         };
         match done {
-            (Done::Sent(sent), Done::Streamed(streamed)) => {
+            (TaskResult::SenderResult(sent), TaskResult::StreamResult(streamed)) => {
                 check_loss(carrier, &streamed)?;
                 Ok((sent, streamed))
             }
-            (Done::Streamed(near), Done::Streamed(far)) => {
+            (TaskResult::StreamResult(near), TaskResult::StreamResult(far)) => {
                 let elapsed_ticks = near.elapsed_ticks.max(far.elapsed_ticks);
                 let received = near.received + far.received;
                 let lost = near.lost + far.lost;
                 Ok((
-                    Sent { elapsed_ticks },
-                    Streamed {
+                    SenderResult { elapsed_ticks },
+                    StreamResult {
                         received,
                         lost,
                         elapsed_ticks,
                     },
                 ))
             }
-            (_, other) => Err(unexpected(&other)),
+            (_, other) => Err(unexpected_answer(&other)),
         }
     }
 
     /// Runs a task on each side at the same time. If the near side failed because it waited in
     /// vain, returns the error of the far side, which has the reason.
-    fn run(&mut self, near: Task, far: Task) -> Result<(Done, Done), ConnectionError> {
+    fn run_tasks(
+        &mut self,
+        near: Task,
+        far: Task,
+    ) -> Result<(TaskResult, TaskResult), ConnectionError> {
         let source = self.source;
         let watch = self.peer.watch();
         let side = self.near.as_mut().ok_or(ConnectionError::Closed)?;
-        self.peer.start(Job::Run { task: far, source })?;
-        match (side.driver)(&near, &Timer { source, watch }) {
-            Err(error @ (WorkloadError::Corrupt(_) | WorkloadError::Miscounted { .. })) => {
+        self.peer.start(ConnectionJob::Run { task: far, source })?;
+        match (side.driver)(&near, &LoopTimer { source, watch }) {
+            Err(error @ (WorkloadError::CorruptMessage(_) | WorkloadError::Miscounted { .. })) => {
                 Err(error.into())
             }
             near => {
                 let far = self.peer.finish()?;
-                Ok((near?, far.ok_or_else(|| unexpected(&"none"))?))
+                Ok((near?, far.ok_or_else(|| unexpected_answer(&"none"))?))
             }
         }
     }
@@ -219,20 +226,20 @@ impl Connection {
     /// Closes both sides.
     pub fn close(&mut self) -> Result<(), ConnectionError> {
         if self.near.take().is_some() {
-            self.peer.call(Job::Close)?;
+            self.peer.call(ConnectionJob::Close)?;
         }
         Ok(())
     }
 }
 
-fn unexpected(answer: &impl fmt::Debug) -> ConnectionError {
+fn unexpected_answer(answer: &impl fmt::Debug) -> ConnectionError {
     ConnectionError::Peer(PeerError::Failed(format!(
         "an answer to another job: {answer:?}"
     )))
 }
 
 /// Refuses a stream that lost messages although its carrier is lossless.
-fn check_loss(carrier: Carrier, streamed: &Streamed) -> Result<(), ConnectionError> {
+fn check_loss(carrier: Carrier, streamed: &StreamResult) -> Result<(), ConnectionError> {
     match streamed.lost {
         lost if lost > 0 && carrier.is_lossless() => Err(ConnectionError::Lost { lost }),
         _ => Ok(()),
@@ -241,44 +248,48 @@ fn check_loss(carrier: Carrier, streamed: &Streamed) -> Result<(), ConnectionErr
 
 /// Both ends of one ring or topic in this thread.
 #[expect(missing_debug_implementations, reason = "a driver is a function")]
-pub struct Looped {
+pub struct LoopedTransport {
     driver: Driver,
     carrier: Carrier,
-    timer: Timer,
+    timer: LoopTimer,
     next_seq: u64,
 }
 
-impl Looped {
+impl LoopedTransport {
     /// Opens both ends of a transport in this thread.
     pub fn open(
         transport: Transport,
         source: TickSource,
         private: &PrivateNamespace,
-    ) -> Result<Looped, ConnectionError> {
-        let place = &private.open()?;
-        let driver = transport.open(&Rendezvous::new(place, next_number(), Role::Loop))?;
-        let watch = Watch::new(false, || false);
-        Ok(Looped {
+    ) -> Result<LoopedTransport, ConnectionError> {
+        let namespace = &private.open()?;
+        let driver = transport.open(&Rendezvous::new(
+            namespace,
+            next_connection_number(),
+            SideRole::Loop,
+        ))?;
+        let watch = PeerWatch::new(false, || false);
+        Ok(LoopedTransport {
             driver,
             carrier: transport.carrier,
-            timer: Timer { source, watch },
+            timer: LoopTimer { source, watch },
             next_seq: 1,
         })
     }
 
     /// Sends messages and receives each, in batches.
-    pub fn round(&mut self, plan: &MicroPlan) -> Result<Micro, ConnectionError> {
+    pub fn round(&mut self, plan: &MicroPlan) -> Result<MicroResult, ConnectionError> {
         match (self.driver)(&Task::Loop(*plan, self.next_seq), &self.timer)? {
-            Done::Micro(micro) => {
+            TaskResult::MicroResult(micro) => {
                 self.next_seq += (plan.warm_up + plan.batches) * micro.batch;
                 Ok(micro)
             }
-            other => Err(unexpected(&other)),
+            other => Err(unexpected_answer(&other)),
         }
     }
 
     /// Streams `messages` messages in bursts.
-    pub fn stream(&mut self, messages: u64) -> Result<Streamed, ConnectionError> {
+    pub fn stream(&mut self, messages: u64) -> Result<StreamResult, ConnectionError> {
         let plan = StreamPlan {
             messages,
             first_seq: self.next_seq,
@@ -286,40 +297,44 @@ impl Looped {
         };
         self.next_seq += messages;
         match (self.driver)(&Task::LoopStream(plan), &self.timer)? {
-            Done::Streamed(streamed) => check_loss(self.carrier, &streamed).map(|()| streamed),
-            other => Err(unexpected(&other)),
+            TaskResult::StreamResult(streamed) => {
+                check_loss(self.carrier, &streamed).map(|()| streamed)
+            }
+            other => Err(unexpected_answer(&other)),
         }
     }
 }
 
 /// Serves [`CONNECTION_ROLE`] in a child process until the parent hangs up.
 pub fn serve_child(context: &ChildContext) -> ExitCode {
-    peer::serve(context, || Ok(service(Namespace::current()?)))
+    peer::serve(context, || Ok(make_service(Namespace::current()?)))
 }
 
 /// Returns a function that runs the jobs of the far side.
-fn service(namespace: Arc<Namespace>) -> impl FnMut(Job, &Watch) -> Result<Answer, String> {
+fn make_service(
+    namespace: Arc<Namespace>,
+) -> impl FnMut(ConnectionJob, &PeerWatch) -> Result<Answer, String> {
     let mut open: Option<Driver> = None;
     move |job, watch| {
         let watch = watch.clone();
         let done = || -> Result<Answer, ConnectionError> {
             match job {
-                Job::Open {
+                ConnectionJob::Open {
                     transport,
                     number,
                     far,
                 } => {
-                    let place = Rendezvous::new(&namespace, number, Role::Far);
+                    let rendezvous = Rendezvous::new(&namespace, number, SideRole::Far);
                     open = Some(match far {
                         Some(driver) => driver,
-                        None => transport.open(&place)?,
+                        None => transport.open(&rendezvous)?,
                     });
                 }
-                Job::Run { task, source } => {
+                ConnectionJob::Run { task, source } => {
                     let driver = open.as_mut().ok_or(ConnectionError::Closed)?;
-                    return Ok(Some(driver(&task, &Timer { source, watch })?));
+                    return Ok(Some(driver(&task, &LoopTimer { source, watch })?));
                 }
-                Job::Close => open = None,
+                ConnectionJob::Close => open = None,
             }
             Ok(None)
         };

@@ -4,28 +4,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::measure::endpoint::Endpoint;
 use crate::measure::loopback;
-use crate::measure::micro::{Micro, MicroPlan};
+use crate::measure::micro::{MicroPlan, MicroResult};
 use crate::measure::payload::Payload;
-use crate::measure::stream::{self, Sent, StreamPlan, Streamed};
+use crate::measure::stream::{self, SenderResult, StreamPlan, StreamResult};
 use crate::measure::tsc::TickSource;
-use crate::measure::wait::Watch;
-use crate::measure::workload::{Echo, Round, RoundPlan, WorkloadError, far_end, near_end};
+use crate::measure::wait::PeerWatch;
+use crate::measure::workload::{Echo, Round, RoundPlan, WorkloadError, run_far_end, run_near_end};
 use crate::transport::duplex;
 
-/// The counter that times the loops, and the watch that ends their waits if the other side is gone.
+/// The counter that times the loops of a driver, and the watch that ends their waits if the other
+/// side is gone.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "the names say it")]
-pub struct Timer {
+pub struct LoopTimer {
     pub source: TickSource,
-    pub watch: Watch,
+    pub watch: PeerWatch,
 }
 
 /// The work of one side.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub enum Task {
-    /// Runs [`near_end`] of a round.
+    /// Runs [`run_near_end`] of a round.
     Ping(RoundPlan),
-    /// Runs [`far_end`] of a round.
+    /// Runs [`run_far_end`] of a round.
     Echo(RoundPlan),
     /// Runs [`stream::stream_send`].
     Send(StreamPlan),
@@ -45,34 +46,38 @@ pub enum Task {
 /// The result of a [`Task`].
 #[derive(Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the types say it")]
-pub enum Done {
+pub enum TaskResult {
     Round(Round),
     Echo(Echo),
-    Sent(Sent),
-    Streamed(Streamed),
-    Micro(Micro),
+    SenderResult(SenderResult),
+    StreamResult(StreamResult),
+    MicroResult(MicroResult),
 }
 
 /// The result of a task, or the reason why it failed.
-pub type Driven = Result<Done, WorkloadError>;
+pub type DriverResult = Result<TaskResult, WorkloadError>;
 
 /// A function that does the tasks of one side over its endpoint. A task that the endpoint does not
 /// support returns [`WorkloadError::Unsuited`].
-pub type Driver = Box<dyn FnMut(&Task, &Timer) -> Driven>;
+pub type Driver = Box<dyn FnMut(&Task, &LoopTimer) -> DriverResult>;
 
 /// A [`Driver`] that can be sent to another thread.
-pub type SendDriver = Box<dyn FnMut(&Task, &Timer) -> Driven + Send>;
+pub type SendDriver = Box<dyn FnMut(&Task, &LoopTimer) -> DriverResult + Send>;
 
 // WHY several functions: each loop is compiled for every carrier and message size, and most
 // combinations would never run.
 
 /// Returns a driver of one side of a connection.
-pub fn one_side<P: Payload>(mut end: impl Endpoint<P>) -> impl FnMut(&Task, &Timer) -> Driven {
+pub fn one_side_driver<P: Payload>(
+    mut end: impl Endpoint<P>,
+) -> impl FnMut(&Task, &LoopTimer) -> DriverResult {
     move |task, timer| {
-        let (end, Timer { source, watch }) = (&mut end, timer);
+        let (end, LoopTimer { source, watch }) = (&mut end, timer);
         match task {
-            Task::Send(plan) => stream::stream_send::<P>(end, plan, *source, watch).map(Done::Sent),
-            Task::Receive(plan) => receive_audited::<P, _>(end, |end| {
+            Task::Send(plan) => {
+                stream::stream_send::<P>(end, plan, *source, watch).map(TaskResult::SenderResult)
+            }
+            Task::Receive(plan) => receive_and_compare_losses::<P, _>(end, |end| {
                 stream::stream_receive::<P>(end, plan, *source, watch)
             }),
             _ => ping_pong::<P>(end, task, timer),
@@ -82,29 +87,28 @@ pub fn one_side<P: Payload>(mut end: impl Endpoint<P>) -> impl FnMut(&Task, &Tim
 
 /// Returns a driver of one side of a ring on which both sides publish and subscribe. `first`
 /// differs between the two sides, so that their messages can be told apart.
-pub fn duplex_side<P: Payload + 'static>(
+pub fn duplex_side_driver<P: Payload + 'static>(
     (out, back): (impl Endpoint<P> + 'static, impl Endpoint<P> + 'static),
     first: bool,
 ) -> Driver {
-    let mut end = duplex::side::<P, _, _>(out, back, first);
+    let mut end = duplex::duplex_ends::<P, _, _>(out, back, first);
     Box::new(move |task, timer| {
         let (Task::ExchangeFirst(plan) | Task::ExchangeSecond(plan)) = task else {
             return ping_pong::<P>(&mut end, task, timer);
         };
-        receive_audited::<P, _>(&mut end, |end| {
+        receive_and_compare_losses::<P, _>(&mut end, |end| {
             duplex::exchange::<P>(end, plan, first, timer.source, &timer.watch)
         })
     })
 }
 
 /// Returns a driver of both ends of a ring in one thread.
-pub fn both_ends<P: Payload + 'static>(mut ends: impl Endpoint<P> + 'static) -> Driver {
+pub fn both_ends_driver<P: Payload + 'static>(mut ends: impl Endpoint<P> + 'static) -> Driver {
     Box::new(move |task, timer| match task {
-        Task::Loop(plan, first_seq) => {
-            loopback::send_and_receive::<P>(&mut ends, plan, *first_seq).map(Done::Micro)
-        }
+        Task::Loop(plan, first_seq) => loopback::send_and_receive::<P>(&mut ends, plan, *first_seq)
+            .map(TaskResult::MicroResult),
         Task::LoopStream(plan) => {
-            loopback::stream::<P>(&mut ends, plan, timer.source).map(Done::Streamed)
+            loopback::stream::<P>(&mut ends, plan, timer.source).map(TaskResult::StreamResult)
         }
         _ => Err(WorkloadError::Unsuited),
     })
@@ -113,25 +117,25 @@ pub fn both_ends<P: Payload + 'static>(mut ends: impl Endpoint<P> + 'static) -> 
 fn ping_pong<P: Payload>(
     end: &mut impl Endpoint<P>,
     task: &Task,
-    Timer { source, watch }: &Timer,
-) -> Driven {
+    LoopTimer { source, watch }: &LoopTimer,
+) -> DriverResult {
     match task {
-        Task::Ping(plan) => near_end::<P>(end, plan, *source, watch).map(Done::Round),
-        Task::Echo(plan) => far_end::<P>(end, plan, *source, watch).map(Done::Echo),
+        Task::Ping(plan) => run_near_end::<P>(end, plan, *source, watch).map(TaskResult::Round),
+        Task::Echo(plan) => run_far_end::<P>(end, plan, *source, watch).map(TaskResult::Echo),
         _ => Err(WorkloadError::Unsuited),
     }
 }
 
 /// Runs `receive`, and compares the losses with the endpoint's own count, if it counts them.
-fn receive_audited<P, E: Endpoint<P>>(
+fn receive_and_compare_losses<P, E: Endpoint<P>>(
     end: &mut E,
-    receive: impl FnOnce(&mut E) -> Result<Streamed, WorkloadError>,
-) -> Driven {
+    receive: impl FnOnce(&mut E) -> Result<StreamResult, WorkloadError>,
+) -> DriverResult {
     let before = end.lost();
     let streamed = receive(end)?;
     let counted = end.lost() - before;
     if streamed.lost == counted || !E::COUNTS_LOSSES {
-        return Ok(Done::Streamed(streamed));
+        return Ok(TaskResult::StreamResult(streamed));
     }
     Err(WorkloadError::Miscounted {
         lost: streamed.lost,

@@ -2,27 +2,27 @@
 //! all messages, including those that its own side sent.
 
 use crate::measure::endpoint::Endpoint;
-use crate::measure::payload::{Corrupt, Payload};
-use crate::measure::stream::{Ledger, StreamPlan, Streamed};
+use crate::measure::payload::{CorruptMessage, Payload};
+use crate::measure::stream::{StreamLedger, StreamPlan, StreamResult};
 use crate::measure::tsc::TickSource;
-use crate::measure::wait::Watch;
+use crate::measure::wait::PeerWatch;
 use crate::measure::workload::WorkloadError;
 
 /// Sequence number of the message that tells the other side to begin.
-const READY: u64 = 0;
+const READY_SEQ: u64 = 0;
 
 /// Maximum number of attempts to receive a message that this thread has sent itself: more than any
 /// lane has slots.
-const LOOKS_MAX: u32 = 1 << 16;
+const RECEIVE_ATTEMPTS_MAX: u32 = 1 << 16;
 
 /// Number of messages received for each one sent: both sides send, and each receives all.
 const RECEIVED_PER_SENT: u32 = 2;
 
 /// The side that sent a message, in the lowest bit of the message's stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Mark(u64);
+struct SideMark(u64);
 
-impl Mark {
+impl SideMark {
     fn is_on(self, message: &impl Payload) -> bool {
         message.stamp() & 1 == self.0
     }
@@ -30,12 +30,12 @@ impl Mark {
 
 /// A sending end that puts its side's mark on each message.
 #[derive(Debug)]
-pub(super) struct Marked<T> {
+pub(super) struct MarkedSender<T> {
     end: T,
-    mark: Mark,
+    mark: SideMark,
 }
 
-impl<P: Payload, T: Endpoint<P>> Endpoint<P> for Marked<T> {
+impl<P: Payload, T: Endpoint<P>> Endpoint<P> for MarkedSender<T> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         let mut message = *message;
@@ -47,16 +47,16 @@ impl<P: Payload, T: Endpoint<P>> Endpoint<P> for Marked<T> {
 /// A receiving end that returns the other side's messages, and stores its own side's to be verified
 /// by `verify_copies`.
 #[derive(Debug)]
-pub(super) struct Others<R, P> {
+pub(super) struct OtherSideReceiver<R, P> {
     end: R,
-    mark: Mark,
+    mark: SideMark,
     /// The last message that this side sent, once it has arrived here.
     own: Option<P>,
     /// A message of the other side that arrived while this end waited for `own` to arrive.
     next: Option<P>,
 }
 
-impl<P: Payload, R: Endpoint<P>> Endpoint<P> for Others<R, P> {
+impl<P: Payload, R: Endpoint<P>> Endpoint<P> for OtherSideReceiver<R, P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         if let Some(next) = self.next.take() {
@@ -78,12 +78,12 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for Others<R, P> {
         self.end.recv(message)
     }
 
-    fn verify_copies(&mut self, seq: u64) -> Result<(), Corrupt> {
-        for _ in 0..LOOKS_MAX {
+    fn verify_copies(&mut self, seq: u64) -> Result<(), CorruptMessage> {
+        for _ in 0..RECEIVE_ATTEMPTS_MAX {
             if let Some(own) = self.own.take() {
                 return own.check(seq);
             }
-            let mut message = P::compose(READY);
+            let mut message = P::compose(READY_SEQ);
             if self.end.recv(&mut message) {
                 let is_own = self.mark.is_on(&message);
                 let place = if is_own {
@@ -92,16 +92,16 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for Others<R, P> {
                     &mut self.next
                 };
                 if let Some(before) = place.replace(message) {
-                    return Err(Corrupt {
+                    return Err(CorruptMessage {
                         expected_seq: seq,
                         found_seq: before.seq(),
                     });
                 }
             }
         }
-        Err(Corrupt {
+        Err(CorruptMessage {
             expected_seq: seq,
-            found_seq: READY,
+            found_seq: READY_SEQ,
         })
     }
 
@@ -112,11 +112,15 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for Others<R, P> {
 
 /// Returns the two ends of one side of a ring. The sending end marks its messages, by which the
 /// receiving end tells them from those of the other side.
-pub(super) fn side<P: Payload, T, R>(out: T, back: R, first: bool) -> (Marked<T>, Others<R, P>) {
-    let mark = Mark(u64::from(!first));
+pub(super) fn duplex_ends<P: Payload, T, R>(
+    out: T,
+    back: R,
+    first: bool,
+) -> (MarkedSender<T>, OtherSideReceiver<R, P>) {
+    let mark = SideMark(u64::from(!first));
     (
-        Marked { end: out, mark },
-        Others {
+        MarkedSender { end: out, mark },
+        OtherSideReceiver {
             end: back,
             mark,
             own: None,
@@ -133,14 +137,14 @@ pub(super) fn exchange<P: Payload>(
     plan: &StreamPlan,
     first: bool,
     source: TickSource,
-    watch: &Watch,
-) -> Result<Streamed, WorkloadError> {
-    let mut message = P::compose(READY);
+    watch: &PeerWatch,
+) -> Result<StreamResult, WorkloadError> {
+    let mut message = P::compose(READY_SEQ);
     if first {
         watch.spin_until(|| end.recv_all(&mut message).then_some(()))?;
-        if message.seq() != READY {
-            return Err(Corrupt {
-                expected_seq: READY,
+        if message.seq() != READY_SEQ {
+            return Err(CorruptMessage {
+                expected_seq: READY_SEQ,
                 found_seq: message.seq(),
             }
             .into());
@@ -149,7 +153,7 @@ pub(super) fn exchange<P: Payload>(
         watch.spin_until(|| end.send(&message).then_some(()))?;
     }
     let start = source.start();
-    let mut ledger = Ledger::new(plan);
+    let mut ledger = StreamLedger::new(plan);
     // WHY: what follows a word at once may overwrite it, so the side that said it is silent until
     // it hears from the other one.
     let mut may_send = first;
@@ -164,10 +168,10 @@ pub(super) fn exchange<P: Payload>(
                 received += 1;
                 // The own word that this side is ready is no message of the plan.
                 let entered = match message.seq() {
-                    READY => Ok(()),
-                    _ => ledger.enter(&message),
+                    READY_SEQ => Ok(()),
+                    _ => ledger.count_message(&message),
                 };
-                may_send |= message.seq() != READY;
+                may_send |= message.seq() != READY_SEQ;
                 if entered.is_err() {
                     return Some(entered);
                 }
@@ -176,7 +180,7 @@ pub(super) fn exchange<P: Payload>(
         })??;
     }
     let elapsed_ticks = source.stop().since(start);
-    Ok(Streamed {
+    Ok(StreamResult {
         received: ledger.received,
         lost: ledger.lost,
         elapsed_ticks,
@@ -193,14 +197,15 @@ mod tests {
     use crate::transport::packet::Packet16;
 
     type Sharing = (
-        Marked<Producer<Packet16>>,
-        Others<Consumer<Packet16>, Packet16>,
+        MarkedSender<Producer<Packet16>>,
+        OtherSideReceiver<Consumer<Packet16>, Packet16>,
     );
 
     /// Two sides on one ring.
     fn sides() -> [Sharing; 2] {
         let ring = FanoutShm::<Packet16>::heap(&RingOptions::capacity(64)).unwrap();
-        [true, false].map(|first| side(ring.producer().unwrap(), ring.consumer().unwrap(), first))
+        [true, false]
+            .map(|first| duplex_ends(ring.producer().unwrap(), ring.consumer().unwrap(), first))
     }
 
     #[test]
@@ -231,7 +236,7 @@ mod tests {
             first_seq: 1,
             producers: 2,
         };
-        let watch = || Watch::new(true, || false);
+        let watch = || PeerWatch::new(true, || false);
         let source = TickSource::detect();
         let [mut near, mut far] = sides();
         let far = thread::spawn(move || exchange(&mut far, &plan, false, source, &watch()));

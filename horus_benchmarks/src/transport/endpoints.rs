@@ -4,7 +4,7 @@ use horus_core::topic::{Publisher, Subscriber};
 use horus_shm::{Consumer, LoanError, Producer};
 
 use crate::measure::endpoint::Endpoint;
-use crate::measure::payload::{Corrupt, Payload};
+use crate::measure::payload::{CorruptMessage, Payload};
 use crate::measure::stream::PRODUCERS_MAX;
 use crate::transport::packet::Packet;
 
@@ -17,7 +17,7 @@ macro_rules! endpoints {
             fn send(&mut self, message: &P) -> bool {
                 match $sender::$send(self, message) {
                     Ok(()) => true,
-                    Err(error) => refused(error.is_full()),
+                    Err(error) => handle_refusal(error.is_full()),
                 }
             }
         }
@@ -46,26 +46,26 @@ endpoints!(Publisher::send, Subscriber, |end| Subscriber::lost(end));
 
 /// A publisher of a topic that supports loans: it writes each message directly into the slot.
 #[derive(Debug)]
-pub(super) struct Lending<P: Packet>(pub(super) Publisher<P>);
+pub(super) struct LoanPublisher<P: Packet>(pub(super) Publisher<P>);
 
-impl<P: Packet> Endpoint<P> for Lending<P> {
+impl<P: Packet> Endpoint<P> for LoanPublisher<P> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         match self.0.loan() {
             Ok(mut loan) => {
                 *loan = *message;
-                loan.publish().is_ok() || refused(false)
+                loan.publish().is_ok() || handle_refusal(false)
             }
-            Err(error) => refused(matches!(error, LoanError::Full { .. })),
+            Err(error) => handle_refusal(matches!(error, LoanError::Full { .. })),
         }
     }
 }
 
 /// A subscriber of a topic that supports loans: it reads each message in its slot.
 #[derive(Debug)]
-pub(super) struct Borrowing<P: Packet>(pub(super) Subscriber<P>);
+pub(super) struct BorrowSubscriber<P: Packet>(pub(super) Subscriber<P>);
 
-impl<P: Packet> Endpoint<P> for Borrowing<P> {
+impl<P: Packet> Endpoint<P> for BorrowSubscriber<P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         let sample = self
@@ -83,7 +83,7 @@ impl<P: Packet> Endpoint<P> for Borrowing<P> {
 /// Handles a refused send: returns false to wait if the ring is full; otherwise the benchmark
 /// cannot go on.
 #[inline(always)]
-fn refused(is_full: bool) -> bool {
+fn handle_refusal(is_full: bool) -> bool {
     assert!(
         is_full,
         "the ring is not ours any more, or its memory is gone"
@@ -94,9 +94,9 @@ fn refused(is_full: bool) -> bool {
 
 /// A consumer that receives the newest message of a latest-value ring.
 #[derive(Debug)]
-pub(super) struct Latest<P>(pub(super) Consumer<P>);
+pub(super) struct LatestConsumer<P>(pub(super) Consumer<P>);
 
-impl<P: Packet> Endpoint<P> for Latest<P> {
+impl<P: Packet> Endpoint<P> for LatestConsumer<P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         self.0.latest_into(message)
@@ -110,18 +110,18 @@ impl<P: Packet> Endpoint<P> for Latest<P> {
 
 /// Several sending endpoints that send in turn.
 #[derive(Debug)]
-pub(super) struct InTurn<T> {
+pub(super) struct AlternatingSenders<T> {
     ends: [T; PRODUCERS_MAX],
     next: usize,
 }
 
-impl<T> InTurn<T> {
-    pub(super) fn new(ends: [T; PRODUCERS_MAX]) -> InTurn<T> {
-        InTurn { ends, next: 0 }
+impl<T> AlternatingSenders<T> {
+    pub(super) fn new(ends: [T; PRODUCERS_MAX]) -> AlternatingSenders<T> {
+        AlternatingSenders { ends, next: 0 }
     }
 }
 
-impl<P, T: Endpoint<P>> Endpoint<P> for InTurn<T> {
+impl<P, T: Endpoint<P>> Endpoint<P> for AlternatingSenders<T> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         let sent = self.ends[self.next % PRODUCERS_MAX].send(message);
@@ -131,22 +131,23 @@ impl<P, T: Endpoint<P>> Endpoint<P> for InTurn<T> {
 }
 
 /// Returns clones of a sender that send in turn, and the receiver.
-pub(crate) fn cloned<T: Clone, R>((tx, rx): (T, R)) -> (InTurn<T>, R) {
-    (InTurn::new([tx.clone(), tx]), rx)
+pub(crate) fn alternating_clones<T: Clone, R>((tx, rx): (T, R)) -> (AlternatingSenders<T>, R) {
+    (AlternatingSenders::new([tx.clone(), tx]), rx)
 }
 
-/// Two endpoints that receive the same messages; a message counts as received when both have it.
+/// Two endpoints that receive the same messages. A message counts as received once both endpoints
+/// have received it.
 #[derive(Debug)]
-pub(super) struct Both<R, P> {
+pub(super) struct BroadcastReceivers<R, P> {
     ends: [R; 2],
     /// The last message that the first endpoint received, which `verify_copies` verifies.
     copy: P,
     first_has_it: bool,
 }
 
-impl<R, P: Payload> Both<R, P> {
-    pub(super) fn new(ends: [R; 2]) -> Both<R, P> {
-        Both {
+impl<R, P: Payload> BroadcastReceivers<R, P> {
+    pub(super) fn new(ends: [R; 2]) -> BroadcastReceivers<R, P> {
+        BroadcastReceivers {
             ends,
             copy: P::compose(0),
             first_has_it: false,
@@ -154,7 +155,7 @@ impl<R, P: Payload> Both<R, P> {
     }
 }
 
-impl<P: Payload, R: Endpoint<P>> Endpoint<P> for Both<R, P> {
+impl<P: Payload, R: Endpoint<P>> Endpoint<P> for BroadcastReceivers<R, P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         if !self.first_has_it {
@@ -166,7 +167,7 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for Both<R, P> {
     }
 
     #[inline(always)]
-    fn verify_copies(&mut self, seq: u64) -> Result<(), Corrupt> {
+    fn verify_copies(&mut self, seq: u64) -> Result<(), CorruptMessage> {
         self.copy.check(seq)
     }
 
@@ -186,7 +187,7 @@ mod tests {
     fn ends_in_turn_use_every_lane_and_wait_for_a_full_one() {
         let ring = MpscShm::<Packet16>::heap(&RingOptions::capacity(4)).unwrap();
         let mut consumer = ring.consumer().unwrap();
-        let mut out = InTurn::new([ring.producer().unwrap(), ring.producer().unwrap()]);
+        let mut out = AlternatingSenders::new([ring.producer().unwrap(), ring.producer().unwrap()]);
         let sent = (1..20)
             .take_while(|&seq| out.send(&Packet16::compose(seq)))
             .count();
@@ -198,7 +199,8 @@ mod tests {
     #[test]
     fn a_message_has_arrived_when_both_ends_have_it_whole() {
         let ring = FanoutShm::<Packet16>::heap(&RingOptions::capacity(8)).unwrap();
-        let mut both = Both::new([ring.consumer().unwrap(), ring.consumer().unwrap()]);
+        let mut both =
+            BroadcastReceivers::new([ring.consumer().unwrap(), ring.consumer().unwrap()]);
         let mut out = ring.producer().unwrap();
         let mut message = Packet16::compose(0);
         assert!(!both.recv(&mut message));
@@ -218,7 +220,7 @@ mod tests {
     fn the_latest_message_passes_over_the_ones_before() {
         let ring = PodShm::<Packet16>::heap(&RingOptions::default()).unwrap();
         let mut out = ring.producer().unwrap();
-        let mut back = Latest(ring.consumer().unwrap());
+        let mut back = LatestConsumer(ring.consumer().unwrap());
         for seq in 1..=3 {
             assert!(Endpoint::send(&mut out, &Packet16::compose(seq)));
         }

@@ -19,7 +19,7 @@ use crate::transport::packet::Packet;
 const LINE_BYTES: usize = 128;
 
 #[derive(Debug)]
-struct Ring<P> {
+struct HeadTailRing<P> {
     map: MmapRaw,
     mask: u64,
     packet: PhantomData<fn(P)>,
@@ -27,17 +27,17 @@ struct Ring<P> {
 
 /// Opens the ends of one side: it sends to the ring in the file `out`, and receives from that in
 /// `back`.
-pub(super) fn ends<P: Packet>(
+pub(super) fn open_ends<P: Packet>(
     [out, back]: [PathBuf; 2],
     capacity: u64,
 ) -> io::Result<(Producer<P>, Consumer<P>)> {
     let producer = Producer {
-        ring: open(&out, capacity)?,
+        ring: open_ring(&out, capacity)?,
         head: 0,
         tail_seen: 0,
     };
     let consumer = Consumer {
-        ring: open(&back, capacity)?,
+        ring: open_ring(&back, capacity)?,
         tail: 0,
         head_seen: 0,
     };
@@ -45,7 +45,7 @@ pub(super) fn ends<P: Packet>(
 }
 
 /// Opens the ring in `file`, which is created if it does not exist.
-fn open<P: Packet>(file: &Path, capacity: u64) -> io::Result<Ring<P>> {
+fn open_ring<P: Packet>(file: &Path, capacity: u64) -> io::Result<HeadTailRing<P>> {
     let file = file.with_extension("ring");
     let file = File::options()
         .read(true)
@@ -57,14 +57,14 @@ fn open<P: Packet>(file: &Path, capacity: u64) -> io::Result<Ring<P>> {
     let bytes = 2 * LINE_BYTES + slots * P::BYTES;
     file.set_len(bytes as u64)?;
     let map = memmap2::MmapOptions::new().len(bytes).map_raw(&file)?;
-    Ok(Ring {
+    Ok(HeadTailRing {
         map,
         mask: slots as u64 - 1,
         packet: PhantomData,
     })
 }
 
-impl<P: Packet> Ring<P> {
+impl<P: Packet> HeadTailRing<P> {
     fn counter(&self, line: usize) -> &AtomicU64 {
         let counter = self
             .map
@@ -101,7 +101,7 @@ impl<P: Packet> Ring<P> {
 
 #[derive(Debug)]
 pub(super) struct Producer<P> {
-    ring: Ring<P>,
+    ring: HeadTailRing<P>,
     head: u64,
     tail_seen: u64,
 }
@@ -132,7 +132,7 @@ impl<P: Packet> Endpoint<P> for Producer<P> {
 
 #[derive(Debug)]
 pub(super) struct Consumer<P> {
-    ring: Ring<P>,
+    ring: HeadTailRing<P>,
     tail: u64,
     head_seen: u64,
 }

@@ -22,54 +22,57 @@ use iceoryx2::sample_mut_uninit::SampleMutUninit;
 use iceoryx2::service;
 
 use crate::measure::endpoint::Endpoint;
-use crate::run::namespace::PREFIX;
-use crate::transport::carrier::{CAPACITY, Carrier, Size, Transport};
+use crate::run::namespace::DIRECTORY_PREFIX;
+use crate::transport::carrier::{CAPACITY, Carrier, MessageSize, Transport};
 use crate::transport::driver::{self, Driver};
 use crate::transport::packet::{Packet, Packet8, Packet16, Packet304, Packet1480, Packet65536};
-use crate::transport::rendezvous::{ConnectionError, Opened, Rendezvous};
+use crate::transport::rendezvous::{ConnectionError, OpenResult, Rendezvous};
 
-type Words<const N: usize> = [u64; N];
+type WordArray<const N: usize> = [u64; N];
 type AnyError = Box<dyn std::error::Error>;
 
-pub(crate) fn open(transport: Transport, place: &Rendezvous<'_>) -> Opened {
-    use Size::Bytes;
+pub(crate) fn open(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
+    use MessageSize::Bytes;
     match transport.size {
-        Bytes(8) => sized::<Packet8, 1>(transport, place),
-        Bytes(16) => sized::<Packet16, 2>(transport, place),
-        Bytes(304) => sized::<Packet304, 38>(transport, place),
-        Bytes(1480) => sized::<Packet1480, 185>(transport, place),
-        Bytes(65_536) => sized::<Packet65536, 8192>(transport, place),
+        Bytes(8) => open_sized::<Packet8, 1>(transport, rendezvous),
+        Bytes(16) => open_sized::<Packet16, 2>(transport, rendezvous),
+        Bytes(304) => open_sized::<Packet304, 38>(transport, rendezvous),
+        Bytes(1480) => open_sized::<Packet1480, 185>(transport, rendezvous),
+        Bytes(65_536) => open_sized::<Packet65536, 8192>(transport, rendezvous),
         _ => Err(ConnectionError::Unsuited(transport)),
     }
 }
 
-fn sized<P: Packet, const N: usize>(transport: Transport, place: &Rendezvous<'_>) -> Opened {
+fn open_sized<P: Packet, const N: usize>(
+    transport: Transport,
+    rendezvous: &Rendezvous<'_>,
+) -> OpenResult {
     let driver = match transport.carrier {
-        Carrier::Iceoryx2Local => side::<local::Service, P, N>(transport.carrier, place),
-        _ => side::<ipc::Service, P, N>(transport.carrier, place),
+        Carrier::Iceoryx2Local => open_side::<local::Service, P, N>(transport.carrier, rendezvous),
+        _ => open_side::<ipc::Service, P, N>(transport.carrier, rendezvous),
     };
     driver.map_err(|error| ConnectionError::Iceoryx2(error.to_string()))
 }
 
 /// Opens one side. WHY one service if the transport is duplex: both sides publish and subscribe on
 /// it.
-fn side<S: service::Service + 'static, P: Packet, const N: usize>(
+fn open_side<S: service::Service + 'static, P: Packet, const N: usize>(
     carrier: Carrier,
-    place: &Rendezvous<'_>,
+    rendezvous: &Rendezvous<'_>,
 ) -> Result<Driver, AnyError> {
-    let node = node_in::<S>(place.namespace)?;
+    let node = node_in::<S>(rendezvous.namespace)?;
     if carrier == Carrier::Iceoryx2Duplex {
-        let shared = place.shared();
+        let shared = rendezvous.shared_direction();
         let ends = (
-            publish::<S, N>(&node, carrier, &shared.name)?,
-            listen::<S, N>(&node, carrier, &shared.name)?,
+            open_publisher::<S, N>(&node, carrier, &shared.name)?,
+            open_subscriber::<S, N>(&node, carrier, &shared.name)?,
         );
-        return Ok(driver::duplex_side::<P>(ends, shared.create));
+        return Ok(driver::duplex_side_driver::<P>(ends, shared.create));
     }
-    let [out, back] = place.directions();
-    let publisher = publish::<S, N>(&node, carrier, &out.name)?;
-    let subscriber = listen::<S, N>(&node, carrier, &back.name)?;
-    Ok(place.driven::<P>((publisher, subscriber)))
+    let [out, back] = rendezvous.directions();
+    let publisher = open_publisher::<S, N>(&node, carrier, &out.name)?;
+    let subscriber = open_subscriber::<S, N>(&node, carrier, &back.name)?;
+    Ok(rendezvous.make_driver::<P>((publisher, subscriber)))
 }
 
 /// Creates a node whose files are in our own directory, or in shared memory under a name that
@@ -80,7 +83,7 @@ pub(crate) fn node_in<S: service::Service>(namespace: &Namespace) -> Result<Node
     let below = |path: &Path| {
         path.file_name()?
             .to_str()?
-            .starts_with(PREFIX)
+            .starts_with(DIRECTORY_PREFIX)
             .then_some(())
     };
     let ours = topics.ancestors().find(|path| below(path).is_some());
@@ -107,7 +110,7 @@ macro_rules! service {
         let streams = $carrier == Carrier::Iceoryx2Stream;
         $node
             .service_builder(&ServiceName::new($name)?)
-            .publish_subscribe::<Words<N>>()
+            .publish_subscribe::<WordArray<N>>()
             .max_publishers(ends)
             .max_subscribers(ends)
             .max_nodes(2)
@@ -118,7 +121,7 @@ macro_rules! service {
     }};
 }
 
-fn publish<S: service::Service, const N: usize>(
+fn open_publisher<S: service::Service, const N: usize>(
     node: &Node<S>,
     carrier: Carrier,
     name: &str,
@@ -135,7 +138,7 @@ fn publish<S: service::Service, const N: usize>(
     Ok(PublisherWithLoan { ahead, publisher })
 }
 
-fn listen<S: service::Service, const N: usize>(
+fn open_subscriber<S: service::Service, const N: usize>(
     node: &Node<S>,
     carrier: Carrier,
     name: &str,
@@ -149,8 +152,8 @@ fn listen<S: service::Service, const N: usize>(
 
 /// A publisher, and the loaned sample that it sends next.
 struct PublisherWithLoan<S: service::Service, const N: usize> {
-    ahead: Option<SampleMutUninit<S, MaybeUninit<Words<N>>, ()>>,
-    publisher: Publisher<S, Words<N>, ()>,
+    ahead: Option<SampleMutUninit<S, MaybeUninit<WordArray<N>>, ()>>,
+    publisher: Publisher<S, WordArray<N>, ()>,
 }
 
 impl<S: service::Service, P: Packet, const N: usize> Endpoint<P> for PublisherWithLoan<S, N> {
@@ -162,7 +165,7 @@ impl<S: service::Service, P: Packet, const N: usize> Endpoint<P> for PublisherWi
                 .expect("one sample is loaned at a time")
         };
         let sample = self.ahead.take().unwrap_or_else(loan);
-        let words: &Words<N> = bytemuck::cast_ref(message);
+        let words: &WordArray<N> = bytemuck::cast_ref(message);
         let receivers = sample
             .write_payload(*words)
             .send()
@@ -174,7 +177,7 @@ impl<S: service::Service, P: Packet, const N: usize> Endpoint<P> for PublisherWi
     }
 }
 
-struct CopyingSubscriber<S: service::Service, const N: usize>(Subscriber<S, Words<N>, ()>);
+struct CopyingSubscriber<S: service::Service, const N: usize>(Subscriber<S, WordArray<N>, ()>);
 
 impl<S: service::Service, P: Packet, const N: usize> Endpoint<P> for CopyingSubscriber<S, N> {
     #[inline(always)]

@@ -9,31 +9,31 @@ use std::io;
 use horus_core::message::{Bytes, BytesHeader};
 use horus_core::topic::{Publisher, Qos, Subscriber, Topic};
 
-use crate::measure::payload::{Corrupt, Payload};
+use crate::measure::payload::{CorruptMessage, Payload};
 use crate::measure::stats::Samples;
 use crate::measure::workload::{Echo, Round, WorkloadError};
 use crate::transport::carrier::{Carrier, Transport};
-use crate::transport::driver::{Done, Driver, Task};
+use crate::transport::driver::{Driver, Task, TaskResult};
 use crate::transport::packet::Packet16;
-use crate::transport::rendezvous::{Opened, Rendezvous};
+use crate::transport::rendezvous::{OpenResult, Rendezvous};
 
 /// Number of messages that the topic can hold.
 pub const CAPACITY: u64 = 4;
 
 /// Fills a message with words that are computed from `seq`.
-pub fn fill(words: &mut [u64], seq: u64) {
+pub fn fill_words(words: &mut [u64], seq: u64) {
     for (index, word) in words.iter_mut().enumerate() {
         *word = word_of(seq, index);
     }
 }
 
-/// Verifies that a message has the words that [`fill`] computes from `seq`.
-pub fn verify(words: &[u64], seq: u64) -> Result<(), Corrupt> {
+/// Verifies that a message has the words that [`fill_words`] computes from `seq`.
+pub fn verify_words(words: &[u64], seq: u64) -> Result<(), CorruptMessage> {
     // No early exit, so that the loop becomes vector code.
     let differs = |difference, (index, word)| difference | (word ^ word_of(seq, index));
     match words.iter().enumerate().fold(0, differs) {
         0 => Ok(()),
-        _ => Err(Corrupt {
+        _ => Err(CorruptMessage {
             expected_seq: seq,
             found_seq: words.first().map_or(0, |word| *word),
         }),
@@ -45,31 +45,31 @@ fn word_of(seq: u64, index: usize) -> u64 {
     seq.wrapping_add((index as u64) << 32) ^ 0x5bd1_e995_a5a5_c3c3
 }
 
-pub(super) fn open(transport: Transport, place: &Rendezvous<'_>) -> Opened {
+pub(super) fn open(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
     let bytes = transport.size.bytes();
     let is_lent = transport.carrier == Carrier::LargeLoan;
-    let [out, back] = place.directions();
+    let [out, back] = rendezvous.directions();
     let room = (size_of::<BytesHeader>() + bytes) as u64;
     let large = |name: &str| {
-        let builder = Topic::<Bytes>::builder(name).namespace(place.namespace);
+        let builder = Topic::<Bytes>::builder(name).namespace(rendezvous.namespace);
         builder
             .max_message_bytes(room)
             .qos(Qos::new().capacity(CAPACITY))
     };
-    let small = |name: &str| Topic::<Packet16>::builder(name).namespace(place.namespace);
-    if place.is_near() {
+    let small = |name: &str| Topic::<Packet16>::builder(name).namespace(rendezvous.namespace);
+    if rendezvous.is_near() {
         let out = large(&out.name).publisher()?;
         let answers = small(&back.name).subscriber()?;
         let buffer = Bytes::zeroed(BytesHeader::new(bytes as u64)).map_err(io::Error::other)?;
-        return Ok(near(out, answers, buffer, is_lent));
+        return Ok(near_driver(out, answers, buffer, is_lent));
     }
     let back = large(&back.name).subscriber()?;
     let answers = small(&out.name).publisher()?;
-    Ok(far(back, answers, is_lent))
+    Ok(far_driver(back, answers, is_lent))
 }
 
 /// Returns a driver of the near side. Messages that are copied are composed in `buffer`.
-fn near(
+fn near_driver(
     mut out: Publisher<Bytes>,
     mut answers: Subscriber<Packet16>,
     mut buffer: Bytes,
@@ -86,55 +86,62 @@ fn near(
         let mut ticks = Samples::new();
         for seq in plan.first_seq..plan.next_seq() {
             let start = if is_lent {
-                let mut loan = out.loan(*buffer).map_err(refused("a loan"))?;
-                fill(loan.data_as_mut().map_err(refused("a header"))?, seq);
+                let mut loan = out.loan(*buffer).map_err(refusal_error("a loan"))?;
+                fill_words(loan.data_as_mut().map_err(refusal_error("a header"))?, seq);
                 let start = timer.source.start();
-                loan.publish().map_err(refused("a loan's message"))?;
+                loan.publish().map_err(refusal_error("a loan's message"))?;
                 start
             } else {
-                fill(buffer.data_as_mut().map_err(refused("a header"))?, seq);
+                fill_words(
+                    buffer.data_as_mut().map_err(refusal_error("a header"))?,
+                    seq,
+                );
                 let start = timer.source.start();
-                out.send(&buffer).map_err(refused("a message"))?;
+                out.send(&buffer).map_err(refusal_error("a message"))?;
                 start
             };
             await_answer(2 * seq)?;
             let sample = timer.source.stop().since(start);
             await_answer(2 * seq + 1)?;
-            if plan.counts(seq) {
+            if plan.is_timed(seq) {
                 ticks.record(sample);
             }
         }
-        Ok(Done::Round(Round::complete(plan, ticks)))
+        Ok(TaskResult::Round(Round::complete(plan, ticks)))
     })
 }
 
 /// Returns a driver of the far side.
-fn far(mut back: Subscriber<Bytes>, mut answers: Publisher<Packet16>, is_lent: bool) -> Driver {
+fn far_driver(
+    mut back: Subscriber<Bytes>,
+    mut answers: Publisher<Packet16>,
+    is_lent: bool,
+) -> Driver {
     Box::new(move |task, timer| {
         let Task::Echo(plan) = task else {
             return Err(WorkloadError::Unsuited);
         };
         let mut answer = |seq| {
             let sent = answers.send(Packet16::compose(seq));
-            sent.map_err(refused("an answer"))
+            sent.map_err(refusal_error("an answer"))
         };
         for seq in plan.first_seq..plan.next_seq() {
             if is_lent {
                 let message = timer.watch.spin_until(|| back.borrow().transpose())?;
-                let message = message.map_err(refused("a sample"))?;
+                let message = message.map_err(refusal_error("a sample"))?;
                 answer(2 * seq)?;
-                verify(message.data_as().map_err(refused("a header"))?, seq)?;
+                verify_words(message.data_as().map_err(refusal_error("a header"))?, seq)?;
             } else {
                 let message = timer.watch.spin_until(|| back.recv())?;
                 answer(2 * seq)?;
-                verify(message.data_as().map_err(refused("a header"))?, seq)?;
+                verify_words(message.data_as().map_err(refusal_error("a header"))?, seq)?;
             }
             answer(2 * seq + 1)?;
         }
-        Ok(Done::Echo(Echo::complete(plan, Samples::new())))
+        Ok(TaskResult::Echo(Echo::complete(plan, Samples::new())))
     })
 }
 
-fn refused<E>(what: &'static str) -> impl Fn(E) -> WorkloadError {
+fn refusal_error<E>(what: &'static str) -> impl Fn(E) -> WorkloadError {
     move |_| WorkloadError::Refused(what.to_owned())
 }

@@ -5,10 +5,12 @@ use horus_core::topic::{Qos, Topic};
 use horus_shm::{FanoutShm, MpscShm, PodShm, RingOptions, SpscShm};
 
 use crate::measure::payload::Payload;
-use crate::transport::carrier::{Carrier, Size, Transport};
+use crate::transport::carrier::{Carrier, MessageSize, Transport};
 use crate::transport::channels;
 use crate::transport::driver::{self, Driver};
-use crate::transport::endpoints::{Borrowing, Both, InTurn, Latest, Lending};
+use crate::transport::endpoints::{
+    AlternatingSenders, BorrowSubscriber, BroadcastReceivers, LatestConsumer, LoanPublisher,
+};
 use crate::transport::head_tail_ring;
 #[cfg(feature = "iceoryx2")]
 use crate::transport::iceoryx;
@@ -18,43 +20,46 @@ use crate::transport::packet::{
     Packet, Packet8, Packet16, Packet32, Packet304, Packet1480, Packet4096, Packet16384,
     Packet65536, with_packet,
 };
-use crate::transport::rendezvous::{ConnectionError, Opened, Rendezvous, Role};
+use crate::transport::rendezvous::{ConnectionError, OpenResult, Rendezvous, SideRole};
 use crate::transport::wakeup;
 
 impl Transport {
     /// Opens the side of the transport that `place` describes.
-    pub fn open(self, place: &Rendezvous<'_>) -> Result<Driver, ConnectionError> {
+    pub fn open(self, rendezvous: &Rendezvous<'_>) -> Result<Driver, ConnectionError> {
         match self.carrier {
-            Carrier::Channel(..) => channels::open(self, place),
+            Carrier::Channel(..) => channels::open(self, rendezvous),
             Carrier::SpscShm | Carrier::MpscShm | Carrier::FanoutShm | Carrier::PodShm => {
                 with_packet!(
-                    open_ring(self, place);
+                    open_ring(self, rendezvous);
                     Packet8, Packet16, Packet304, Packet1480, Packet4096, Packet16384, Packet65536
                 )
             }
             Carrier::Topic | Carrier::TopicReliable => with_packet!(
-                open_topic(self, place);
+                open_topic(self, rendezvous);
                 Packet8, Packet16, Packet32, Packet304, Packet1480, Packet4096, Packet16384,
                 Packet65536; CmdVel, Imu, JointCommand, LaserScan
             ),
             Carrier::TopicDefault | Carrier::TopicLoan => {
-                with_packet!(open_topic(self, place); Packet16, Packet304, Packet1480, Packet65536)
+                with_packet!(
+                    open_topic(self, rendezvous);
+                    Packet16, Packet304, Packet1480, Packet65536
+                )
             }
             Carrier::SpmcShm
             | Carrier::FanoutShm2p2s
             | Carrier::FanoutShmDuplex
             | Carrier::TopicDuplex => {
-                with_packet!(open_many(self, place); Packet16, Packet304, Packet1480)
+                with_packet!(open_many(self, rendezvous); Packet16, Packet304, Packet1480)
             }
-            Carrier::Wakeup(mechanism) => wakeup::open(mechanism, place),
-            Carrier::LargeCopy | Carrier::LargeLoan => large::open(self, place),
+            Carrier::Wakeup(mechanism) => wakeup::open(mechanism, rendezvous),
+            Carrier::LargeCopy | Carrier::LargeLoan => large::open(self, rendezvous),
             Carrier::HeadTailRing
             | Carrier::Udp
             | Carrier::UnixDatagram
             | Carrier::UnixStream
             | Carrier::Pipe
             | Carrier::MessageQueue => with_packet!(
-                open_peer(self, place);
+                open_peer(self, rendezvous);
                 Packet8, Packet32, Packet304, Packet1480, Packet4096, Packet16384, Packet65536
             ),
             Carrier::Iceoryx2
@@ -63,7 +68,7 @@ impl Transport {
             | Carrier::Iceoryx2Stream
             | Carrier::Iceoryx2Duplex => {
                 #[cfg(feature = "iceoryx2")]
-                return iceoryx::open(self, place);
+                return iceoryx::open(self, rendezvous);
                 #[cfg(not(feature = "iceoryx2"))]
                 Err(ConnectionError::Unsuited(self))
             }
@@ -73,47 +78,47 @@ impl Transport {
 
 /// Opens or creates a ring of type `$ring` for a direction.
 macro_rules! ring {
-    ($ring:ident, $options:expr, $place:expr, $direction:expr) => {
+    ($ring:ident, $options:expr, $rendezvous:expr, $direction:expr) => {
         match $direction.create {
-            true => $ring::<P>::create($place.namespace, &$direction.name, &$options),
-            false => $ring::<P>::open($place.namespace, &$direction.name, &$options),
+            true => $ring::<P>::create($rendezvous.namespace, &$direction.name, &$options),
+            false => $ring::<P>::open($rendezvous.namespace, &$direction.name, &$options),
         }
     };
 }
 
 /// Opens or creates a ring of type `$ring` for each of the two directions.
 macro_rules! rings {
-    ($ring:ident, $options:expr, $place:expr) => {{
-        let [out, back] = $place.directions();
+    ($ring:ident, $options:expr, $rendezvous:expr) => {{
+        let [out, back] = $rendezvous.directions();
         (
-            ring!($ring, $options, $place, out)?,
-            ring!($ring, $options, $place, back)?,
+            ring!($ring, $options, $rendezvous, out)?,
+            ring!($ring, $options, $rendezvous, back)?,
         )
     }};
 }
 
 /// Opens a ring with one endpoint on each side, or with two producers if it is an MPSC ring.
-fn open_ring<P: Packet>(transport: Transport, place: &Rendezvous<'_>) -> Opened {
+fn open_ring<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
     let options = RingOptions::capacity(transport.size.capacity());
     Ok(match transport.carrier {
         Carrier::SpscShm => {
-            let (out, back) = rings!(SpscShm, options, place);
-            place.driven::<P>((out.producer()?, back.consumer()?))
+            let (out, back) = rings!(SpscShm, options, rendezvous);
+            rendezvous.make_driver::<P>((out.producer()?, back.consumer()?))
         }
         Carrier::MpscShm => {
-            let (out, back) = rings!(MpscShm, options, place);
-            let producers = InTurn::new([out.producer()?, out.producer()?]);
-            place.driven::<P>((producers, back.consumer()?))
+            let (out, back) = rings!(MpscShm, options, rendezvous);
+            let producers = AlternatingSenders::new([out.producer()?, out.producer()?]);
+            rendezvous.make_driver::<P>((producers, back.consumer()?))
         }
         Carrier::FanoutShm => {
-            let (out, back) = rings!(FanoutShm, options, place);
-            place.driven::<P>((out.producer()?, back.consumer()?))
+            let (out, back) = rings!(FanoutShm, options, rendezvous);
+            rendezvous.make_driver::<P>((out.producer()?, back.consumer()?))
         }
         Carrier::PodShm => {
-            let (out, back) = rings!(PodShm, RingOptions::default(), place);
-            Box::new(driver::one_side::<P>((
+            let (out, back) = rings!(PodShm, RingOptions::default(), rendezvous);
+            Box::new(driver::one_side_driver::<P>((
                 out.producer()?,
-                Latest(back.consumer()?),
+                LatestConsumer(back.consumer()?),
             )))
         }
         _ => return Err(ConnectionError::Unsuited(transport)),
@@ -121,37 +126,37 @@ fn open_ring<P: Packet>(transport: Transport, place: &Rendezvous<'_>) -> Opened 
 }
 
 /// Opens a ring or topic with two endpoints of a kind on one side.
-fn open_many<P: Packet>(transport: Transport, place: &Rendezvous<'_>) -> Opened {
+fn open_many<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
     let capacity = transport.size.capacity();
     let options = RingOptions::capacity(capacity);
-    let shared = place.shared();
+    let shared = rendezvous.shared_direction();
     Ok(match transport.carrier {
         Carrier::SpmcShm => {
-            let (out, back) = rings!(FanoutShm, options, place);
-            let consumers = Both::new([back.consumer()?, back.consumer()?]);
-            Box::new(driver::one_side::<P>((out.producer()?, consumers)))
+            let (out, back) = rings!(FanoutShm, options, rendezvous);
+            let consumers = BroadcastReceivers::new([back.consumer()?, back.consumer()?]);
+            Box::new(driver::one_side_driver::<P>((out.producer()?, consumers)))
         }
         Carrier::FanoutShm2p2s => {
-            let (out, back) = rings!(FanoutShm, options, place);
-            let producers = InTurn::new([out.producer()?, out.producer()?]);
-            let consumers = Both::new([back.consumer()?, back.consumer()?]);
-            Box::new(driver::one_side::<P>((producers, consumers)))
+            let (out, back) = rings!(FanoutShm, options, rendezvous);
+            let producers = AlternatingSenders::new([out.producer()?, out.producer()?]);
+            let consumers = BroadcastReceivers::new([back.consumer()?, back.consumer()?]);
+            Box::new(driver::one_side_driver::<P>((producers, consumers)))
         }
         Carrier::FanoutShmDuplex => {
-            let ring = ring!(FanoutShm, options, place, shared)?;
-            driver::duplex_side::<P>((ring.producer()?, ring.consumer()?), shared.create)
+            let ring = ring!(FanoutShm, options, rendezvous, shared)?;
+            driver::duplex_side_driver::<P>((ring.producer()?, ring.consumer()?), shared.create)
         }
         Carrier::TopicDuplex => {
-            let builder = Topic::<P>::builder(&shared.name).namespace(place.namespace);
+            let builder = Topic::<P>::builder(&shared.name).namespace(rendezvous.namespace);
             let builder = builder.qos(Qos::new().capacity(capacity));
             let ends = (builder.clone().publisher()?, builder.subscriber()?);
-            driver::duplex_side::<P>(ends, shared.create)
+            driver::duplex_side_driver::<P>(ends, shared.create)
         }
         _ => return Err(ConnectionError::Unsuited(transport)),
     })
 }
 
-fn open_topic<P: Packet>(transport: Transport, place: &Rendezvous<'_>) -> Opened {
+fn open_topic<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
     let capacity = transport.size.capacity();
     let qos = match transport.carrier {
         Carrier::Topic => Qos::new().capacity(capacity),
@@ -161,40 +166,57 @@ fn open_topic<P: Packet>(transport: Transport, place: &Rendezvous<'_>) -> Opened
     };
     let builder = |name: &str| {
         Topic::<P>::builder(name)
-            .namespace(place.namespace)
+            .namespace(rendezvous.namespace)
             .qos(qos)
     };
-    let [out, back] = place.directions();
-    if place.role == Role::Loop {
+    let [out, back] = rendezvous.directions();
+    if rendezvous.role == SideRole::Loop {
         // WHY: one thread that has both ends shares a mapping between them. What is stored through
         // one mapping is forwarded late to a load through another (`mmap_write_read`).
-        return Ok(driver::both_ends::<P>(builder(&out.name).topic()?.split()));
+        return Ok(driver::both_ends_driver::<P>(
+            builder(&out.name).topic()?.split(),
+        ));
     }
     let ends = (
         builder(&out.name).publisher()?,
         builder(&back.name).subscriber()?,
     );
     Ok(match transport.carrier {
-        Carrier::TopicLoan => Box::new(driver::one_side::<P>((Lending(ends.0), Borrowing(ends.1)))),
-        _ => Box::new(driver::one_side::<P>(ends)),
+        Carrier::TopicLoan => Box::new(driver::one_side_driver::<P>((
+            LoanPublisher(ends.0),
+            BorrowSubscriber(ends.1),
+        ))),
+        _ => Box::new(driver::one_side_driver::<P>(ends)),
     })
 }
 
 /// Opens a carrier of the kernel, or the ring with a head and a tail.
-fn open_peer<P: Packet>(transport: Transport, place: &Rendezvous<'_>) -> Opened {
+fn open_peer<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
     Ok(match transport.carrier {
         Carrier::HeadTailRing => {
-            let ends = head_tail_ring::ends::<P>(place.paths(), transport.size.capacity())?;
-            Box::new(driver::one_side::<P>(ends))
+            let ends =
+                head_tail_ring::open_ends::<P>(rendezvous.paths(), transport.size.capacity())?;
+            Box::new(driver::one_side_driver::<P>(ends))
         }
-        Carrier::Udp => Box::new(driver::one_side::<P>(datagram::udp(place)?)),
-        Carrier::UnixDatagram => Box::new(driver::one_side::<P>(datagram::unix(place)?)),
-        Carrier::UnixStream => Box::new(driver::one_side::<P>(stream::unix(place)?)),
-        Carrier::Pipe => Box::new(driver::one_side::<P>(stream::pipes(place)?)),
+        Carrier::Udp => Box::new(driver::one_side_driver::<P>(datagram::open_udp(
+            rendezvous,
+        )?)),
+        Carrier::UnixDatagram => Box::new(driver::one_side_driver::<P>(datagram::open_unix(
+            rendezvous,
+        )?)),
+        Carrier::UnixStream => {
+            Box::new(driver::one_side_driver::<P>(stream::open_unix(rendezvous)?))
+        }
+        Carrier::Pipe => Box::new(driver::one_side_driver::<P>(stream::open_pipes(
+            rendezvous,
+        )?)),
         Carrier::MessageQueue => {
-            let open = |name: &str| queue::Queue::open(name, P::BYTES, place);
-            let [out, back] = place.directions();
-            Box::new(driver::one_side::<P>((open(&out.name)?, open(&back.name)?)))
+            let open = |name: &str| queue::MessageQueue::open(name, P::BYTES, rendezvous);
+            let [out, back] = rendezvous.directions();
+            Box::new(driver::one_side_driver::<P>((
+                open(&out.name)?,
+                open(&back.name)?,
+            )))
         }
         _ => return Err(ConnectionError::Unsuited(transport)),
     })

@@ -79,10 +79,12 @@ payloads! {
 /// that it names. WHY each call lists its sizes: every size compiles a copy of every loop, which
 /// takes long.
 macro_rules! with_packet {
-    ($open:ident($transport:expr, $place:expr); $($packet:ty),+ $(; $($robot:ident),+)?) => {
+    ($open:ident($transport:expr, $rendezvous:expr); $($packet:ty),+ $(; $($robot:ident),+)?) => {
         match $transport.size {
-            $(Size::Bytes(<$packet as Payload>::BYTES) => $open::<$packet>($transport, $place),)+
-            $($(Size::$robot => $open::<$robot>($transport, $place),)+)?
+            $(MessageSize::Bytes(<$packet as Payload>::BYTES) => {
+                $open::<$packet>($transport, $rendezvous)
+            })+
+            $($(MessageSize::$robot => $open::<$robot>($transport, $rendezvous),)+)?
             _ => Err(ConnectionError::Unsuited($transport)),
         }
     };

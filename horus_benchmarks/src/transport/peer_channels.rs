@@ -5,16 +5,16 @@ use std::sync::mpsc;
 use disruptor::{EventPoller, MultiProducerBarrier, Producer, SingleProducerBarrier};
 
 use crate::measure::endpoint::Endpoint;
-use crate::transport::channels::{SLOTS, Word, full};
+use crate::transport::channels::{ChannelMessage, SLOTS, report_full};
 
 /// Implements [`Endpoint`] for a sender, given an expression that sends and is true on success.
 macro_rules! sender {
     ($end:ty, |$tx:ident, $message:ident| $sent:expr) => {
-        impl<P: Word> Endpoint<P> for $end {
+        impl<P: ChannelMessage> Endpoint<P> for $end {
             #[inline(always)]
             fn send(&mut self, message: &P) -> bool {
                 let ($tx, $message) = (self, *message);
-                $sent || full()
+                $sent || report_full()
             }
         }
     };
@@ -24,7 +24,7 @@ macro_rules! sender {
 /// any.
 macro_rules! receiver {
     ($end:ty) => {
-        impl<P: Word> Endpoint<P> for $end {
+        impl<P: ChannelMessage> Endpoint<P> for $end {
             #[inline(always)]
             fn recv(&mut self, message: &mut P) -> bool {
                 self.try_recv().ok().map(|found| *message = found).is_some()
@@ -48,7 +48,7 @@ sender!(kanal::Sender<P>, |tx, message| matches!(
 sender!(flume::Sender<P>, |tx, message| tx.try_send(message).is_ok());
 sender!(rtrb::Producer<P>, |tx, message| tx.push(message).is_ok());
 
-impl<P: Word> Endpoint<P> for rtrb::Consumer<P> {
+impl<P: ChannelMessage> Endpoint<P> for rtrb::Consumer<P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         self.pop().map(|found| *message = found).is_ok()
@@ -68,24 +68,24 @@ impl<P: Word> Endpoint<P> for rtrb::Consumer<P> {
 }
 
 /// The receiver of kanal, with a buffer for all messages that it drains.
-pub(super) struct Kanal<P> {
+pub(super) struct KanalReceiver<P> {
     receiver: kanal::Receiver<P>,
     found: Vec<P>,
 }
 
 /// Returns both endpoints of kanal.
-pub(super) fn kanal<P: Word>() -> (kanal::Sender<P>, Kanal<P>) {
+pub(super) fn kanal<P: ChannelMessage>() -> (kanal::Sender<P>, KanalReceiver<P>) {
     let (sender, receiver) = kanal::bounded(SLOTS);
     (
         sender,
-        Kanal {
+        KanalReceiver {
             receiver,
             found: Vec::with_capacity(SLOTS),
         },
     )
 }
 
-impl<P: Word> Endpoint<P> for Kanal<P> {
+impl<P: ChannelMessage> Endpoint<P> for KanalReceiver<P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         self.receiver
@@ -105,7 +105,7 @@ impl<P: Word> Endpoint<P> for Kanal<P> {
     }
 }
 
-impl<P: Word> Endpoint<P> for flume::Receiver<P> {
+impl<P: ChannelMessage> Endpoint<P> for flume::Receiver<P> {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         self.try_recv().map(|found| *message = found).is_ok()
@@ -122,22 +122,22 @@ impl<P: Word> Endpoint<P> for flume::Receiver<P> {
 
 /// The sender of a disruptor, in a type of ours that implements [`Endpoint`].
 #[derive(Clone)]
-pub(super) struct Publisher<E>(pub(super) E);
+pub(super) struct DisruptorSender<E>(pub(super) E);
 
-impl<P: Word, E: Producer<P>> Endpoint<P> for Publisher<E> {
+impl<P: ChannelMessage, E: Producer<P>> Endpoint<P> for DisruptorSender<E> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
-        self.0.try_publish(|slot| *slot = *message).is_ok() || full()
+        self.0.try_publish(|slot| *slot = *message).is_ok() || report_full()
     }
 }
 
 /// The receiver of a disruptor.
-pub(super) struct Poller<E, B>(pub(super) EventPoller<E, B>);
+pub(super) struct DisruptorReceiver<E, B>(pub(super) EventPoller<E, B>);
 
 /// WHY a macro: the trait of barriers is private.
 macro_rules! poller {
     ($barrier:ty) => {
-        impl<P: Word> Endpoint<P> for Poller<P, $barrier> {
+        impl<P: ChannelMessage> Endpoint<P> for DisruptorReceiver<P, $barrier> {
             #[inline(always)]
             fn recv(&mut self, message: &mut P) -> bool {
                 let Ok(mut events) = self.0.take(1) else {
@@ -163,21 +163,21 @@ poller!(MultiProducerBarrier);
 
 /// One sender for each of two receivers, for channels that deliver each message to only one
 /// receiver.
-pub(super) struct ToBoth<T> {
+pub(super) struct BroadcastSenders<T> {
     ends: [T; 2],
     first_has_it: bool,
 }
 
-impl<T> ToBoth<T> {
+impl<T> BroadcastSenders<T> {
     pub(super) fn new(ends: [T; 2]) -> Self {
-        ToBoth {
+        BroadcastSenders {
             ends,
             first_has_it: false,
         }
     }
 }
 
-impl<P, T: Endpoint<P>> Endpoint<P> for ToBoth<T> {
+impl<P, T: Endpoint<P>> Endpoint<P> for BroadcastSenders<T> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         if !self.first_has_it {

@@ -46,19 +46,19 @@ pub enum ConnectionError {
     Closed,
 }
 
-pub(crate) type Opened = Result<Driver, ConnectionError>;
+pub(crate) type OpenResult = Result<Driver, ConnectionError>;
 
 /// Returns a number that no other connection of this process has. It becomes part of the
 /// connection's names.
-pub fn next_number() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
+pub fn next_connection_number() -> u64 {
+    static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
     // Relaxed: a number, and nothing else.
-    NEXT.fetch_add(1, Ordering::Relaxed)
+    NEXT_NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
 /// The part of one side in opening a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum SideRole {
     /// The near side, which creates the carriers of both directions. It opens first.
     Near,
     /// The far side, which opens the carriers that the near side created.
@@ -76,7 +76,7 @@ pub struct Rendezvous<'a> {
     /// The number of the connection, which is part of its names.
     pub number: u64,
     /// The role of this side.
-    pub role: Role,
+    pub role: SideRole,
     /// The driver that the near side has made for the far side, which is another thread: of
     /// carriers without names.
     pub far: Cell<Option<SendDriver>>,
@@ -90,7 +90,7 @@ pub(crate) struct Direction {
 
 impl<'a> Rendezvous<'a> {
     /// Returns the view of one side of connection `number`.
-    pub fn new(namespace: &'a Arc<Namespace>, number: u64, role: Role) -> Self {
+    pub fn new(namespace: &'a Arc<Namespace>, number: u64, role: SideRole) -> Self {
         let far = Cell::new(None);
         Self {
             namespace,
@@ -101,7 +101,7 @@ impl<'a> Rendezvous<'a> {
     }
 
     pub(crate) fn is_near(&self) -> bool {
-        self.role == Role::Near
+        self.role == SideRole::Near
     }
 
     /// Returns two directions: the one in which this side sends, then the one in which it receives.
@@ -111,15 +111,15 @@ impl<'a> Rendezvous<'a> {
             create,
         };
         match self.role {
-            Role::Near => [named("there", true), named("back", true)],
-            Role::Far => [named("back", false), named("there", false)],
-            Role::Loop => [named("loop", true), named("loop", false)],
+            SideRole::Near => [named("there", true), named("back", true)],
+            SideRole::Far => [named("back", false), named("there", false)],
+            SideRole::Loop => [named("loop", true), named("loop", false)],
         }
     }
 
     /// Returns the direction from the near side to the far side, which the near side creates. A
     /// ring that serves both directions has its name.
-    pub(crate) fn shared(&self) -> Direction {
+    pub(crate) fn shared_direction(&self) -> Direction {
         let [out, back] = self.directions();
         if self.is_near() { out } else { back }
     }
@@ -136,10 +136,13 @@ impl<'a> Rendezvous<'a> {
     }
 
     /// Returns a driver of `ends` for the role of this side.
-    pub(crate) fn driven<P: Payload + 'static>(&self, ends: impl Endpoint<P> + 'static) -> Driver {
+    pub(crate) fn make_driver<P: Payload + 'static>(
+        &self,
+        ends: impl Endpoint<P> + 'static,
+    ) -> Driver {
         match self.role {
-            Role::Loop => driver::both_ends::<P>(ends),
-            _ => Box::new(driver::one_side::<P>(ends)),
+            SideRole::Loop => driver::both_ends_driver::<P>(ends),
+            _ => Box::new(driver::one_side_driver::<P>(ends)),
         }
     }
 }

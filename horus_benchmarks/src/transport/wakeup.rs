@@ -24,18 +24,18 @@ use crate::measure::lines::SharedLines;
 use crate::measure::payload::Payload;
 use crate::measure::stats::Samples;
 use crate::measure::tsc::{TickSource, Ticks};
-use crate::measure::wait::{WaitError, Watch};
+use crate::measure::wait::{PeerWatch, WaitError};
 use crate::measure::workload::{Echo, Round, WorkloadError};
 use crate::transport::carrier::Mechanism;
-use crate::transport::driver::{Done, Driver, Task};
+use crate::transport::driver::{Driver, Task, TaskResult};
 use crate::transport::packet::Packet16;
-use crate::transport::rendezvous::{ConnectionError, Opened, Rendezvous};
+use crate::transport::rendezvous::{ConnectionError, OpenResult, Rendezvous};
 
 /// Time for which the near side leaves the far side asleep before it wakes it.
 const ASLEEP_BEFORE_WAKE: Duration = Duration::from_micros(50);
 
 #[cfg(not(feature = "iceoryx2"))]
-const NOT_BUILT: &str = "built without iceoryx2";
+const NOT_BUILT_ERROR: &str = "built without iceoryx2";
 
 /// Number of topics in a wait set; one of them gets the message.
 const SET_TOPICS: usize = 4;
@@ -45,81 +45,88 @@ type AnyError = Box<dyn Error + Send + Sync>;
 type Lines = Arc<SharedLines>;
 
 /// Sends a message, which wakes the far side.
-type Waker = Box<dyn FnMut(Packet16) -> Result<(), AnyError>>;
+type WakeSender = Box<dyn FnMut(Packet16) -> Result<(), AnyError>>;
 
 /// Blocks until there is a message; fails after the time `STALL_LIMIT`. Returns the message and the
 /// time at which the sleep ended.
 type Sleeper = Box<dyn FnMut(TickSource) -> Result<(Packet16, Ticks), AnyError>>;
 
 /// Returns a sleeper that calls `sleep` and reads the counter after it.
-fn sleeper(mut sleep: impl FnMut() -> Result<Packet16, AnyError> + 'static) -> Sleeper {
+fn make_sleeper(mut sleep: impl FnMut() -> Result<Packet16, AnyError> + 'static) -> Sleeper {
     Box::new(move |source| {
         let message = sleep()?;
         Ok((message, source.stop()))
     })
 }
 
-pub(super) fn open(mechanism: Mechanism, place: &Rendezvous<'_>) -> Opened {
+pub(super) fn open(mechanism: Mechanism, rendezvous: &Rendezvous<'_>) -> OpenResult {
     let refused = |reason| ConnectionError::System(io::Error::other(reason));
-    let file = place.directory().join(format!("wakeup-{}", place.number));
+    let file = rendezvous
+        .directory()
+        .join(format!("wakeup-{}", rendezvous.number));
     let mut options = File::options();
     options.read(true).write(true);
-    if place.is_near() {
+    if rendezvous.is_near() {
         let lines = Arc::new(SharedLines::map_new(options.create_new(true).open(file)?)?);
-        let waker = waker(mechanism, place, &lines).map_err(refused)?;
-        return Ok(near(waker, lines));
+        let waker = open_waker(mechanism, rendezvous, &lines).map_err(refused)?;
+        return Ok(near_driver(waker, lines));
     }
     let lines = Arc::new(SharedLines::map(options.open(file)?)?);
-    let (sleeper, thread) = sleeping(mechanism, place, &lines).map_err(refused)?;
+    let (sleeper, thread) = open_sleeper(mechanism, rendezvous, &lines).map_err(refused)?;
     // Relaxed: the near side looks after it was told that this one is open.
     let words = &lines.line(1).words;
     words[1].store(u64::from(std::process::id()), atomic::Ordering::Relaxed);
     words[2].store(u64::from(thread), atomic::Ordering::Relaxed);
-    Ok(far(sleeper, lines))
+    Ok(far_driver(sleeper, lines))
 }
 
-fn waker(mechanism: Mechanism, place: &Rendezvous<'_>, lines: &Lines) -> Result<Waker, AnyError> {
+fn open_waker(
+    mechanism: Mechanism,
+    rendezvous: &Rendezvous<'_>,
+    lines: &Lines,
+) -> Result<WakeSender, AnyError> {
     match mechanism {
         Mechanism::Futex => Ok(kernel::futex_waker(lines)),
-        Mechanism::Pipe => kernel::pipe_waker(place),
+        Mechanism::Pipe => kernel::pipe_waker(rendezvous),
         Mechanism::Topic | Mechanism::TopicFence | Mechanism::EventNode => {
-            topics::waker(place, mechanism)
+            topics::open_waker(rendezvous, mechanism)
         }
-        Mechanism::WaitSet => topics::set_waker(place),
+        Mechanism::WaitSet => topics::set_waker(rendezvous),
         #[cfg(feature = "iceoryx2")]
-        Mechanism::Iceoryx2 => iceoryx::waker(place, lines),
+        Mechanism::Iceoryx2 => iceoryx::open_waker(rendezvous, lines),
         #[cfg(not(feature = "iceoryx2"))]
-        Mechanism::Iceoryx2 => Err(NOT_BUILT.into()),
+        Mechanism::Iceoryx2 => Err(NOT_BUILT_ERROR.into()),
     }
 }
 
 /// Returns the sleeper of a mechanism, and the number of the thread that sleeps.
-fn sleeping(
+fn open_sleeper(
     mechanism: Mechanism,
-    place: &Rendezvous<'_>,
+    rendezvous: &Rendezvous<'_>,
     lines: &Lines,
 ) -> Result<(Sleeper, u32), AnyError> {
     let sleeper = match mechanism {
         Mechanism::Futex => kernel::futex_sleeper(lines),
-        Mechanism::Pipe => kernel::pipe_sleeper(place)?,
-        Mechanism::Topic | Mechanism::TopicFence => topics::sleeper_on(place, mechanism)?,
-        Mechanism::WaitSet => topics::set_sleeper(place)?,
-        Mechanism::EventNode => return event_node::start(place),
+        Mechanism::Pipe => kernel::pipe_sleeper(rendezvous)?,
+        Mechanism::Topic | Mechanism::TopicFence => topics::sleeper_on(rendezvous, mechanism)?,
+        Mechanism::WaitSet => topics::set_sleeper(rendezvous)?,
+        Mechanism::EventNode => return event_node::start(rendezvous),
         #[cfg(feature = "iceoryx2")]
-        Mechanism::Iceoryx2 => iceoryx::sleeper_on(place, lines)?,
+        Mechanism::Iceoryx2 => iceoryx::sleeper_on(rendezvous, lines)?,
         #[cfg(not(feature = "iceoryx2"))]
-        Mechanism::Iceoryx2 => return Err(NOT_BUILT.into()),
+        Mechanism::Iceoryx2 => return Err(NOT_BUILT_ERROR.into()),
     };
     Ok((sleeper, std::process::id()))
 }
 
-/// The word in which the far side stores the number of the message that it is about to block for.
+/// Returns the word in which the far side stores the number of the message that it is about to
+/// block for.
 fn awaited_seq(lines: &SharedLines) -> &AtomicU64 {
     &lines.line(1).words[0]
 }
 
 /// Returns a driver of the side that sends, once the other side sleeps.
-fn near(mut waker: Waker, lines: Lines) -> Driver {
+fn near_driver(mut waker: WakeSender, lines: Lines) -> Driver {
     let mut opened = None;
     Box::new(move |task, timer| {
         let Task::Ping(plan) = task else {
@@ -127,7 +134,7 @@ fn near(mut waker: Waker, lines: Lines) -> Driver {
         };
         let state = match opened.take() {
             Some(state) => state,
-            None => ThreadState::of(&lines).map_err(refused)?,
+            None => ThreadState::open(&lines).map_err(refusal_error)?,
         };
         let state = opened.insert(state);
         let mut ticks = Samples::new();
@@ -136,19 +143,19 @@ fn near(mut waker: Waker, lines: Lines) -> Driver {
             let mut message = Packet16::compose(number);
             let begin = timer.source.start();
             message.restamp(begin.0);
-            waker(message).map_err(refused)?;
+            waker(message).map_err(refusal_error)?;
             let sample = timer.source.stop().since(begin);
-            if plan.counts(number) {
+            if plan.is_timed(number) {
                 ticks.record(sample);
             }
         }
-        Ok(Done::Round(Round::complete(plan, ticks)))
+        Ok(TaskResult::Round(Round::complete(plan, ticks)))
     })
 }
 
 /// Returns a driver of the side that sleeps. It records the ticks from each send until the sleep
 /// ended.
-fn far(mut sleeper: Sleeper, lines: Lines) -> Driver {
+fn far_driver(mut sleeper: Sleeper, lines: Lines) -> Driver {
     Box::new(move |task, timer| {
         let Task::Echo(plan) = task else {
             return Err(WorkloadError::Unsuited);
@@ -157,21 +164,21 @@ fn far(mut sleeper: Sleeper, lines: Lines) -> Driver {
         for number in plan.first_seq..plan.next_seq() {
             // Relaxed: a hint; the near side asks the kernel as well.
             awaited_seq(&lines).store(number, atomic::Ordering::Relaxed);
-            let (message, end) = sleeper(timer.source).map_err(refused)?;
+            let (message, end) = sleeper(timer.source).map_err(refusal_error)?;
             message.check(number)?;
             let ticks = end.checked_since(Ticks(message.stamp()));
-            let ticks = ticks.ok_or_else(|| refused(BACKWARDS))?;
-            if plan.counts(number) {
+            let ticks = ticks.ok_or_else(|| refusal_error(BACKWARDS_ERROR))?;
+            if plan.is_timed(number) {
                 forward.record(ticks);
             }
         }
-        Ok(Done::Echo(Echo::complete(plan, forward)))
+        Ok(TaskResult::Echo(Echo::complete(plan, forward)))
     })
 }
 
-const BACKWARDS: &str = "a message arrived before it was sent, by the counters";
+const BACKWARDS_ERROR: &str = "a message arrived before it was sent, by the counters";
 
-fn refused(error: impl ToString) -> WorkloadError {
+fn refusal_error(error: impl ToString) -> WorkloadError {
     WorkloadError::Refused(error.to_string())
 }
 
@@ -179,7 +186,7 @@ fn refused(error: impl ToString) -> WorkloadError {
 fn await_sleep(
     blocked: &AtomicU64,
     state: &ThreadState,
-    watch: &Watch,
+    watch: &PeerWatch,
     number: u64,
 ) -> Result<(), WaitError> {
     watch.spin_until(|| {
@@ -200,7 +207,7 @@ struct ThreadState {
 
 impl ThreadState {
     /// Opens the state file of the far side's thread.
-    fn of(lines: &SharedLines) -> io::Result<Self> {
+    fn open(lines: &SharedLines) -> io::Result<Self> {
         // Relaxed: the far side was open before this round began.
         let [pid, thread] =
             [1, 2].map(|index: usize| lines.line(1).words[index].load(atomic::Ordering::Relaxed));

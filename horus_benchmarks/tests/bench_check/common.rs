@@ -66,7 +66,7 @@ pub(crate) fn run_to_json(binary: &str, json: &Path, arguments: &[&str]) -> (Out
     );
     let text = std::fs::read_to_string(json).unwrap();
     let histograms =
-        horus_benchmarks::report::histograms::read(&json.with_extension("hlog")).unwrap();
+        horus_benchmarks::report::histograms::read_log(&json.with_extension("hlog")).unwrap();
     assert!(
         histograms
             .iter()

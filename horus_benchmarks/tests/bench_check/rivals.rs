@@ -6,9 +6,11 @@ use std::collections::BTreeSet;
 
 use horus_benchmarks::report::rows::{Report, Row};
 use horus_benchmarks::report::versus::Measure;
-use horus_benchmarks::scenario::comparison::Group;
-use horus_benchmarks::scenario::scaling::Crowd;
-use horus_benchmarks::transport::carrier::{Carrier, Maker, Shape, Size, Transport};
+use horus_benchmarks::scenario::comparison::CandidateGroup;
+use horus_benchmarks::scenario::scaling::EndpointCounts;
+use horus_benchmarks::transport::carrier::{
+    Carrier, ChannelProvider, ChannelShape, MessageSize, Transport,
+};
 
 use super::common::{assert_row_is_sound, namespaces_left_by, run_process};
 
@@ -71,7 +73,7 @@ fn ids(report: &Report) -> BTreeSet<&str> {
 }
 
 /// The row of each candidate and of each comparison is there.
-fn assert_has_all(ids: &BTreeSet<&str>, group: &Group) {
+fn assert_has_all(ids: &BTreeSet<&str>, group: &CandidateGroup) {
     for measure in [Measure::Latency, Measure::Throughput] {
         let rows = group.candidates.iter().map(|&one| group.id(measure, one));
         let pairs = group.pairs().into_iter().map(|(one, other)| {
@@ -90,14 +92,15 @@ fn channels_are_compared_in_every_shape_and_size() {
     for row in &report.rows {
         assert_sound(&report, row, true);
     }
-    for size in [8, 16, 64, 256, 1024].map(Size::Bytes) {
-        let makers = Maker::IN_ONE_THREAD.map(|maker| Carrier::Channel(maker, Shape::OneToOne));
-        for transport in Transport::over(&makers, &[size]) {
+    for size in [8, 16, 64, 256, 1024].map(MessageSize::Bytes) {
+        let makers = ChannelProvider::ONE_THREAD
+            .map(|maker| Carrier::Channel(maker, ChannelShape::OneToOne));
+        for transport in Transport::combinations(&makers, &[size]) {
             assert!(ids.contains(&*format!("one_way/same_thread/{}", transport.id())));
         }
-        for shape in Shape::COMPARED {
+        for shape in ChannelShape::COMPARED {
             let place = shape.id();
-            let group = Group {
+            let group = CandidateGroup {
                 candidates: shape.carriers(),
                 place,
                 size,
@@ -122,9 +125,9 @@ fn transports_are_compared_as_far_as_they_carry_the_size() {
             .any(|part| row.id.contains(part));
         assert_sound(&report, row, !may_lose);
     }
-    for size in [8, 32, 304, 1480, 4096, 16_384, 65_536].map(Size::Bytes) {
+    for size in [8, 32, 304, 1480, 4096, 16_384, 65_536].map(MessageSize::Bytes) {
         let mut candidates = Carrier::BETWEEN_PROCESSES.to_vec();
-        candidates.retain(|carrier| match carrier.refusal(size.bytes()) {
+        candidates.retain(|carrier| match carrier.reason_unsupported(size.bytes()) {
             None => true,
             Some(reason) => {
                 let id = format!("{}/{}", carrier.id(), size.id());
@@ -133,7 +136,7 @@ fn transports_are_compared_as_far_as_they_carry_the_size() {
             }
         });
         assert!(candidates.contains(&Carrier::UnixStream));
-        let group = Group {
+        let group = CandidateGroup {
             candidates,
             place: "cross_process",
             size,
@@ -170,9 +173,9 @@ fn crowds_receive_or_lose_what_is_sent_and_say_if_they_want_more_cpus() {
     let cpus = horus_benchmarks::measure::pin::allowed_cpus()
         .unwrap()
         .len();
-    assert_eq!(report.rows.len(), 2 * Crowd::all().count());
+    assert_eq!(report.rows.len(), 2 * EndpointCounts::all().count());
     for members in ["threads", "processes"] {
-        for crowd in Crowd::all() {
+        for crowd in EndpointCounts::all() {
             let id = format!("scalability/{members}/{}", crowd.id());
             let row = report.row(&id).unwrap_or_else(|| panic!("no {id}"));
             assert_sound(&report, row, false);

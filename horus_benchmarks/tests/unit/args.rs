@@ -55,9 +55,9 @@ fn what_is_not_understood_is_named() {
 #[test]
 fn the_filter_is_a_part_of_the_id() {
     let args = parse("--filter two_lines").unwrap();
-    assert!(args.wants("floor/cross_thread/two_lines/8B"));
-    assert!(!args.wants("floor/cross_thread/one_line/8B"));
-    assert!(Args::default().wants("anything"));
+    assert!(args.wants_row("floor/cross_thread/two_lines/8B"));
+    assert!(!args.wants_row("floor/cross_thread/one_line/8B"));
+    assert!(Args::default().wants_row("anything"));
 }
 
 #[test]

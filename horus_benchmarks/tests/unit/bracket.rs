@@ -9,7 +9,7 @@ use horus_benchmarks::measure::workload::Round;
 use horus_benchmarks::measure::workload::Timing;
 
 /// Brackets of subjects that are numbered, with floors of `ticks` (the last one stays).
-fn bracketed(rounds: u32, ticks: &[u64]) -> Bracketed<u32> {
+fn bracketed(rounds: u32, ticks: &[u64]) -> BracketedRounds<u32> {
     let clock = TscClock::calibrate(Duration::from_millis(1));
     let mut ticks = ticks.iter().copied().peekable();
     let mut last = 0;
@@ -49,8 +49,11 @@ fn a_round_in_which_the_floor_changed_is_repeated() {
     assert_eq!(measured.floor.as_ref().unwrap().sent, 5);
     let [least, median, largest] = measured.floor_range_ns().unwrap();
     assert!(least < median && median <= largest);
-    assert_eq!(measured.pairs(|&number| f64::from(number)).rounds(), 3);
-    let states = measured.states(|_| 5_000.0);
+    assert_eq!(
+        measured.floor_pairs(|&number| f64::from(number)).rounds(),
+        3
+    );
+    let states = measured.machine_states(|_| 5_000.0);
     assert_eq!(
         states.iter().map(|state| state.rounds).collect::<Vec<_>>(),
         [1, 2]
@@ -70,6 +73,6 @@ fn on_a_restless_machine_the_least_unsteady_rounds_count() {
         (measured.repeated, measured.unsteady, measured.all.len()),
         (2, 1, 3)
     );
-    assert_eq!(measured.states(|_| 5_000.0).len(), 1);
+    assert_eq!(measured.machine_states(|_| 5_000.0).len(), 1);
     assert!(bracketed(0, &[10]).floor_range_ns().is_none());
 }

@@ -7,7 +7,7 @@ use horus_benchmarks::measure::workload::Timing;
 use horus_benchmarks::run::floor::Placement;
 use horus_benchmarks::run::namespace::PrivateNamespace;
 use horus_benchmarks::transport::carrier::{Carrier, Transport};
-use horus_benchmarks::transport::carrier::{Shape, Size};
+use horus_benchmarks::transport::carrier::{ChannelShape, MessageSize};
 use horus_benchmarks::transport::connection::*;
 use horus_benchmarks::transport::rendezvous::ConnectionError;
 
@@ -68,7 +68,7 @@ fn our_carriers_take_every_timing() {
     ];
     with_connection(move |connection| {
         assert!(matches!(connection.stream(1), Err(ConnectionError::Closed)));
-        for (carrier, size) in all.into_iter().zip(Size::ALL.into_iter().cycle()) {
+        for (carrier, size) in all.into_iter().zip(MessageSize::ALL.into_iter().cycle()) {
             let transport = Transport { carrier, size };
             connection.open(transport).unwrap();
             for timing in [Timing::OneWay, Timing::SendCall] {
@@ -87,8 +87,11 @@ fn our_carriers_take_every_timing() {
 #[test]
 fn every_channel_carries_rounds_and_streams_in_every_shape() {
     with_connection(|connection| {
-        let mut sizes = [8, 16, 64, 256, 1024].map(Size::Bytes).into_iter().cycle();
-        for shape in Shape::COMPARED {
+        let mut sizes = [8, 16, 64, 256, 1024]
+            .map(MessageSize::Bytes)
+            .into_iter()
+            .cycle();
+        for shape in ChannelShape::COMPARED {
             let size = sizes.next().unwrap();
             for carrier in shape.carriers() {
                 carries_rounds_and_streams(connection, Transport { carrier, size });
@@ -100,8 +103,8 @@ fn every_channel_carries_rounds_and_streams_in_every_shape() {
 #[test]
 fn every_carrier_between_processes_carries_every_size_that_it_can() {
     with_connection(|connection| {
-        for size in [8, 32, 304, 1480, 4096, 16_384, 65_536].map(Size::Bytes) {
-            let able = |carrier: &Carrier| carrier.refusal(size.bytes()).is_none();
+        for size in [8, 32, 304, 1480, 4096, 16_384, 65_536].map(MessageSize::Bytes) {
+            let able = |carrier: &Carrier| carrier.reason_unsupported(size.bytes()).is_none();
             for carrier in Carrier::BETWEEN_PROCESSES.into_iter().filter(able) {
                 carries_rounds_and_streams(connection, Transport { carrier, size });
             }

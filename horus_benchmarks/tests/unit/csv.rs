@@ -2,31 +2,31 @@
 
 use horus_benchmarks::measure::stats::Samples;
 use horus_benchmarks::report::research::csv::*;
-use horus_benchmarks::report::research::record::Program;
-use horus_benchmarks::report::research::record::Run;
+use horus_benchmarks::report::research::record::ProgramRecord;
+use horus_benchmarks::report::research::record::RunRecord;
 use horus_benchmarks::report::rows::Row;
 
 #[test]
 fn every_row_is_a_line_with_all_columns() {
     let mut samples = Samples::new();
     (1..=100).for_each(|value| samples.record(value));
-    let mut program = Program {
+    let mut program = ProgramRecord {
         name: "x".to_owned(),
-        ..Program::default()
+        ..ProgramRecord::default()
     };
     let basis = serde_json::json!({ "a": "RTT/2, \"quoted\"" });
     program.settings.insert("basis".to_owned(), basis);
     program.rows = vec![
-        Row::samples("a", &samples, 1.0),
+        Row::from_samples("a", &samples, 1.0),
         Row {
             id: "b".to_owned(),
             msgs_per_s: Some(2e6),
             ..Row::default()
         },
     ];
-    let run = Run {
+    let run = RunRecord {
         programs: vec![program],
-        ..Run::default()
+        ..RunRecord::default()
     };
     let text = render(&run);
     let lines: Vec<&str> = text.lines().collect();

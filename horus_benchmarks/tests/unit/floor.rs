@@ -33,7 +33,12 @@ fn rounds_of_either_floor_may_follow_each_other() {
                 .chain(&spin.two_lines.p50_ns)
                 .all(|&ns| ns > 0.0)
         );
-        for lines in [Lines::Two, Lines::One, Lines::One, Lines::Two] {
+        for lines in [
+            FloorLines::Two,
+            FloorLines::One,
+            FloorLines::One,
+            FloorLines::Two,
+        ] {
             let round = floor.round(lines, 3, 50).unwrap();
             assert_eq!(
                 (round.sent, round.received, round.ticks.count()),

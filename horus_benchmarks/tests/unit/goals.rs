@@ -34,7 +34,7 @@ fn of(figures: Figures) -> Row {
 fn timed(ns: u64) -> Row {
     let mut samples = Samples::new();
     samples.record(ns);
-    Row::samples("", &samples, 1.0)
+    Row::from_samples("", &samples, 1.0)
 }
 
 #[test]
@@ -234,7 +234,9 @@ fn a_comparison_is_judged_by_its_interval() {
 fn better_is_less_time_and_more_messages() {
     let few = [10.0, 20.0, 15.0];
     let many = [20.0, 40.0, 30.0];
-    let row = |measure, ours: &[f64], theirs: &[f64]| versus::row("x", measure, [ours, theirs]);
+    let row = |measure, ours: &[f64], theirs: &[f64]| {
+        versus::comparison_row("x", measure, [ours, theirs])
+    };
     let latency = row(Measure::Latency, &few, &many).unwrap().figures;
     let wanted = (Some(15.0), Some(30.0), Some(2.0));
     assert_eq!((latency.ours, latency.theirs, latency.ratio), wanted);

@@ -29,7 +29,10 @@ fn looped<T>(
 
 #[test]
 fn batches_fit_the_cache_and_are_never_empty() {
-    assert_eq!([16, 304, 1480, 1 << 20].map(batch), [256, 64, 16, 1]);
+    assert_eq!(
+        [16, 304, 1480, 1 << 20].map(batch_operations),
+        [256, 64, 16, 1]
+    );
 }
 
 #[test]

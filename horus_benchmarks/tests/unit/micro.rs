@@ -12,7 +12,7 @@ fn plan() -> MicroPlan {
     }
 }
 
-fn all_verified(micro: &Micro, batch: u64) {
+fn all_verified(micro: &MicroResult, batch: u64) {
     assert_eq!(micro.batches.count(), 20);
     assert_eq!(
         (micro.batch, micro.done, micro.verified),

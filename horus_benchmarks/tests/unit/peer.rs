@@ -1,8 +1,8 @@
 //! A far end answers jobs, and ends with its near end.
 
 use horus_benchmarks::measure::pin;
+use horus_benchmarks::measure::wait::PeerWatch;
 use horus_benchmarks::measure::wait::WaitError;
-use horus_benchmarks::measure::wait::Watch;
 use horus_benchmarks::run::peer::*;
 
 fn any_cpu() -> usize {
@@ -12,7 +12,7 @@ fn any_cpu() -> usize {
 #[test]
 fn a_thread_answers_jobs_in_order_and_reports_failures() {
     let mut total = 0;
-    let service = move |job: i64, _: &Watch| {
+    let service = move |job: i64, _: &PeerWatch| {
         total += job;
         if job < 0 {
             Err(format!("{job} is negative"))
@@ -29,7 +29,7 @@ fn a_thread_answers_jobs_in_order_and_reports_failures() {
 
 #[test]
 fn a_waiting_thread_ends_when_its_peer_is_dropped() {
-    let service = |(): (), watch: &Watch| -> Result<(), String> {
+    let service = |(): (), watch: &PeerWatch| -> Result<(), String> {
         watch
             .spin_until(|| None::<()>)
             .map_err(|error| error.to_string())
@@ -41,7 +41,7 @@ fn a_waiting_thread_ends_when_its_peer_is_dropped() {
 
 #[test]
 fn a_near_wait_ends_when_the_far_thread_panics() {
-    let service = |(): (), _: &Watch| -> Result<(), String> { panic!("on purpose") };
+    let service = |(): (), _: &PeerWatch| -> Result<(), String> { panic!("on purpose") };
     let mut peer = Peer::thread(any_cpu(), true, move || service).unwrap();
     peer.start(()).unwrap();
     assert_eq!(
@@ -53,7 +53,7 @@ fn a_near_wait_ends_when_the_far_thread_panics() {
 
 #[test]
 fn an_impossible_cpu_is_the_answer_to_the_first_job() {
-    let service = |(): (), _: &Watch| Ok(());
+    let service = |(): (), _: &PeerWatch| Ok(());
     let mut peer = Peer::<(), ()>::thread(1 << 20, false, move || service).unwrap();
     assert!(peer.call(()).is_err());
 }

@@ -19,20 +19,20 @@ fn what_cannot_be_read_and_what_failed_is_kept() {
     write("bad.json", "{");
     write("notes.txt", "");
     write(
-        OUTCOMES,
+        OUTCOMES_FILE,
         "lost\texit code 1\t7\ngood\tok\t3\npython\tskipped: none\t0\n",
     );
-    let run = Run::read(directory.path()).unwrap();
+    let run = RunRecord::read(directory.path()).unwrap();
     let names: Vec<&str> = run.programs.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["lost", "good", "python", "bad"]);
     let [lost, good, python, bad] = &run.programs[..] else {
         panic!()
     };
-    assert!(!lost.is_whole() && !bad.is_whole() && !good.is_whole());
-    assert!(python.is_whole());
+    assert!(!lost.is_complete() && !bad.is_complete() && !good.is_complete());
+    assert!(python.is_complete());
     assert_eq!(
         lost.outcome,
-        Some(Outcome {
+        Some(ProgramOutcome {
             result: "exit code 1".to_owned(),
             seconds: 7
         })
@@ -48,18 +48,21 @@ fn what_cannot_be_read_and_what_failed_is_kept() {
         (Some(2.5), "RTT/2")
     );
     assert_eq!((good.warnings(), run.rows().count()), (vec!["hot"], 1));
-    assert_eq!(run.on_machine().map(|one| one.name.as_str()), Some("good"));
+    assert_eq!(
+        run.first_with_machine().map(|one| one.name.as_str()),
+        Some("good")
+    );
     assert!(run.find(&["c", "a"]).is_some() && run.find(&["b"]).is_none());
 }
 
 #[test]
 fn one_record_is_a_run_and_an_empty_directory_is_none() {
     let directory = tempfile::tempdir().unwrap();
-    let error = Run::read(directory.path()).unwrap_err();
+    let error = RunRecord::read(directory.path()).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::NotFound);
     let path = directory.path().join("one.json");
     fs::write(&path, r#"{"rows": []}"#).unwrap();
-    let run = Run::read(&path).unwrap();
+    let run = RunRecord::read(&path).unwrap();
     assert_eq!(
         (run.programs.len(), run.directory),
         (1, directory.path().to_owned())

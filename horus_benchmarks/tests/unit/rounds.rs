@@ -1,6 +1,6 @@
 //! Rounds are compared with the rounds next to them, in alternating order.
 
-use horus_benchmarks::measure::rounds::{Rounds, alternating};
+use horus_benchmarks::measure::rounds::{Rounds, alternating_order};
 use horus_benchmarks::measure::stats::Samples;
 
 #[test]
@@ -8,7 +8,7 @@ fn every_other_round_is_backwards_and_a_ratio_is_of_rounds_next_to_each_other() 
     let mut all = [Rounds::default(), Rounds::default()];
     let mut order = Vec::new();
     for number in 0..4 {
-        for index in alternating(number, all.len()) {
+        for index in alternating_order(number, all.len()) {
             order.push(index);
             let mut round = Samples::new();
             round.record(if index == 0 { 100 } else { 300 } * (u64::from(number) + 1));

@@ -12,9 +12,9 @@ fn a_row_has_the_fields_of_the_contract_and_no_others() {
         low: 1.25,
         high: 1.75,
     };
-    let row = Row::samples("one_way/same_thread/direct/16B", &samples, 1.0);
+    let row = Row::from_samples("one_way/same_thread/direct/16B", &samples, 1.0);
     let row = Row {
-        send_ns: Some(SendCall { p50: 1.0, p99: 2.0 }),
+        send_ns: Some(SendTimes { p50: 1.0, p99: 2.0 }),
         msgs_per_s: Some(3.0),
         ..row.with_floor_ratio(Some(ratio))
     };

@@ -104,18 +104,18 @@ fn the_median_is_found_within_the_steps_of_a_coarse_timer() {
             })
             .collect();
         let wanted = samples_of(&fine).quantile(0.5) as f64;
-        let found = samples_of(&coarse).median_within(26);
+        let found = samples_of(&coarse).median_within_steps(26);
         assert!(
             (found - wanted).abs() < 2.0,
             "seed {seed}: {found}, wanted {wanted}"
         );
         assert!(
-            (samples_of(&fine).median_within(1) - wanted).abs() <= 0.5,
+            (samples_of(&fine).median_within_steps(1) - wanted).abs() <= 0.5,
             "seed {seed}"
         );
     }
-    assert_eq!(Samples::new().median_within(26), 0.0);
-    assert_eq!(samples_of(&[5]).median_within(26), 5.0);
+    assert_eq!(Samples::new().median_within_steps(26), 0.0);
+    assert_eq!(samples_of(&[5]).median_within_steps(26), 5.0);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn filtered_view_matches_naive_tukey_and_counts_what_it_took() {
         let fences = q1 - 1.5 * (q3 - q1)..=q3 + 1.5 * (q3 - q1);
         values.retain(|&value| fences.contains(&(value as f64)));
 
-        let filtered = samples.filtered(1.0);
+        let filtered = samples.without_outliers(1.0);
         assert_eq!(
             filtered.removed,
             samples.count() - values.len() as u64,
@@ -160,8 +160,8 @@ fn merged_samples_equal_samples_recorded_together() {
     assert_eq!(merged.percentiles(1.0), together.percentiles(1.0));
     assert_eq!(merged.count(), 12_000);
     assert_eq!(
-        (merged.sd(), merged.mean()),
-        (together.sd(), together.mean())
+        (merged.standard_deviation(), merged.mean()),
+        (together.standard_deviation(), together.mean())
     );
 }
 
@@ -186,7 +186,7 @@ fn a_quantile_lies_between_the_extremes() {
 fn the_fences_stand_one_and_a_half_quartile_ranges_away() {
     let filtered = |last| {
         let values: Vec<u64> = (1..=99).chain([last]).collect();
-        samples_of(&values).filtered(1.0).removed
+        samples_of(&values).without_outliers(1.0).removed
     };
     // The quartiles are 25 and 75.
     assert_eq!([140, 149, 160].map(filtered), [0, 0, 1]);
@@ -194,8 +194,11 @@ fn the_fences_stand_one_and_a_half_quartile_ranges_away() {
 
 #[test]
 fn a_variation_is_that_of_a_sample() {
-    assert!((variation(&[1.0, 3.0]).unwrap() - 0.5_f64.sqrt()).abs() < 1e-12);
-    assert_eq!((variation(&[1.0]), variation(&[-1.0, 1.0])), (None, None));
+    assert!((variation_of(&[1.0, 3.0]).unwrap() - 0.5_f64.sqrt()).abs() < 1e-12);
+    assert_eq!(
+        (variation_of(&[1.0]), variation_of(&[-1.0, 1.0])),
+        (None, None)
+    );
 }
 
 #[test]
@@ -212,15 +215,15 @@ fn merged_samples_remember_what_each_part_said() {
     ]
     .map(|v| samples_of(&v));
     let mut merged = Samples::new();
-    assert_eq!(merged.parts(), []);
+    assert_eq!(merged.round_summaries(), []);
     sets.iter().for_each(|set| merged.merge(set));
-    let wanted: Vec<Part> = sets.iter().flat_map(Samples::parts).collect();
+    let wanted: Vec<RoundSummary> = sets.iter().flat_map(Samples::round_summaries).collect();
     assert_eq!(wanted.len(), 3);
-    assert_eq!(merged.parts(), wanted);
+    assert_eq!(merged.round_summaries(), wanted);
     // Merged into others, they stay what they are.
     let mut all = sets[0].clone();
     all.merge(&merged);
-    assert_eq!(all.parts()[1..], wanted);
+    assert_eq!(all.round_summaries()[1..], wanted);
 }
 
 #[test]
@@ -233,12 +236,29 @@ fn standard_deviation_matches_the_formula() {
             .map(|&value| (value as f64 - mean).powi(2))
             .sum();
         let samples = samples_of(&values);
-        assert_close(samples.sd(), (squares / values.len() as f64).sqrt(), "sd");
-        assert_close(samples.cv().unwrap(), samples.sd() / mean, "cv");
+        assert_close(
+            samples.standard_deviation(),
+            (squares / values.len() as f64).sqrt(),
+            "sd",
+        );
+        assert_close(
+            samples.variation().unwrap(),
+            samples.standard_deviation() / mean,
+            "cv",
+        );
     }
-    assert_eq!(samples_of(&[2, 4, 4, 4, 5, 5, 7, 9]).sd(), 2.0);
-    assert_eq!(samples_of(&[10; 4]).sd(), 0.0);
-    assert_eq!((Samples::new().sd(), Samples::new().cv()), (0.0, None));
+    assert_eq!(
+        samples_of(&[2, 4, 4, 4, 5, 5, 7, 9]).standard_deviation(),
+        2.0
+    );
+    assert_eq!(samples_of(&[10; 4]).standard_deviation(), 0.0);
+    assert_eq!(
+        (
+            Samples::new().standard_deviation(),
+            Samples::new().variation()
+        ),
+        (0.0, None)
+    );
 }
 
 #[test]
@@ -256,7 +276,7 @@ fn samples_survive_the_trip_through_json() {
 fn empty_samples_are_all_zero() {
     let p = Samples::new().percentiles(1.0);
     assert_eq!((p.min, p.p50, p.max, p.mean), (0.0, 0.0, 0.0, 0.0));
-    assert_eq!(Samples::new().filtered(1.0).removed, 0);
+    assert_eq!(Samples::new().without_outliers(1.0).removed, 0);
 }
 
 #[test]
@@ -274,7 +294,7 @@ fn median_matches_a_sorted_vector() {
 
 #[test]
 fn ratio_of_proportional_rounds_is_exact_however_noisy_the_rounds() {
-    let mut alternation = Alternation::default();
+    let mut alternation = PairedMedians::default();
     for round in 0..20 {
         let floor = 100.0 + f64::from(round * 37 % 11);
         alternation.push(floor, floor * 1.25);

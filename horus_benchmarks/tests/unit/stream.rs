@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use horus_benchmarks::measure::bracket::Bracket;
+use horus_benchmarks::measure::bracket::BracketedRound;
 use horus_benchmarks::measure::endpoint::Closures;
 use horus_benchmarks::measure::payload::Payload;
 use horus_benchmarks::measure::stream::*;
 use horus_benchmarks::measure::tsc::TickSource;
-use horus_benchmarks::measure::wait::Watch;
+use horus_benchmarks::measure::wait::PeerWatch;
 use horus_benchmarks::measure::workload::WorkloadError;
 
 type Message = [u64; 2];
@@ -18,10 +18,10 @@ const PLAN: StreamPlan = StreamPlan {
     producers: 1,
 };
 
-fn receive(plan: &StreamPlan, numbers: &[u64]) -> Result<Streamed, WorkloadError> {
+fn receive(plan: &StreamPlan, numbers: &[u64]) -> Result<StreamResult, WorkloadError> {
     let mut coming = numbers.iter().map(|&seq| Message::compose(seq));
     let mut end = Closures(|_: &Message| true, move || coming.next());
-    let watch = Watch::new(true, || false).with_limit(Duration::from_millis(1));
+    let watch = PeerWatch::new(true, || false).with_limit(Duration::from_millis(1));
     stream_receive(&mut end, plan, TickSource::detect(), &watch)
 }
 
@@ -53,7 +53,7 @@ fn messages_of_two_producers_may_overtake_each_other() {
     for numbers in [&[13, 11][..], &[12, 12]] {
         assert!(matches!(
             receive(&plan, numbers),
-            Err(WorkloadError::Corrupt(_))
+            Err(WorkloadError::CorruptMessage(_))
         ));
     }
 }
@@ -63,7 +63,7 @@ fn repeated_overtaken_and_foreign_messages_are_errors() {
     for numbers in [&[11, 11][..], &[12, 11], &[17], &[10]] {
         let outcome = receive(&PLAN, numbers);
         assert!(
-            matches!(outcome, Err(WorkloadError::Corrupt(_))),
+            matches!(outcome, Err(WorkloadError::CorruptMessage(_))),
             "{numbers:?}"
         );
     }
@@ -82,7 +82,7 @@ fn the_sender_offers_each_message_until_there_is_room() {
         let room = offers % 3 == 0;
         room.then(|| taken.push(message.seq())).is_some()
     };
-    let watch = Watch::new(true, || false);
+    let watch = PeerWatch::new(true, || false);
     let ready = || Some(Message::compose(PLAN.first_seq));
     stream_send(
         &mut Closures(send, ready),
@@ -96,14 +96,14 @@ fn the_sender_offers_each_message_until_there_is_room() {
 
 #[test]
 fn a_rate_is_of_what_was_received() {
-    let streamed = Streamed {
+    let streamed = StreamResult {
         received: 10,
         lost: 5,
         elapsed_ticks: 100,
     };
     assert_eq!(streamed.messages_per_s(1000.0), 100.0);
-    let subject = (Sent { elapsed_ticks: 50 }, streamed);
-    let bracket = Bracket {
+    let subject = (SenderResult { elapsed_ticks: 50 }, streamed);
+    let bracket = BracketedRound {
         before_ns: 1.0,
         after_ns: 2.0,
         subject,

@@ -21,7 +21,7 @@ fn report() -> Report {
         low: 1.2,
         high: 1.3,
     };
-    let row = Row::samples("one_way/cross_thread/x/16B", &samples, 1.0);
+    let row = Row::from_samples("one_way/cross_thread/x/16B", &samples, 1.0);
     report.push(row.with_floor_ratio(Some(ratio)), "RTT/2");
     report
 }

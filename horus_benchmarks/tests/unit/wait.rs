@@ -7,7 +7,7 @@ use horus_benchmarks::measure::wait::*;
 #[test]
 fn a_wait_returns_what_was_polled() {
     let mut left = 10_000;
-    let found = Watch::new(false, || false).spin_until(|| {
+    let found = PeerWatch::new(false, || false).spin_until(|| {
         left -= 1;
         (left == 0).then_some(7)
     });
@@ -18,7 +18,7 @@ fn a_wait_returns_what_was_polled() {
 fn a_wait_ends_when_the_other_end_is_gone_or_stuck() {
     let flag = Flag::default();
     let seen = flag.clone();
-    let watch = Watch::new(true, move || seen.is_raised());
+    let watch = PeerWatch::new(true, move || seen.is_raised());
     let stuck = watch.clone().with_limit(Duration::from_millis(1));
     assert_eq!(stuck.spin_until(|| None::<()>), Err(WaitError::Stalled));
     flag.raise();

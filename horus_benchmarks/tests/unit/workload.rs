@@ -9,7 +9,7 @@ use horus_benchmarks::measure::endpoint::Endpoint;
 use horus_benchmarks::measure::payload::Payload;
 use horus_benchmarks::measure::pin;
 use horus_benchmarks::measure::tsc::TickSource;
-use horus_benchmarks::measure::wait::{WaitError, Watch};
+use horus_benchmarks::measure::wait::{PeerWatch, WaitError};
 use horus_benchmarks::measure::workload::*;
 
 type Queue<P> = Arc<Mutex<VecDeque<P>>>;
@@ -38,15 +38,15 @@ fn run_round<P: Payload + Send + 'static>(plan: RoundPlan) -> (Round, Echo) {
     let back = Queue::<P>::default();
     let mut near = queue_end(&there, &back);
     let mut far = queue_end(&back, &there);
-    let watch = Watch::new(true, || false);
+    let watch = PeerWatch::new(true, || false);
     let far_watch = watch.clone();
     let source = TickSource::detect();
     let cpu = pin::allowed_cpus().unwrap()[0];
     let far = std::thread::spawn(move || {
         pin::pin_current_thread(cpu).unwrap();
-        far_end(&mut far, &plan, source, &far_watch).unwrap()
+        run_far_end(&mut far, &plan, source, &far_watch).unwrap()
     });
-    let round = near_end(&mut near, &plan, source, &watch).unwrap();
+    let round = run_near_end(&mut near, &plan, source, &watch).unwrap();
     (round, far.join().unwrap())
 }
 
@@ -74,11 +74,11 @@ fn rounds_of_every_payload_are_counted_and_verified() {
 #[test]
 fn a_corrupt_echo_and_a_lost_one_end_the_round() {
     let source = TickSource::detect();
-    let watch = Watch::new(true, || false).with_limit(Duration::from_millis(1));
+    let watch = PeerWatch::new(true, || false).with_limit(Duration::from_millis(1));
     let mut wrong = Closures(|_: &[u64; 2]| true, || Some(<[u64; 2]>::compose(9)));
-    let error = near_end(&mut wrong, &plan(Timing::RoundTrip), source, &watch).unwrap_err();
-    assert!(matches!(error, WorkloadError::Corrupt(c) if c.found_seq == 9));
+    let error = run_near_end(&mut wrong, &plan(Timing::RoundTrip), source, &watch).unwrap_err();
+    assert!(matches!(error, WorkloadError::CorruptMessage(c) if c.found_seq == 9));
     let mut silent = Closures(|_: &[u64; 2]| true, || None);
-    let error = near_end(&mut silent, &plan(Timing::RoundTrip), source, &watch).unwrap_err();
+    let error = run_near_end(&mut silent, &plan(Timing::RoundTrip), source, &watch).unwrap_err();
     assert_eq!(error, WorkloadError::Wait(WaitError::Stalled));
 }

@@ -6,10 +6,10 @@ use serde::Serialize;
 pub(super) const SERIES_MAX: usize = 8;
 
 /// The area of the plot inside the picture, in SVG units: left, top, right and bottom.
-pub(super) const PLOT: [f64; 4] = [84.0, 12.0, 830.0, 330.0];
+pub(super) const PLOT_AREA: [f64; 4] = [84.0, 12.0, 830.0, 330.0];
 
 /// Approximate number of labels on an axis.
-const LABELS: f64 = 8.0;
+const LABEL_COUNT: f64 = 8.0;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Axis {
@@ -24,16 +24,16 @@ pub(super) struct Axis {
 /// Curves on two axes; all coordinates are in SVG units.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Chart {
-    x: Labels,
-    y: Labels,
+    x: AxisLabels,
+    y: AxisLabels,
     curves: Vec<Vec<(f64, f64)>>,
     /// True if each point gets a dot, because there are few.
     dots: bool,
 }
 
-/// The name of an axis, and its labels with their coordinates.
+/// The labels of an axis with their coordinates, and the name of the axis.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-struct Labels {
+struct AxisLabels {
     label: &'static str,
     ticks: Vec<(f64, String)>,
 }
@@ -48,14 +48,14 @@ struct Scale {
 
 impl Axis {
     /// Returns true if the axis can show `value`.
-    fn shows(self, value: f64) -> bool {
+    fn can_show(self, value: f64) -> bool {
         value.is_finite() && (!self.is_log || value > 0.0)
     }
 }
 
 impl Scale {
     /// Returns a scale that covers all `values`; `None` if there are none.
-    fn over(axis: Axis, values: impl Iterator<Item = f64>, ends: [f64; 2]) -> Option<Scale> {
+    fn covering(axis: Axis, values: impl Iterator<Item = f64>, ends: [f64; 2]) -> Option<Scale> {
         let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
             (low.min(v), high.max(v))
         });
@@ -73,7 +73,7 @@ impl Scale {
     }
 
     /// Maps a value on the axis to a coordinate.
-    fn place(&self, value: f64) -> f64 {
+    fn coordinate_of(&self, value: f64) -> f64 {
         let scaled = |v: f64| if self.axis.is_log { v.ln() } else { v };
         let share = (scaled(value) - scaled(self.low)) / (scaled(self.high) - scaled(self.low));
         let [from, to] = self.ends;
@@ -83,7 +83,7 @@ impl Scale {
     /// Returns the values to label, which are round numbers.
     fn ticks(&self) -> Vec<f64> {
         if !self.axis.is_log {
-            let rough = (self.high - self.low) / LABELS;
+            let rough = (self.high - self.low) / LABEL_COUNT;
             let unit = 10f64.powf(rough.log10().floor());
             let steps = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * unit);
             let step = steps.into_iter().find(|step| *step >= rough);
@@ -105,9 +105,9 @@ impl Scale {
             .collect()
     }
 
-    fn labels(&self) -> Labels {
-        let tick = |value| (self.place(value), (self.axis.format)(value));
-        Labels {
+    fn labels(&self) -> AxisLabels {
+        let tick = |value| (self.coordinate_of(value), (self.axis.format)(value));
+        AxisLabels {
             label: self.axis.label,
             ticks: self.ticks().into_iter().map(tick).collect(),
         }
@@ -118,12 +118,12 @@ impl Chart {
     /// Places curves, with dots if there are few points. Ignores points that an axis cannot show;
     /// returns `None` if no point remains.
     pub(super) fn new([x, y]: [Axis; 2], series: &[Vec<(f64, f64)>], dots: bool) -> Option<Chart> {
-        let visible = |&&(a, b): &&(f64, f64)| x.shows(a) && y.shows(b);
+        let visible = |&&(a, b): &&(f64, f64)| x.can_show(a) && y.can_show(b);
         let points = || series.iter().flatten().filter(visible);
-        let [left, top, right, bottom] = PLOT;
-        let x = Scale::over(x, points().map(|point| point.0), [left, right])?;
-        let y = Scale::over(y, points().map(|point| point.1), [bottom, top])?;
-        let place = |&(a, b): &(f64, f64)| (x.place(a), y.place(b));
+        let [left, top, right, bottom] = PLOT_AREA;
+        let x = Scale::covering(x, points().map(|point| point.0), [left, right])?;
+        let y = Scale::covering(y, points().map(|point| point.1), [bottom, top])?;
+        let place = |&(a, b): &(f64, f64)| (x.coordinate_of(a), y.coordinate_of(b));
         let curve = |points: &Vec<_>| points.iter().filter(visible).map(place).collect();
         Some(Chart {
             x: x.labels(),
@@ -137,17 +137,17 @@ impl Chart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::template::{digits, time};
+    use crate::report::template::{format_number, format_time};
 
     const NS: Axis = Axis {
         label: "latency (ns)",
         is_log: true,
-        format: time,
+        format: format_time,
     };
     const COUNT: Axis = Axis {
         label: "threads",
         is_log: false,
-        format: digits,
+        format: format_number,
     };
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
         );
         let points: Vec<usize> = chart.curves.iter().map(Vec::len).collect();
         assert_eq!(points, [2, 2], "the zero has no place on this axis");
-        let [left, top, right, bottom] = PLOT;
+        let [left, top, right, bottom] = PLOT_AREA;
         for &(x, y) in chart.curves.iter().flatten() {
             assert!(left < x && x < right && top < y && y < bottom, "{x} {y}");
         }

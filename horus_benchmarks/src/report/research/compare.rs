@@ -1,8 +1,8 @@
 //! Compares two runs: finds what became slower by more than noise.
 
-use crate::report::research::record::{Program, Run};
+use crate::report::research::record::{ProgramRecord, RunRecord};
 use crate::report::rows::Row;
-use crate::report::template::{rate, time};
+use crate::report::template::{format_rate, format_time};
 
 /// Relative change below which a difference is noise, whatever the intervals say. WHY: an interval
 /// describes one run, and the next run on the same machine may differ by more.
@@ -13,7 +13,7 @@ const NOISE_WITHOUT_INTERVAL: f64 = 0.25;
 
 /// The quantity that is compared for a row: the first of these that both runs have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Measure {
+pub enum ComparedQuantity {
     /// The ratio to the floor, which is comparable between different machines.
     Floor,
     /// The peer's time divided by ours, or our rate divided by the peer's.
@@ -26,7 +26,7 @@ pub enum Measure {
 
 /// The difference of a benchmark row between the old and the new run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Change {
+pub enum RowChange {
     /// Slower than before by more than noise.
     Regression,
     /// The row is missing in the new run.
@@ -41,27 +41,27 @@ pub enum Change {
 
 /// A row of one or both runs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Compared {
+pub struct ComparedRow {
     /// The program and the row's id.
     pub id: String,
     /// The quantity, and its old and new value; `None` if one run lacks the row.
-    pub figures: Option<(Measure, Figure, Figure)>,
+    pub figures: Option<(ComparedQuantity, IntervalValue, IntervalValue)>,
     /// The change.
-    pub change: Change,
+    pub change: RowChange,
 }
 
 /// A value and its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Figure {
+pub struct IntervalValue {
     value: f64,
     interval: Option<[f64; 2]>,
 }
 
 /// Two runs, compared row by row.
 #[derive(Debug, Clone)]
-pub struct Comparison {
+pub struct RunComparison {
     /// The rows of both runs and of only one; regressions first.
-    pub rows: Vec<Compared>,
+    pub rows: Vec<ComparedRow>,
     /// Programs that failed in the new run and did not in the old one.
     pub failed: Vec<String>,
     /// True if both runs were made on the same kind of CPU, so that times and rates can be
@@ -69,17 +69,21 @@ pub struct Comparison {
     pub same_cpu: bool,
 }
 
-impl Comparison {
+impl RunComparison {
     /// Compares all rows. Between different CPUs, compares only ratios.
-    pub fn new(old: &Run, new: &Run) -> Comparison {
-        let cpu = |run: &Run| run.on_machine()?.machine_text("cpu").map(str::to_owned);
+    pub fn new(old: &RunRecord, new: &RunRecord) -> RunComparison {
+        let cpu = |run: &RunRecord| {
+            run.first_with_machine()?
+                .machine_text("cpu")
+                .map(str::to_owned)
+        };
         let same_cpu = cpu(old) == cpu(new);
-        let mut rows: Vec<Compared> = old
+        let mut rows: Vec<ComparedRow> = old
             .rows()
             .map(|(program, row)| {
                 let other = new.program(&program.name);
                 let found = other.and_then(|other| other.row(&row.id));
-                compare(program, row, found, same_cpu)
+                compare_row(program, row, found, same_cpu)
             })
             .collect();
         rows.extend(new.rows().filter_map(|(program, row)| {
@@ -87,22 +91,22 @@ impl Comparison {
                 .program(&program.name)
                 .is_some_and(|one| one.row(&row.id).is_some());
             let id = format!("{}: {}", program.name, row.id);
-            (!known).then_some(Compared {
+            (!known).then_some(ComparedRow {
                 id,
                 figures: None,
-                change: Change::New,
+                change: RowChange::New,
             })
         }));
         rows.sort_by_key(|row| row.change);
         let failed = new
             .programs
             .iter()
-            .filter(|one| !one.is_whole())
+            .filter(|one| !one.is_complete())
             .filter(|one| {
                 let before = old.programs.iter().find(|other| other.name == one.name);
-                before.is_none_or(Program::is_whole)
+                before.is_none_or(ProgramRecord::is_complete)
             });
-        Comparison {
+        RunComparison {
             rows,
             failed: failed.map(|one| one.name.clone()).collect(),
             same_cpu,
@@ -111,7 +115,7 @@ impl Comparison {
 
     /// Returns true if a row became slower or is missing, or if a program fails now.
     pub fn is_worse(&self) -> bool {
-        let worse = [Change::Regression, Change::Missing];
+        let worse = [RowChange::Regression, RowChange::Missing];
         !self.failed.is_empty() || self.rows.iter().any(|row| worse.contains(&row.change))
     }
 
@@ -130,16 +134,16 @@ impl Comparison {
             .for_each(|name| say(format!("FAILED      {name}")));
         for row in &self.rows {
             let word = match row.change {
-                Change::Regression => "REGRESSION",
-                Change::Missing => "MISSING",
-                Change::Better => "better",
-                Change::New => "new",
-                Change::Same => continue,
+                RowChange::Regression => "REGRESSION",
+                RowChange::Missing => "MISSING",
+                RowChange::Better => "better",
+                RowChange::New => "new",
+                RowChange::Same => continue,
             };
             let figures = row.figures.map_or_else(String::new, |(measure, old, new)| {
                 let percent = (new.value / old.value - 1.0) * 100.0;
-                let old = old.show(measure);
-                let new = new.show(measure);
+                let old = old.format(measure);
+                let new = new.format(measure);
                 format!("  {old} -> {new} ({percent:+.1} %)")
             });
             say(format!("{word:<11} {}{figures}", row.id));
@@ -147,23 +151,23 @@ impl Comparison {
         let count = |change| self.rows.iter().filter(|row| row.change == change).count();
         say(format!(
             "{} regressions, {} missing, {} better, {} new, {} within noise",
-            count(Change::Regression),
-            count(Change::Missing),
-            count(Change::Better),
-            count(Change::New),
-            count(Change::Same)
+            count(RowChange::Regression),
+            count(RowChange::Missing),
+            count(RowChange::Better),
+            count(RowChange::New),
+            count(RowChange::Same)
         ));
         text
     }
 }
 
-impl Figure {
-    fn show(self, measure: Measure) -> String {
+impl IntervalValue {
+    fn format(self, measure: ComparedQuantity) -> String {
         let text = |value: f64| match measure {
-            Measure::Floor => format!("{value:.2} x floor"),
-            Measure::Theirs => format!("{value:.2} x theirs"),
-            Measure::Time => time(value),
-            Measure::Rate => rate(value),
+            ComparedQuantity::Floor => format!("{value:.2} x floor"),
+            ComparedQuantity::Theirs => format!("{value:.2} x theirs"),
+            ComparedQuantity::Time => format_time(value),
+            ComparedQuantity::Rate => format_rate(value),
         };
         let ends = self
             .interval
@@ -172,47 +176,62 @@ impl Figure {
     }
 }
 
-fn compare(program: &Program, row: &Row, found: Option<&Row>, same_cpu: bool) -> Compared {
+fn compare_row(
+    program: &ProgramRecord,
+    row: &Row,
+    found: Option<&Row>,
+    same_cpu: bool,
+) -> ComparedRow {
     let id = format!("{}: {}", program.name, row.id);
     let Some(other) = found else {
-        return Compared {
+        return ComparedRow {
             id,
             figures: None,
-            change: Change::Missing,
+            change: RowChange::Missing,
         };
     };
     let measures = [
-        Measure::Theirs,
-        Measure::Floor,
-        Measure::Time,
-        Measure::Rate,
+        ComparedQuantity::Theirs,
+        ComparedQuantity::Floor,
+        ComparedQuantity::Time,
+        ComparedQuantity::Rate,
     ];
     let figures = measures
         .into_iter()
-        .filter(|measure| same_cpu || matches!(measure, Measure::Theirs | Measure::Floor))
-        .find_map(|measure| Some((measure, read(row, measure)?, read(other, measure)?)));
-    let change = figures.map_or(Change::Same, |(measure, old, new)| judge(measure, old, new));
-    Compared {
+        .filter(|measure| {
+            same_cpu || matches!(measure, ComparedQuantity::Theirs | ComparedQuantity::Floor)
+        })
+        .find_map(|measure| {
+            Some((
+                measure,
+                read_value(row, measure)?,
+                read_value(other, measure)?,
+            ))
+        });
+    let change = figures.map_or(RowChange::Same, |(measure, old, new)| {
+        judge_change(measure, old, new)
+    });
+    ComparedRow {
         id,
         figures,
         change,
     }
 }
 
-fn read(row: &Row, measure: Measure) -> Option<Figure> {
+fn read_value(row: &Row, measure: ComparedQuantity) -> Option<IntervalValue> {
     let (value, interval) = match measure {
-        Measure::Floor => (row.floor_ratio?, row.floor_ratio_ci),
-        Measure::Theirs => (row.figures.ratio?, row.figures.ratio_ci),
-        Measure::Time => (row.ns?.p50, row.spread.map(|spread| spread.p50_ci)),
-        Measure::Rate => (row.msgs_per_s?, row.msgs_per_s_ci),
+        ComparedQuantity::Floor => (row.floor_ratio?, row.floor_ratio_ci),
+        ComparedQuantity::Theirs => (row.figures.ratio?, row.figures.ratio_ci),
+        ComparedQuantity::Time => (row.ns?.p50, row.spread.map(|spread| spread.p50_ci)),
+        ComparedQuantity::Rate => (row.msgs_per_s?, row.msgs_per_s_ci),
     };
-    (value > 0.0).then_some(Figure { value, interval })
+    (value > 0.0).then_some(IntervalValue { value, interval })
 }
 
 /// Returns worse or better if the intervals do not overlap and the values differ by more than
 /// noise.
-fn judge(measure: Measure, old: Figure, new: Figure) -> Change {
-    let more_is_better = matches!(measure, Measure::Rate | Measure::Theirs);
+fn judge_change(measure: ComparedQuantity, old: IntervalValue, new: IntervalValue) -> RowChange {
+    let more_is_better = matches!(measure, ComparedQuantity::Rate | ComparedQuantity::Theirs);
     let slower = if more_is_better {
         old.value / new.value
     } else {
@@ -223,8 +242,8 @@ fn judge(measure: Measure, old: Figure, new: Figure) -> Change {
         _ => (true, NOISE_WITHOUT_INTERVAL),
     };
     match slower {
-        slower if apart && slower > 1.0 + noise => Change::Regression,
-        slower if apart && slower < 1.0 / (1.0 + noise) => Change::Better,
-        _ => Change::Same,
+        slower if apart && slower > 1.0 + noise => RowChange::Regression,
+        slower if apart && slower < 1.0 / (1.0 + noise) => RowChange::Better,
+        _ => RowChange::Same,
     }
 }

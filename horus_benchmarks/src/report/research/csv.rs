@@ -1,8 +1,8 @@
 //! All rows of a run as CSV, one line each, for spreadsheets and scripts.
 
-use crate::report::research::record::Run;
-use crate::report::research::tables::described;
-use crate::report::template::fill;
+use crate::report::research::record::RunRecord;
+use crate::report::research::tables::row_with_context;
+use crate::report::template::fill_template;
 
 /// The columns: a name, and a template that is filled from the row. A cell whose template does not
 /// apply is empty.
@@ -44,10 +44,10 @@ const COLUMNS: [(&str, &str); 34] = [
 ];
 
 /// Returns the whole run as CSV: a line of column names, then a line for each row.
-pub fn render(run: &Run) -> String {
-    let mut text = line(COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
+pub fn render(run: &RunRecord) -> String {
+    let mut text = csv_line(COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
     for (program, row) in run.rows() {
-        let mut value = described(program, row);
+        let mut value = row_with_context(program, row);
         value["unit"] = if row.ns.is_some() { "ns" } else { "" }.into();
         value["busy"] = if row.oversubscribed {
             "oversubscribed"
@@ -57,20 +57,23 @@ pub fn render(run: &Run) -> String {
         .into();
         let cells = COLUMNS
             .iter()
-            .map(|(_, template)| fill(template, &value).unwrap_or_default());
-        text.push_str(&line(cells));
+            .map(|(_, template)| fill_template(template, &value).unwrap_or_default());
+        text.push_str(&csv_line(cells));
     }
     text
 }
 
-fn line(cells: impl Iterator<Item = String>) -> String {
-    let mut text = cells.map(|cell| quote(&cell)).collect::<Vec<_>>().join(",");
+fn csv_line(cells: impl Iterator<Item = String>) -> String {
+    let mut text = cells
+        .map(|cell| quote_cell(&cell))
+        .collect::<Vec<_>>()
+        .join(",");
     text.push('\n');
     text
 }
 
 /// Quotes a cell as RFC 4180 requires.
-fn quote(cell: &str) -> String {
+fn quote_cell(cell: &str) -> String {
     if cell.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", cell.replace('"', "\"\""))
     } else {

@@ -4,14 +4,14 @@ use serde::Serialize;
 
 use crate::report::histograms;
 use crate::report::research::chart::{Axis, Chart, SERIES_MAX};
-use crate::report::research::record::Program;
+use crate::report::research::record::ProgramRecord;
 use crate::report::rows::Row;
-use crate::report::template::{digits, rate, time};
+use crate::report::template::{format_number, format_rate, format_time};
 
 /// Number of points of a percentile curve for each factor of ten.
-const STEPS: u32 = 20;
+const CURVE_STEPS: u32 = 20;
 
-/// Minimum number of points of a curve over sizes or over numbers of ends.
+/// Minimum number of points of a curve over message sizes or over numbers of endpoints.
 const POINTS_MIN: usize = 3;
 
 /// A picture with the information that is needed to understand it.
@@ -25,16 +25,16 @@ pub(super) struct Figure {
     chart: Chart,
 }
 
-const LATENCY: Axis = Axis {
+const LATENCY_AXIS: Axis = Axis {
     label: "latency (ns, µs, ms)",
     is_log: true,
-    format: time,
+    format: format_time,
 };
-const MEDIAN: Axis = Axis {
+const MEDIAN_AXIS: Axis = Axis {
     label: "median latency (ns, µs, ms)",
-    ..LATENCY
+    ..LATENCY_AXIS
 };
-const PERCENTILE: Axis = Axis {
+const PERCENTILE_AXIS: Axis = Axis {
     label: "percentile of all samples",
     is_log: false,
     format: |nines| {
@@ -42,15 +42,15 @@ const PERCENTILE: Axis = Axis {
         format!("{:.decimals$} %", 100.0 * (1.0 - 10f64.powf(-nines)))
     },
 };
-const BYTES: Axis = Axis {
+const BYTES_AXIS: Axis = Axis {
     label: "message size (bytes)",
     is_log: true,
-    format: bytes,
+    format: format_bytes,
 };
-const RATE: Axis = Axis {
+const RATE_AXIS: Axis = Axis {
     label: "messages per second, received",
     is_log: false,
-    format: rate,
+    format: format_rate,
 };
 
 /// A curve: its name, its points, and the ids of its rows.
@@ -63,13 +63,13 @@ struct Curve<'a> {
 
 impl Figure {
     fn new(
-        program: &Program,
+        program: &ProgramRecord,
         title: &str,
         axes: [Axis; 2],
         curves: Vec<Curve<'_>>,
     ) -> Option<Figure> {
         let ids: Vec<&str> = curves.iter().flat_map(|curve| curve.ids.clone()).collect();
-        let dots = axes[0].label != PERCENTILE.label;
+        let dots = axes[0].label != PERCENTILE_AXIS.label;
         let parts = curves.into_iter().map(|curve| (curve.name, curve.points));
         let (legend, points): (Vec<_>, Vec<_>) = parts.unzip();
         Some(Figure {
@@ -82,7 +82,7 @@ impl Figure {
 }
 
 /// Returns the group of this key, which is created if it does not exist.
-fn group<T: Default>(groups: &mut Vec<(String, T)>, key: String) -> &mut T {
+fn group_of_key<T: Default>(groups: &mut Vec<(String, T)>, key: String) -> &mut T {
     let found = groups.iter().position(|(other, _)| *other == key);
     let index = found.unwrap_or_else(|| {
         groups.push((key, T::default()));
@@ -93,24 +93,24 @@ fn group<T: Default>(groups: &mut Vec<(String, T)>, key: String) -> &mut T {
 
 /// Draws percentile curves: one figure for all rows of a program that differ only in the carrier.
 /// Figures for 16-byte messages, and for programs without message sizes, come first.
-pub(super) fn percentiles<'p>(program: &'p Program) -> Vec<Figure> {
+pub(super) fn draw_percentiles<'p>(program: &'p ProgramRecord) -> Vec<Figure> {
     let mut groups: Vec<(String, Vec<&'p Row>)> = Vec::new();
     for row in program.rows.iter().filter(|row| row.ns.is_some()) {
         let mut parts: Vec<&str> = row.id.split('/').collect();
         let index = subject_index(&parts);
         parts[index] = "*";
-        group(&mut groups, parts.join("/")).push(row);
+        group_of_key(&mut groups, parts.join("/")).push(row);
     }
     groups.sort_by_key(|(key, _)| size_of(key).is_some_and(|size| size != 16.0));
     let figures = groups.iter().flat_map(|(key, rows)| {
         rows.chunks(SERIES_MAX).filter_map(move |rows| {
             let curve = |row: &&'p Row| Curve {
-                name: subject(&row.id).to_owned(),
+                name: subject_of(&row.id).to_owned(),
                 points: percentile_curve(program, row),
                 ids: vec![&row.id],
             };
             let curves = rows.iter().map(curve).collect();
-            Figure::new(program, key, [PERCENTILE, LATENCY], curves)
+            Figure::new(program, key, [PERCENTILE_AXIS, LATENCY_AXIS], curves)
         })
     });
     figures.collect()
@@ -118,9 +118,9 @@ pub(super) fn percentiles<'p>(program: &'p Program) -> Vec<Figure> {
 
 /// Returns the samples as a curve over the number of nines; for rows without a histogram, the
 /// percentiles in the record.
-fn percentile_curve(program: &Program, row: &Row) -> Vec<(f64, f64)> {
+fn percentile_curve(program: &ProgramRecord, row: &Row) -> Vec<(f64, f64)> {
     if let Some(histogram) = program.histograms.get(&row.id) {
-        let points = histograms::curve(histogram, STEPS);
+        let points = histograms::curve_points(histogram, CURVE_STEPS);
         return points
             .into_iter()
             .map(|(above, ns)| (-above.log10(), ns))
@@ -146,24 +146,30 @@ fn percentile_curve(program: &Program, row: &Row) -> Vec<(f64, f64)> {
 }
 
 /// Draws median latency and throughput over the message size.
-pub(super) fn by_size(program: &Program) -> Vec<Figure> {
+pub(super) fn draw_by_size(program: &ProgramRecord) -> Vec<Figure> {
     let rates = Axis {
         is_log: true,
-        ..RATE
+        ..RATE_AXIS
     };
-    let mut all = over(program, "median latency by size", [BYTES, MEDIAN], |row| {
-        Some((size_of(&row.id)?, row.ns?.p50))
-    });
-    all.extend(over(program, "throughput by size", [BYTES, rates], |row| {
-        Some((size_of(&row.id)?, row.msgs_per_s?))
-    }));
+    let mut all = draw_curves(
+        program,
+        "median latency by size",
+        [BYTES_AXIS, MEDIAN_AXIS],
+        |row| Some((size_of(&row.id)?, row.ns?.p50)),
+    );
+    all.extend(draw_curves(
+        program,
+        "throughput by size",
+        [BYTES_AXIS, rates],
+        |row| Some((size_of(&row.id)?, row.msgs_per_s?)),
+    ));
     all
 }
 
 /// Draws throughput over the number of producers, of consumers, and of both.
-pub(super) fn scaling(program: &Program) -> Vec<Figure> {
-    type Pick = fn(f64, f64) -> Option<f64>;
-    let threads: [(&str, &'static str, Pick); 3] = [
+pub(super) fn draw_scaling(program: &ProgramRecord) -> Vec<Figure> {
+    type CoordinateFn = fn(f64, f64) -> Option<f64>;
+    let threads: [(&str, &'static str, CoordinateFn); 3] = [
         ("producers, one consumer", "producing threads", |p, c| {
             (c == 1.0).then_some(p)
         }),
@@ -180,9 +186,9 @@ pub(super) fn scaling(program: &Program) -> Vec<Figure> {
         let x = Axis {
             label,
             is_log: false,
-            format: digits,
+            format: format_number,
         };
-        over(program, title, [x, RATE], |row| {
+        draw_curves(program, title, [x, RATE_AXIS], |row| {
             let (producers, consumers) = ends_of(&row.id)?;
             Some((pick(producers, consumers)?, row.msgs_per_s?))
         })
@@ -190,10 +196,10 @@ pub(super) fn scaling(program: &Program) -> Vec<Figure> {
     figures.collect()
 }
 
-/// Draws one figure for each kind and placement, with a curve for each subject that has enough
-/// points.
-fn over(
-    program: &Program,
+/// Draws one figure for each kind and placement of rows, with a curve for each subject (such as
+/// `topic`) that has enough points.
+fn draw_curves(
+    program: &ProgramRecord,
     title: &str,
     axes: [Axis; 2],
     point: impl Fn(&Row) -> Option<(f64, f64)>,
@@ -202,7 +208,7 @@ fn over(
     for row in &program.rows {
         let Some(point) = point(row) else { continue };
         let (key, name) = without_numbers(&row.id);
-        let curve = group(group(&mut groups, key), name);
+        let curve = group_of_key(group_of_key(&mut groups, key), name);
         curve.points.push(point);
         curve.ids.push(&row.id);
     }
@@ -221,7 +227,7 @@ fn over(
 
 /// Returns the subject of a row: `one_way/cross_process/topic/16B` → `topic`, the part before the
 /// size, or the last part.
-pub(super) fn subject(id: &str) -> &str {
+pub(super) fn subject_of(id: &str) -> &str {
     let parts: Vec<&str> = id.split('/').collect();
     parts[subject_index(&parts)]
 }
@@ -253,8 +259,8 @@ fn ends_of(id: &str) -> Option<(f64, f64)> {
     })
 }
 
-/// Removes the size and the numbers of ends from an id, and splits the rest into its last part and
-/// the parts before.
+/// Removes the message size and the numbers of endpoints from an id, and splits the rest into its
+/// last part and the parts before.
 fn without_numbers(id: &str) -> (String, String) {
     let is_number =
         |part: &str| size_of(part).is_some() || ends_of(part).is_some() && !part.contains('_');
@@ -263,11 +269,11 @@ fn without_numbers(id: &str) -> (String, String) {
     (parts.join("/"), subject)
 }
 
-fn bytes(bytes: f64) -> String {
+fn format_bytes(bytes: f64) -> String {
     match bytes {
         size if size < 1024.0 => format!("{size:.0} B"),
-        size if size < 1024.0 * 1024.0 => format!("{} KB", digits(size / 1024.0)),
-        size => format!("{} MB", digits(size / 1024.0 / 1024.0)),
+        size if size < 1024.0 * 1024.0 => format!("{} KB", format_number(size / 1024.0)),
+        size => format!("{} MB", format_number(size / 1024.0 / 1024.0)),
     }
 }
 
@@ -279,14 +285,14 @@ mod tests {
     fn row(id: &str, p50: u64) -> Row {
         let mut samples = Samples::new();
         (p50 - 5..=p50 + 5).for_each(|value| samples.record(value));
-        Row::samples(id, &samples, 1.0)
+        Row::from_samples(id, &samples, 1.0)
     }
 
-    fn program(rows: Vec<Row>) -> Program {
-        Program {
+    fn program(rows: Vec<Row>) -> ProgramRecord {
+        ProgramRecord {
             name: "x".to_owned(),
             rows,
-            ..Program::default()
+            ..ProgramRecord::default()
         }
     }
 
@@ -298,7 +304,7 @@ mod tests {
             "one_way/p/b/16B",
             "wakeup/futex",
         ];
-        let all = percentiles(&program(ids.iter().map(|id| row(id, 100)).collect()));
+        let all = draw_percentiles(&program(ids.iter().map(|id| row(id, 100)).collect()));
         let titles: Vec<&str> = all.iter().map(|figure| figure.title.as_str()).collect();
         assert_eq!(
             titles,
@@ -309,7 +315,7 @@ mod tests {
         let many = (0..SERIES_MAX + 1)
             .map(|index| row(&format!("k/{index}"), 50))
             .collect();
-        assert_eq!(percentiles(&program(many)).len(), 2);
+        assert_eq!(draw_percentiles(&program(many)).len(), 2);
     }
 
     #[test]
@@ -320,11 +326,11 @@ mod tests {
             ..Row::default()
         };
         let rows = ["4KB", "64KB", "1024KB"].map(|size| rate(&format!("throughput/p/loan/{size}")));
-        assert_eq!(by_size(&program(rows.to_vec())).len(), 1);
-        assert_eq!(by_size(&program(rows[1..].to_vec())).len(), 0);
+        assert_eq!(draw_by_size(&program(rows.to_vec())).len(), 1);
+        assert_eq!(draw_by_size(&program(rows[1..].to_vec())).len(), 0);
         let ends = ["1p1c", "2p1c", "4p1c", "1p2c", "2p2c"];
         let rows = ends.map(|ends| rate(&format!("throughput/cross_thread/fanout/{ends}/16B")));
-        let all = scaling(&program(rows.to_vec()));
+        let all = draw_scaling(&program(rows.to_vec()));
         assert_eq!(
             all.len(),
             1,
@@ -336,8 +342,8 @@ mod tests {
 
     #[test]
     fn ids_say_what_they_are_of() {
-        assert_eq!(subject("one_way/cross_process/topic/16B"), "topic");
-        assert_eq!(subject("wakeup/futex"), "futex");
+        assert_eq!(subject_of("one_way/cross_process/topic/16B"), "topic");
+        assert_eq!(subject_of("wakeup/futex"), "futex");
         assert_eq!(
             [size_of("a/64KB"), size_of("a/b"), size_of("x/304B")],
             [Some(65536.0), None, Some(304.0)]

@@ -7,10 +7,10 @@ use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, Error, Output, State};
 use serde_json::json;
 
-use crate::report::research::chart::PLOT;
-use crate::report::research::record::{OK, Program, Run};
+use crate::report::research::chart::PLOT_AREA;
+use crate::report::research::record::{OK_RESULT, ProgramRecord, RunRecord};
 use crate::report::research::tables::Layout;
-use crate::report::template::fill;
+use crate::report::template::fill_template;
 
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -20,27 +20,27 @@ const STYLE: &str = include_str!("page.css");
 /// # Errors
 ///
 /// If the template of the page is wrong.
-pub fn render(run: &Run, name: &str) -> Result<String, Error> {
+pub fn render(run: &RunRecord, name: &str) -> Result<String, Error> {
     let layout = Layout::read();
     let programs = || run.programs.iter();
     let commits: BTreeSet<&str> = programs().map(|one| &*one.commit).collect();
-    let failed = programs().filter(|one| !one.is_whole());
+    let failed = programs().filter(|one| !one.is_complete());
     let content = json!({
         "name": name,
         "style": STYLE,
-        "plot": PLOT,
-        "facts": run.on_machine().map(|program| facts(&layout, program)),
+        "plot": PLOT_AREA,
+        "facts": run.first_with_machine().map(|program| machine_facts(&layout, program)),
         "commits": commits.iter().filter(|commit| !commit.is_empty()).collect::<Vec<_>>(),
-        "warnings": warnings(run),
+        "warnings": distinct_warnings(run),
         "failed": failed.map(|one| &one.name).collect::<Vec<_>>(),
-        "programs": programs().map(described).collect::<Vec<_>>(),
+        "programs": programs().map(program_values).collect::<Vec<_>>(),
         "parts": layout.parts(run),
         "rows": layout.all_rows(run),
     });
     let mut environment = Environment::new();
     let mut syntax = SyntaxConfig::builder();
     environment.set_syntax(syntax.trim_blocks(true).lstrip_blocks(true).build()?);
-    environment.set_formatter(escape);
+    environment.set_formatter(escape_html);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment
         .template_from_str(TEMPLATE)?
@@ -50,7 +50,7 @@ pub fn render(run: &Run, name: &str) -> Result<String, Error> {
 /// Escapes the characters that have a meaning in HTML.
 ///
 /// WHY not the template engine's own: it also escapes slashes, of which every id has some.
-fn escape(out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+fn escape_html(out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     match value.as_str().filter(|_| !value.is_safe()) {
         Some(text) => {
             let text = text.replace('&', "&amp;").replace('<', "&lt;");
@@ -62,10 +62,11 @@ fn escape(out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Value) -> Result<
 }
 
 /// Returns the names and values of the facts about the machine of this program.
-fn facts<'a>(layout: &'a Layout, program: &Program) -> Vec<(&'a str, String)> {
+fn machine_facts<'a>(layout: &'a Layout, program: &ProgramRecord) -> Vec<(&'a str, String)> {
     let mut machine = json!(program.machine);
     machine["commit"] = program.commit.as_str().into();
-    let value = |template: &str| fill(template, &machine).unwrap_or_else(|| "none".to_owned());
+    let value =
+        |template: &str| fill_template(template, &machine).unwrap_or_else(|| "none".to_owned());
     let facts = layout.facts.iter();
     facts
         .map(|(name, template)| (name.as_str(), value(template)))
@@ -74,10 +75,10 @@ fn facts<'a>(layout: &'a Layout, program: &Program) -> Vec<(&'a str, String)> {
 
 /// Returns the warnings of all programs, each with the number of other programs that have it. Of
 /// warnings that differ only in a number, the first is returned.
-fn warnings(run: &Run) -> Vec<(&str, usize)> {
+fn distinct_warnings(run: &RunRecord) -> Vec<(&str, usize)> {
     let words = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
     let mut warnings: Vec<(&str, usize)> = Vec::new();
-    for warning in run.programs.iter().flat_map(Program::warnings) {
+    for warning in run.programs.iter().flat_map(ProgramRecord::warnings) {
         let mut known = warnings.iter_mut();
         match known.find(|(first, _)| words(first) == words(warning)) {
             Some((_, more)) => *more += 1,
@@ -88,10 +89,10 @@ fn warnings(run: &Run) -> Vec<(&str, usize)> {
 }
 
 /// Returns the line of a program in the table of programs.
-fn described(program: &Program) -> serde_json::Value {
+fn program_values(program: &ProgramRecord) -> serde_json::Value {
     let outcome = program.outcome.as_ref();
     let class = match outcome {
-        Some(outcome) if outcome.result == OK => "ok",
+        Some(outcome) if outcome.result == OK_RESULT => "ok",
         Some(outcome) if !outcome.is_skipped() => "failed",
         _ => "note",
     };

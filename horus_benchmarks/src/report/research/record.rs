@@ -14,15 +14,15 @@ use crate::report::histograms;
 use crate::report::rows::Row;
 
 /// The file with the result of each program, one on each line: `name TAB result TAB seconds`.
-pub const OUTCOMES: &str = "outcomes.tsv";
+pub const OUTCOMES_FILE: &str = "outcomes.tsv";
 
 /// The result of a program that succeeded.
-pub const OK: &str = "ok";
+pub const OK_RESULT: &str = "ok";
 
 /// The way in which a program ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
-    /// [`OK`], or the reason of the failure.
+pub struct ProgramOutcome {
+    /// [`OK_RESULT`], or the reason of the failure.
     pub result: String,
     /// Run time of the program, in seconds.
     pub seconds: u64,
@@ -31,11 +31,11 @@ pub struct Outcome {
 /// The record of one program.
 #[derive(Debug, Clone, Default)]
 #[expect(missing_docs, reason = "the names say it")]
-pub struct Program {
+pub struct ProgramRecord {
     /// The name of the program, which is also the name of its files.
     pub name: String,
     /// The way in which the program ended; `None` if that was not recorded.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<ProgramOutcome>,
     /// The machine, as this program recorded it.
     pub machine: Map<String, Value>,
     pub commit: String,
@@ -47,10 +47,10 @@ pub struct Program {
     pub problems: Vec<String>,
 }
 
-impl Outcome {
+impl ProgramOutcome {
     /// Returns true if the program ran to its end, or was skipped for a reason.
-    fn is_fine(&self) -> bool {
-        self.result == OK || self.is_skipped()
+    fn is_ok_or_skipped(&self) -> bool {
+        self.result == OK_RESULT || self.is_skipped()
     }
 
     /// Returns true if the program was skipped; its result has the reason.
@@ -59,7 +59,7 @@ impl Outcome {
     }
 }
 
-impl Program {
+impl ProgramRecord {
     /// Returns the row `id`, if it was measured.
     pub fn row(&self, id: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.id == id)
@@ -99,15 +99,19 @@ impl Program {
 
     /// Returns true unless the program is known to have failed, or its record could not be read
     /// completely.
-    pub fn is_whole(&self) -> bool {
-        self.problems.is_empty() && self.outcome.as_ref().is_none_or(Outcome::is_fine)
+    pub fn is_complete(&self) -> bool {
+        self.problems.is_empty()
+            && self
+                .outcome
+                .as_ref()
+                .is_none_or(ProgramOutcome::is_ok_or_skipped)
     }
 
     /// Reads a record, and the histograms in the file beside it.
-    fn read(path: &Path, name: &str) -> Program {
-        let mut program = Program {
+    fn read(path: &Path, name: &str) -> ProgramRecord {
+        let mut program = ProgramRecord {
             name: name.to_owned(),
-            ..Program::default()
+            ..ProgramRecord::default()
         };
         match fs::read_to_string(path)
             .map_err(|error| error.to_string())
@@ -117,7 +121,7 @@ impl Program {
             Ok(record) => program.take(record),
             Err(error) => program.problems.push(format!("cannot be read: {error}")),
         }
-        match histograms::read(&path.with_extension("hlog")) {
+        match histograms::read_log(&path.with_extension("hlog")) {
             Ok(all) => program.histograms = all.into_iter().collect(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => program
@@ -160,37 +164,37 @@ impl Program {
 
 /// The records of a whole run.
 #[derive(Debug, Clone, Default)]
-pub struct Run {
+pub struct RunRecord {
     /// The directory of the records.
     pub directory: PathBuf,
     /// The programs, in the order in which they ran; then those whose order is not known, by name.
-    pub programs: Vec<Program>,
+    pub programs: Vec<ProgramRecord>,
 }
 
-impl Run {
+impl RunRecord {
     /// Reads all records of a directory, or a single record.
-    pub fn read(path: &Path) -> io::Result<Run> {
+    pub fn read(path: &Path) -> io::Result<RunRecord> {
         let stem = |path: &Path| {
             path.file_stem()
                 .map(|stem| stem.to_string_lossy().into_owned())
         };
         if path.is_file() {
             let directory = path.parent().unwrap_or(Path::new("")).to_owned();
-            let programs = stem(path).map(|name| Program::read(path, &name));
-            return Ok(Run {
+            let programs = stem(path).map(|name| ProgramRecord::read(path, &name));
+            return Ok(RunRecord {
                 directory,
                 programs: programs.into_iter().collect(),
             });
         }
-        let outcomes = outcomes(path)?;
-        let mut programs: Vec<Program> = Vec::new();
+        let outcomes = read_outcomes(path)?;
+        let mut programs: Vec<ProgramRecord> = Vec::new();
         for entry in fs::read_dir(path)? {
             let path = entry?.path();
             if path
                 .extension()
                 .is_some_and(|extension| extension == "json")
             {
-                programs.extend(stem(&path).map(|name| Program::read(&path, &name)));
+                programs.extend(stem(&path).map(|name| ProgramRecord::read(&path, &name)));
             }
         }
         for (name, outcome) in &outcomes {
@@ -198,10 +202,10 @@ impl Run {
                 program.outcome = Some(outcome.clone());
             } else {
                 let outcome = Some(outcome.clone());
-                programs.push(Program {
+                programs.push(ProgramRecord {
                     name: name.clone(),
                     outcome,
-                    ..Program::default()
+                    ..ProgramRecord::default()
                 });
             }
         }
@@ -211,7 +215,7 @@ impl Run {
         }
         let place = |name: &str| outcomes.iter().position(|(other, _)| other == name);
         programs.sort_by_key(|one| (place(&one.name).unwrap_or(usize::MAX), one.name.clone()));
-        Ok(Run {
+        Ok(RunRecord {
             directory: path.to_owned(),
             programs,
         })
@@ -219,7 +223,7 @@ impl Run {
 
     /// Returns the first row with one of these ids, and the program that measured it. If several
     /// programs measured the id, the one that ran first is taken.
-    pub fn find(&self, ids: &[impl AsRef<str>]) -> Option<(&Program, &Row)> {
+    pub fn find(&self, ids: &[impl AsRef<str>]) -> Option<(&ProgramRecord, &Row)> {
         ids.iter().find_map(|id| {
             self.programs
                 .iter()
@@ -228,29 +232,29 @@ impl Run {
     }
 
     /// Returns the program `name`, if it measured anything.
-    pub fn program(&self, name: &str) -> Option<&Program> {
+    pub fn program(&self, name: &str) -> Option<&ProgramRecord> {
         self.programs
             .iter()
             .find(|program| program.name == name && !program.rows.is_empty())
     }
 
     /// Returns the first program whose record describes the machine.
-    pub fn on_machine(&self) -> Option<&Program> {
+    pub fn first_with_machine(&self) -> Option<&ProgramRecord> {
         self.programs
             .iter()
             .find(|program| program.machine.contains_key("cpu"))
     }
 
     /// Returns all rows and the programs that measured them.
-    pub fn rows(&self) -> impl Iterator<Item = (&Program, &Row)> {
+    pub fn rows(&self) -> impl Iterator<Item = (&ProgramRecord, &Row)> {
         self.programs
             .iter()
             .flat_map(|program| program.rows.iter().map(move |row| (program, row)))
     }
 }
 
-fn outcomes(directory: &Path) -> io::Result<Vec<(String, Outcome)>> {
-    let text = match fs::read_to_string(directory.join(OUTCOMES)) {
+fn read_outcomes(directory: &Path) -> io::Result<Vec<(String, ProgramOutcome)>> {
+    let text = match fs::read_to_string(directory.join(OUTCOMES_FILE)) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
@@ -263,7 +267,7 @@ fn outcomes(directory: &Path) -> io::Result<Vec<(String, Outcome)>> {
             .next()
             .and_then(|seconds| seconds.parse().ok())
             .unwrap_or(0);
-        Some((name, Outcome { result, seconds }))
+        Some((name, ProgramOutcome { result, seconds }))
     };
     Ok(text.lines().filter_map(line).collect())
 }

@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::report::research::figure::{self, Figure, size_of};
-use crate::report::research::record::{Program, Run};
+use crate::report::research::record::{ProgramRecord, RunRecord};
 use crate::report::rows::Row;
-use crate::report::template::fill;
+use crate::report::template::fill_template;
 
 const LAYOUT: &str = include_str!("page.json");
 
 /// The text of a table cell that has no value.
-const NONE: &str = "–";
+const NO_VALUE: &str = "–";
 
 /// For each column, a heading and a template that is filled from a row.
 type Columns = Vec<(String, String)>;
@@ -27,19 +27,19 @@ pub(super) struct Layout {
     pub(super) facts: Columns,
     columns: BTreeMap<String, Columns>,
     /// The rows that most readers look for first.
-    quick_reference: Vec<Reference>,
+    quick_reference: Vec<ReferenceLine>,
     sections: Vec<Section>,
     /// The section for programs that have no section of their own; it is repeated for each of them.
     others: Section,
     not_among_others: Vec<String>,
     /// The choice of rows and columns for the table of all rows of a program.
-    rows: Choice,
+    rows: RowChoice,
 }
 
 /// A line of the quick reference. Of each list of ids, the first id that was measured is shown.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Reference {
+struct ReferenceLine {
     path: String,
     r#use: String,
     latency: Vec<String>,
@@ -57,15 +57,15 @@ struct Section {
     /// Number of figures that are visible at first; the reader can unfold the others.
     open: Option<usize>,
     #[serde(skip_serializing)]
-    tables: Vec<Choice>,
+    tables: Vec<RowChoice>,
     /// The kinds of figures, each with the program whose rows it shows.
     #[serde(skip_serializing)]
-    figures: Vec<(Kind, String)>,
+    figures: Vec<(FigureKind, String)>,
 }
 
 /// A section of the layout, and its content for this run.
 #[derive(Serialize)]
-pub(super) struct Part<'a> {
+pub(super) struct SectionContent<'a> {
     #[serde(flatten)]
     section: &'a Section,
     tables: Vec<Table<'a>>,
@@ -80,12 +80,12 @@ pub(super) struct Table<'a> {
     note: &'a str,
     /// Headings of the columns, without the heading of the source column.
     headings: Vec<&'a str>,
-    lines: Vec<Line>,
+    lines: Vec<TableLine>,
 }
 
 /// A line of a [`Table`].
 #[derive(Serialize)]
-struct Line {
+struct TableLine {
     /// A cell for each heading.
     cells: Vec<String>,
     /// The origin of the figures of this line: `program: row id`, one on each text line; or why
@@ -97,7 +97,7 @@ struct Line {
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Kind {
+enum FigureKind {
     Percentiles,
     BySize,
     Scaling,
@@ -106,11 +106,11 @@ enum Kind {
 /// The choice of rows and columns for a table.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Choice {
+struct RowChoice {
     title: String,
     note: String,
     columns: String,
-    lines: Lines,
+    lines: LineSource,
     /// Shows only rows of this program.
     program: Option<String>,
     /// Shows only rows whose ids begin with one of these texts; all rows if there are none.
@@ -125,11 +125,11 @@ struct Choice {
 
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Lines {
-    /// The rows that match.
+enum LineSource {
+    /// The rows that match the choice.
     #[default]
     Rows,
-    /// The quick reference.
+    /// The lines of the quick reference.
     Reference,
     /// The control loops of robots, as programs recorded them.
     Loops,
@@ -141,9 +141,9 @@ impl Layout {
     }
 
     /// Returns the sections for which the run has anything to show.
-    pub(super) fn parts(&self, run: &Run) -> Vec<Part<'_>> {
+    pub(super) fn parts(&self, run: &RunRecord) -> Vec<SectionContent<'_>> {
         let sections = self.sections.iter();
-        let mut parts: Vec<Part<'_>> = sections
+        let mut parts: Vec<SectionContent<'_>> = sections
             .map(|section| self.part(section, run, &[None]))
             .collect();
         let programs = run.programs.iter().map(|program| program.name.as_str());
@@ -158,7 +158,12 @@ impl Layout {
 
     /// Returns the tables and figures of a section for each of `programs`: with only its rows, or,
     /// for `None`, with the rows that the layout chooses.
-    fn part<'a>(&'a self, section: &'a Section, run: &Run, programs: &[Option<&str>]) -> Part<'a> {
+    fn part<'a>(
+        &'a self,
+        section: &'a Section,
+        run: &RunRecord,
+        programs: &[Option<&str>],
+    ) -> SectionContent<'a> {
         let tables = programs.iter().flat_map(|program| {
             let choices = section.tables.iter();
             choices.filter_map(|choice| choice.table(self, run, *program))
@@ -167,7 +172,7 @@ impl Layout {
             let kinds = section.figures.iter();
             kinds.flat_map(|(kind, name)| kind.draw(run.program(program.unwrap_or(name))))
         });
-        Part {
+        SectionContent {
             section,
             tables: tables.collect(),
             figures: figures.collect(),
@@ -175,7 +180,7 @@ impl Layout {
     }
 
     /// Returns the names of the programs, each with the table of all its rows.
-    pub(super) fn all_rows<'a>(&'a self, run: &'a Run) -> Vec<(&'a str, Table<'a>)> {
+    pub(super) fn all_rows<'a>(&'a self, run: &'a RunRecord) -> Vec<(&'a str, Table<'a>)> {
         let names = run.programs.iter().map(|program| program.name.as_str());
         names
             .filter_map(|name| Some((name, self.rows.table(self, run, Some(name))?)))
@@ -193,31 +198,31 @@ impl Layout {
     }
 }
 
-impl Kind {
-    fn draw(self, program: Option<&Program>) -> Vec<Figure> {
+impl FigureKind {
+    fn draw(self, program: Option<&ProgramRecord>) -> Vec<Figure> {
         let draw = match self {
-            Kind::Percentiles => figure::percentiles,
-            Kind::BySize => figure::by_size,
-            Kind::Scaling => figure::scaling,
+            FigureKind::Percentiles => figure::draw_percentiles,
+            FigureKind::BySize => figure::draw_by_size,
+            FigureKind::Scaling => figure::draw_scaling,
         };
         program.map(draw).unwrap_or_default()
     }
 }
 
-impl Choice {
+impl RowChoice {
     /// Returns the table; if `program` is given, with only its rows. `None` if there are no lines.
     fn table<'a>(
         &'a self,
         layout: &'a Layout,
-        run: &Run,
+        run: &RunRecord,
         program: Option<&str>,
     ) -> Option<Table<'a>> {
         let columns = &layout.columns[&self.columns];
         let references = layout.quick_reference.iter();
         let lines = match self.lines {
-            Lines::Rows => self.rows(run, program.or(self.program.as_deref()), columns),
-            Lines::Reference => references.map(|one| one.line(run, columns)).collect(),
-            Lines::Loops => loops(run, columns),
+            LineSource::Rows => self.rows(run, program.or(self.program.as_deref()), columns),
+            LineSource::Reference => references.map(|one| one.make_line(run, columns)).collect(),
+            LineSource::Loops => control_loop_lines(run, columns),
         };
         (!lines.is_empty()).then(|| Table {
             title: self.title.replace("{program}", program.unwrap_or_default()),
@@ -230,19 +235,19 @@ impl Choice {
         })
     }
 
-    fn rows(&self, run: &Run, program: Option<&str>, columns: &Columns) -> Vec<Line> {
+    fn rows(&self, run: &RunRecord, program: Option<&str>, columns: &Columns) -> Vec<TableLine> {
         let rows = run
             .rows()
             .filter(|(one, _)| program.is_none_or(|name| one.name == name));
         let lines = rows.filter_map(|(program, row)| {
-            let value = described(program, row);
-            let line = || line(columns, &value, source(program, row), row.oversubscribed);
-            self.fits(&row.id, &value).then(line)
+            let value = row_with_context(program, row);
+            let line = || make_line(columns, &value, source(program, row), row.oversubscribed);
+            self.matches(&row.id, &value).then(line)
         });
         lines.collect()
     }
 
-    fn fits(&self, id: &str, row: &Value) -> bool {
+    fn matches(&self, id: &str, row: &Value) -> bool {
         (self.starts.is_empty() || self.starts.iter().any(|start| id.starts_with(start)))
             && id.contains(&self.contains)
             && self.lacks.as_ref().is_none_or(|part| !id.contains(part))
@@ -254,11 +259,14 @@ impl Choice {
     }
 }
 
-impl Reference {
-    fn line(&self, run: &Run, columns: &Columns) -> Line {
+impl ReferenceLine {
+    fn make_line(&self, run: &RunRecord, columns: &Columns) -> TableLine {
         let latency = run.find(&self.latency);
         let stream = run.find(&self.stream).filter(|_| latency.is_some());
-        let mut value = latency.map_or_else(|| json!({}), |(program, row)| described(program, row));
+        let mut value = latency.map_or_else(
+            || json!({}),
+            |(program, row)| row_with_context(program, row),
+        );
         value["stream"] = json!(stream.map(|(_, row)| row));
         value["path"] = self.path.as_str().into();
         value["use"] = self.r#use.as_str().into();
@@ -269,13 +277,13 @@ impl Reference {
             false => sources.join("\n"),
         };
         let oversubscribed = latency.is_some_and(|(_, row)| row.oversubscribed);
-        line(columns, &value, source, oversubscribed)
+        make_line(columns, &value, source, oversubscribed)
     }
 }
 
 /// Returns lines that say whether the control loops of robots have time for the messages they wait
 /// for.
-fn loops(run: &Run, columns: &Columns) -> Vec<Line> {
+fn control_loop_lines(run: &RunRecord, columns: &Columns) -> Vec<TableLine> {
     let mut lines = Vec::new();
     for program in &run.programs {
         let notes = program.settings.get("real_time").and_then(Value::as_object);
@@ -284,7 +292,7 @@ fn loops(run: &Run, columns: &Columns) -> Vec<Line> {
                 let mut one = one.clone();
                 one["place"] = place.as_str().into();
                 let source = format!("{}: real_time/{place}", program.name);
-                lines.push(line(columns, &one, source, false));
+                lines.push(make_line(columns, &one, source, false));
             }
         }
     }
@@ -293,7 +301,7 @@ fn loops(run: &Run, columns: &Columns) -> Vec<Line> {
 
 /// Returns the JSON of a row, to which it adds the program, how the row was measured, the id
 /// without its first part, and the floor that was measured with it.
-pub(super) fn described(program: &Program, row: &Row) -> Value {
+pub(super) fn row_with_context(program: &ProgramRecord, row: &Row) -> Value {
     let mut value = json!(row);
     let short = match row.id.split_once('/') {
         Some(("one_way" | "throughput" | "floor" | "determinism" | "scalability", rest)) => rest,
@@ -316,16 +324,17 @@ pub(super) fn described(program: &Program, row: &Row) -> Value {
     value
 }
 
-fn line(columns: &Columns, value: &Value, source: String, oversubscribed: bool) -> Line {
-    let cell =
-        |(_, template): &(_, String)| fill(template, value).unwrap_or_else(|| NONE.to_owned());
-    Line {
+fn make_line(columns: &Columns, value: &Value, source: String, oversubscribed: bool) -> TableLine {
+    let cell = |(_, template): &(_, String)| {
+        fill_template(template, value).unwrap_or_else(|| NO_VALUE.to_owned())
+    };
+    TableLine {
         cells: columns.iter().map(cell).collect(),
         source,
         oversubscribed,
     }
 }
 
-fn source(program: &Program, row: &Row) -> String {
+fn source(program: &ProgramRecord, row: &Row) -> String {
     format!("{}: {}", program.name, row.id)
 }

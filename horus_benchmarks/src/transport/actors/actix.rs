@@ -5,23 +5,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ::actix::{Actor, Addr, Arbiter, ArbiterHandle, Context, Handler, Message, System};
 
-use super::{GATE, PerPass, Player, Ran, Runtime};
+use super::{GATE, PerPass, RunResult, Runtime, WorkloadActor};
 
 /// The runtime of actix.
 #[derive(Debug)]
 pub struct Actix;
 
-/// The threads of a pass; none, if the actors run on the one that spawns them.
+/// The threads of a pass; none if the actors run on the thread that spawns them.
 static ARBITERS: PerPass<Vec<ArbiterHandle>> = PerPass::new();
 
 /// The number of actors so far.
 static SPAWNED: AtomicUsize = AtomicUsize::new(0);
 
-/// A player as an actor.
+/// An actor of the runtime that runs a [`WorkloadActor`].
 #[derive(Debug)]
-pub struct Seat<P>(P);
+pub struct ActorAdapter<P>(P);
 
-impl<P: Player> Actor for Seat<P> {
+impl<P: WorkloadActor> Actor for ActorAdapter<P> {
     type Context = Context<Self>;
 
     fn started(&mut self, _: &mut Context<Self>) {
@@ -35,7 +35,7 @@ impl<M> Message for Mail<M> {
     type Result = u64;
 }
 
-impl<P: Player> Handler<Mail<P::Message>> for Seat<P> {
+impl<P: WorkloadActor> Handler<Mail<P::Message>> for ActorAdapter<P> {
     type Result = u64;
 
     fn handle(&mut self, mail: Mail<P::Message>, _: &mut Context<Self>) -> u64 {
@@ -45,7 +45,7 @@ impl<P: Player> Handler<Mail<P::Message>> for Seat<P> {
 
 fn next() -> Option<&'static ArbiterHandle> {
     let arbiters = ARBITERS
-        .now()
+        .of_this_pass()
         .get()
         .filter(|arbiters| !arbiters.is_empty())?;
     let index = SPAWNED.fetch_add(1, Ordering::Relaxed) % arbiters.len();
@@ -53,13 +53,16 @@ fn next() -> Option<&'static ArbiterHandle> {
 }
 
 impl Runtime for Actix {
-    type Address<P: Player> = Addr<Seat<P>>;
+    type Address<P: WorkloadActor> = Addr<ActorAdapter<P>>;
 
-    fn run<T: Send + 'static>(threads: usize, work: impl FnOnce() -> T + Send + 'static) -> Ran {
+    fn run<T: Send + 'static>(
+        threads: usize,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> RunResult {
         let system = System::new();
         let arbiters: Vec<_> = (0..threads).map(|_| Arbiter::new()).collect();
         ARBITERS
-            .now()
+            .of_this_pass()
             .get_or_init(|| arbiters.iter().map(Arbiter::handle).collect());
         system.block_on(async {
             let _kept = work();
@@ -72,24 +75,24 @@ impl Runtime for Actix {
         Ok(())
     }
 
-    fn spawn<P: Player>(player: P) -> Self::Address<P> {
-        let seat = Seat(player);
+    fn spawn<P: WorkloadActor>(player: P) -> Self::Address<P> {
+        let seat = ActorAdapter(player);
         match next() {
             Some(arbiter) => Actor::start_in_arbiter(arbiter, |_| seat),
             None => seat.start(),
         }
     }
 
-    fn tell<P: Player>(address: &Self::Address<P>, message: P::Message) -> bool {
+    fn tell<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> bool {
         address.do_send(Mail(message));
         true
     }
 
-    async fn ask<P: Player>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {
+    async fn ask<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {
         address.send(Mail(message)).await.ok()
     }
 
-    fn task(future: impl Future<Output = ()> + Send + 'static) {
+    fn spawn_task(future: impl Future<Output = ()> + Send + 'static) {
         match next() {
             Some(arbiter) => _ = arbiter.spawn(future),
             None => _ = ::actix::spawn(future),

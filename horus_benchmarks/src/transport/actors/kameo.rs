@@ -7,7 +7,7 @@ use ::kameo::error::Infallible;
 use ::kameo::mailbox;
 use ::kameo::message::{Context, Message};
 
-use super::{Player, Ran, Runtime, tokio};
+use super::{RunResult, Runtime, WorkloadActor, tokio};
 
 /// The runtime of kameo.
 #[derive(Debug)]
@@ -15,9 +15,9 @@ pub struct Kameo;
 
 /// A player as an actor.
 #[derive(Debug)]
-pub struct Seat<P>(P);
+pub struct ActorAdapter<P>(P);
 
-impl<P: Player> Actor for Seat<P> {
+impl<P: WorkloadActor> Actor for ActorAdapter<P> {
     type Args = P;
     type Error = Infallible;
 
@@ -29,7 +29,7 @@ impl<P: Player> Actor for Seat<P> {
 
 struct Mail<M>(M);
 
-impl<P: Player> Message<Mail<P::Message>> for Seat<P> {
+impl<P: WorkloadActor> Message<Mail<P::Message>> for ActorAdapter<P> {
     type Reply = u64;
 
     async fn handle(&mut self, mail: Mail<P::Message>, _: &mut Context<Self, u64>) -> u64 {
@@ -38,25 +38,28 @@ impl<P: Player> Message<Mail<P::Message>> for Seat<P> {
 }
 
 impl Runtime for Kameo {
-    type Address<P: Player> = ActorRef<Seat<P>>;
+    type Address<P: WorkloadActor> = ActorRef<ActorAdapter<P>>;
 
-    fn run<T: Send + 'static>(threads: usize, work: impl FnOnce() -> T + Send + 'static) -> Ran {
+    fn run<T: Send + 'static>(
+        threads: usize,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> RunResult {
         tokio::block_on(threads, work)
     }
 
-    fn spawn<P: Player>(player: P) -> Self::Address<P> {
-        Seat::<P>::spawn_with_mailbox(player, mailbox::unbounded())
+    fn spawn<P: WorkloadActor>(player: P) -> Self::Address<P> {
+        ActorAdapter::<P>::spawn_with_mailbox(player, mailbox::unbounded())
     }
 
-    fn tell<P: Player>(address: &Self::Address<P>, message: P::Message) -> bool {
+    fn tell<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> bool {
         address.tell(Mail(message)).try_send().is_ok()
     }
 
-    async fn ask<P: Player>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {
+    async fn ask<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {
         address.ask(Mail(message)).await.ok()
     }
 
-    fn task(future: impl Future<Output = ()> + Send + 'static) {
+    fn spawn_task(future: impl Future<Output = ()> + Send + 'static) {
         ::tokio::spawn(future);
     }
 }

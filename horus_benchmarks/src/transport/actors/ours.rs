@@ -9,7 +9,7 @@ use std::time::Duration;
 use horus_core::actor::{Actor, Actors, Address, Context, Mailbox, Reply};
 use horus_core::scheduler::{NodeResult, Scheduler};
 
-use super::{GATE, PerPass, Player, Ran, Runtime};
+use super::{GATE, PerPass, RunResult, Runtime, WorkloadActor};
 
 /// The longest wait for an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
@@ -23,10 +23,10 @@ pub struct Ours;
 
 type Mail<M> = super::Mail<M, Reply<u64>>;
 
-/// A player as an actor.
-struct Seat<P>(P);
+/// An actor of the runtime that runs a [`WorkloadActor`].
+struct ActorAdapter<P>(P);
 
-impl<P: Player> Actor for Seat<P> {
+impl<P: WorkloadActor> Actor for ActorAdapter<P> {
     type Message = Mail<P::Message>;
 
     fn init(&mut self, _: &mut Context<'_, Self>) -> NodeResult {
@@ -43,10 +43,10 @@ impl<P: Player> Actor for Seat<P> {
     }
 }
 
-/// An actor that calls a function, and keeps what that returns.
-struct Driver<F, T>(Option<F>, Option<T>);
+/// An actor that calls a function, and keeps the result.
+struct CallingActor<F, T>(Option<F>, Option<T>);
 
-impl<T: Send + 'static, F: FnOnce() -> T + Send + 'static> Actor for Driver<F, T> {
+impl<T: Send + 'static, F: FnOnce() -> T + Send + 'static> Actor for CallingActor<F, T> {
     type Message = ();
 
     fn handle(&mut self, (): (), _: &mut Context<'_, Self>) -> NodeResult {
@@ -56,15 +56,15 @@ impl<T: Send + 'static, F: FnOnce() -> T + Send + 'static> Actor for Driver<F, T
 }
 
 /// An actor that polls a future each time that it gets a message.
-struct Task {
+struct FutureActor {
     future: Pin<Box<dyn Future<Output = ()> + Send>>,
     waker: Option<Waker>,
 }
 
 /// Wakes a task by a message.
-struct Waking(Address<()>);
+struct WakeByMessage(Address<()>);
 
-impl Wake for Waking {
+impl Wake for WakeByMessage {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -75,11 +75,11 @@ impl Wake for Waking {
     }
 }
 
-impl Actor for Task {
+impl Actor for FutureActor {
     type Message = ();
 
     fn handle(&mut self, (): (), context: &mut Context<'_, Self>) -> NodeResult {
-        let waker = || Waker::from(Arc::new(Waking(context.address())));
+        let waker = || Waker::from(Arc::new(WakeByMessage(context.address())));
         let waker = self.waker.get_or_insert_with(waker);
         if let Poll::Ready(()) = self.future.as_mut().poll(&mut Polling::from_waker(waker)) {
             context.stop();
@@ -89,21 +89,27 @@ impl Actor for Task {
 }
 
 fn spawn<A: Actor>(actor: A) -> Address<A::Message> {
-    let actors = ACTORS.now().get().expect("`run` has made the group");
+    let actors = ACTORS
+        .of_this_pass()
+        .get()
+        .expect("`run` has made the group");
     actors.spawn(actor).expect("the group takes actors")
 }
 
 impl Runtime for Ours {
-    type Address<P: Player> = Address<Mail<P::Message>>;
+    type Address<P: WorkloadActor> = Address<Mail<P::Message>>;
 
-    fn run<T: Send + 'static>(threads: usize, work: impl FnOnce() -> T + Send + 'static) -> Ran {
+    fn run<T: Send + 'static>(
+        threads: usize,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> RunResult {
         let mut scheduler = Scheduler::new();
         let actors = scheduler.actors("players").threads(threads.max(1));
         let actors = actors.mailbox(Mailbox::unbounded()).build()?;
-        ACTORS.now().get_or_init(|| actors);
+        ACTORS.of_this_pass().get_or_init(|| actors);
         let running = scheduler.start()?;
         if threads == 0 {
-            let driver = spawn(Driver(Some(work), None));
+            let driver = spawn(CallingActor(Some(work), None));
             driver.tell(())?;
             pollster::block_on(&GATE);
         } else {
@@ -117,11 +123,11 @@ impl Runtime for Ours {
     /// WHY without threads: a wait for an answer then runs the actors, and no task has to be woken.
     fn run_alone<F: Future<Output = ()> + Send + 'static>(
         work: impl FnOnce() -> F + Send + 'static,
-    ) -> Ran {
+    ) -> RunResult {
         let mut scheduler = Scheduler::new();
         let actors = scheduler.actors("players").threads(0);
         let actors = actors.mailbox(Mailbox::unbounded()).build()?;
-        ACTORS.now().get_or_init(|| actors);
+        ACTORS.of_this_pass().get_or_init(|| actors);
         let mut running = scheduler.start()?;
         running.tick_once()?;
         pollster::block_on(work());
@@ -129,41 +135,47 @@ impl Runtime for Ours {
         Ok(())
     }
 
-    fn spawn<P: Player>(player: P) -> Self::Address<P> {
-        spawn(Seat(player))
+    fn spawn<P: WorkloadActor>(player: P) -> Self::Address<P> {
+        spawn(ActorAdapter(player))
     }
 
-    fn tell<P: Player>(address: &Self::Address<P>, message: P::Message) -> bool {
+    fn tell<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> bool {
         address.tell(Mail::Tell(message)).is_ok()
     }
 
-    fn tell_all<P: Player>(
+    fn tell_all<P: WorkloadActor>(
         address: &Self::Address<P>,
         messages: impl Iterator<Item = P::Message>,
     ) -> bool {
         address.tell_all(messages.map(Mail::Tell)).is_ok()
     }
 
-    async fn ask<P: Player>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {
+    async fn ask<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {
         let answer = address.ask(|reply| Mail::Ask(message, reply)).ok()?;
         answer.await.ok()
     }
 
-    async fn ask_alone<P: Player>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {
+    async fn ask_alone<P: WorkloadActor>(
+        address: &Self::Address<P>,
+        message: P::Message,
+    ) -> Option<u64> {
         Self::ask_and_wait::<P>(address, message)
     }
 
-    fn ask_and_wait<P: Player>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {
+    fn ask_and_wait<P: WorkloadActor>(
+        address: &Self::Address<P>,
+        message: P::Message,
+    ) -> Option<u64> {
         let answer = address.ask(|reply| Mail::Ask(message, reply)).ok()?;
         answer.wait(ANSWER_MAX).ok()
     }
 
-    fn task(future: impl Future<Output = ()> + Send + 'static) {
+    fn spawn_task(future: impl Future<Output = ()> + Send + 'static) {
         let future = Box::pin(future);
-        let task = spawn(Task {
+        let task = spawn(FutureActor {
             future,
             waker: None,
         });
-        GATE.check(task.tell(()).is_ok());
+        GATE.open_unless(task.tell(()).is_ok());
     }
 }

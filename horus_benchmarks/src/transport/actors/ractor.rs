@@ -4,7 +4,7 @@ use std::future::Future;
 
 use ::ractor::{Actor, ActorProcessingErr, ActorRef, ActorRuntime, RpcReplyPort};
 
-use super::{Player, Ran, Runtime, tokio};
+use super::{RunResult, Runtime, WorkloadActor, tokio};
 
 /// The runtime of ractor.
 #[derive(Debug)]
@@ -12,10 +12,10 @@ pub struct Ractor;
 
 type Mail<M> = super::Mail<M, RpcReplyPort<u64>>;
 
-/// The code of an actor; its state is the player.
-struct Seat<P>(std::marker::PhantomData<fn(P)>);
+/// The code of an actor, whose state is a [`WorkloadActor`].
+struct ActorAdapter<P>(std::marker::PhantomData<fn(P)>);
 
-impl<P: Player> Actor for Seat<P> {
+impl<P: WorkloadActor> Actor for ActorAdapter<P> {
     type Msg = Mail<P::Message>;
     type State = P;
     type Arguments = P;
@@ -45,28 +45,31 @@ impl<P: Player> Actor for Seat<P> {
 }
 
 impl Runtime for Ractor {
-    type Address<P: Player> = ActorRef<Mail<P::Message>>;
+    type Address<P: WorkloadActor> = ActorRef<Mail<P::Message>>;
 
-    fn run<T: Send + 'static>(threads: usize, work: impl FnOnce() -> T + Send + 'static) -> Ran {
+    fn run<T: Send + 'static>(
+        threads: usize,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> RunResult {
         tokio::block_on(threads, work)
     }
 
-    fn spawn<P: Player>(player: P) -> Self::Address<P> {
-        let seat = Seat(std::marker::PhantomData);
+    fn spawn<P: WorkloadActor>(player: P) -> Self::Address<P> {
+        let seat = ActorAdapter(std::marker::PhantomData);
         let (address, _) = ActorRuntime::spawn_instant(None, seat, player).expect("it has no name");
         address
     }
 
-    fn tell<P: Player>(address: &Self::Address<P>, message: P::Message) -> bool {
+    fn tell<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> bool {
         address.cast(Mail::Tell(message)).is_ok()
     }
 
-    async fn ask<P: Player>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {
+    async fn ask<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {
         let answer = address.call(|reply| Mail::Ask(message, reply), None).await;
         answer.ok()?.success_or(()).ok()
     }
 
-    fn task(future: impl Future<Output = ()> + Send + 'static) {
+    fn spawn_task(future: impl Future<Output = ()> + Send + 'static) {
         ::tokio::spawn(future);
     }
 }

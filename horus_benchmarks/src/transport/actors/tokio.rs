@@ -5,7 +5,7 @@ use std::future::Future;
 use ::tokio::runtime::Builder;
 use ::tokio::sync::{mpsc, oneshot};
 
-use super::{GATE, Player, Ran, Runtime};
+use super::{GATE, RunResult, Runtime, WorkloadActor};
 
 /// Tasks of tokio.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub struct Tokio;
 type Mail<M> = super::Mail<M, oneshot::Sender<u64>>;
 
 /// Runs `work` and waits, on a runtime of tokio; the actors of other crates run on it too.
-pub(super) fn block_on<T: Send + 'static>(threads: usize, work: impl FnOnce() -> T) -> Ran {
+pub(super) fn block_on<T: Send + 'static>(threads: usize, work: impl FnOnce() -> T) -> RunResult {
     let runtime = if threads == 0 {
         Builder::new_current_thread().build()?
     } else {
@@ -29,7 +29,10 @@ pub(super) fn block_on<T: Send + 'static>(threads: usize, work: impl FnOnce() ->
     Ok(())
 }
 
-async fn play<P: Player>(mut player: P, mut mails: mpsc::UnboundedReceiver<Mail<P::Message>>) {
+async fn run_actor<P: WorkloadActor>(
+    mut player: P,
+    mut mails: mpsc::UnboundedReceiver<Mail<P::Message>>,
+) {
     player.started();
     while let Some(mail) = mails.recv().await {
         match mail {
@@ -41,29 +44,32 @@ async fn play<P: Player>(mut player: P, mut mails: mpsc::UnboundedReceiver<Mail<
 }
 
 impl Runtime for Tokio {
-    type Address<P: Player> = mpsc::UnboundedSender<Mail<P::Message>>;
+    type Address<P: WorkloadActor> = mpsc::UnboundedSender<Mail<P::Message>>;
 
-    fn run<T: Send + 'static>(threads: usize, work: impl FnOnce() -> T + Send + 'static) -> Ran {
+    fn run<T: Send + 'static>(
+        threads: usize,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> RunResult {
         block_on(threads, work)
     }
 
-    fn spawn<P: Player>(player: P) -> Self::Address<P> {
+    fn spawn<P: WorkloadActor>(player: P) -> Self::Address<P> {
         let (sender, receiver) = mpsc::unbounded_channel();
-        ::tokio::spawn(play(player, receiver));
+        ::tokio::spawn(run_actor(player, receiver));
         sender
     }
 
-    fn tell<P: Player>(address: &Self::Address<P>, message: P::Message) -> bool {
+    fn tell<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> bool {
         address.send(Mail::Tell(message)).is_ok()
     }
 
-    async fn ask<P: Player>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {
+    async fn ask<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {
         let (reply, answer) = oneshot::channel();
         address.send(Mail::Ask(message, reply)).ok()?;
         answer.await.ok()
     }
 
-    fn task(future: impl Future<Output = ()> + Send + 'static) {
+    fn spawn_task(future: impl Future<Output = ()> + Send + 'static) {
         ::tokio::spawn(future);
     }
 }

@@ -15,17 +15,17 @@ use crate::transport::rendezvous::Rendezvous;
 const BUFFER_BYTES: libc::c_int = 4 << 20;
 
 /// Maximum number of datagrams that one call receives, if they are small.
-const BATCH: usize = 64;
+const BATCH_MAX: usize = 64;
 
 const BATCH_BYTES: usize = 256 << 10;
 
 /// Buffers for the datagrams that one call receives.
 #[derive(Debug, Default)]
-struct Batch {
+struct DatagramBatch {
     bytes: Vec<u8>,
 }
 
-impl Batch {
+impl DatagramBatch {
     /// Receives datagrams with one call (`recvmmsg`) and passes each to `each`.
     #[inline(always)]
     fn receive<P: Packet>(
@@ -34,14 +34,14 @@ impl Batch {
         message: &mut P,
         each: &mut impl FnMut(&P),
     ) -> bool {
-        let room = (BATCH_BYTES / P::BYTES).clamp(1, BATCH);
+        let room = (BATCH_BYTES / P::BYTES).clamp(1, BATCH_MAX);
         self.bytes.resize(room * P::BYTES, 0);
         let mut parts = [libc::iovec {
             iov_base: std::ptr::null_mut(),
             iov_len: 0,
-        }; BATCH];
+        }; BATCH_MAX];
         // SAFETY: `mmsghdr` is plain data, for which all zeroes is a valid value.
-        let mut heads: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
+        let mut heads: [libc::mmsghdr; BATCH_MAX] = unsafe { std::mem::zeroed() };
         let slots = self
             .bytes
             .chunks_exact_mut(P::BYTES)
@@ -71,7 +71,8 @@ impl Batch {
         let count = usize::try_from(count).unwrap_or(0);
         let mut last: &[u8] = &[];
         for (bytes, head) in self.bytes.chunks_exact(P::BYTES).zip(&heads).take(count) {
-            // The last message of a stream is sent again until it is heard: see `Endpoint::DROPS`.
+            // The last message of a stream is sent again until it is heard: see
+            // `Endpoint::MAY_DROP_LAST`.
             if bytes == last {
                 continue;
             }
@@ -93,68 +94,70 @@ impl Batch {
 
 /// A UDP socket that is connected to the other side's socket, polled.
 #[derive(Debug)]
-pub(crate) struct Udp {
+pub(crate) struct PolledUdp {
     socket: UdpSocket,
-    batch: Batch,
+    batch: DatagramBatch,
 }
 
 /// Opens this side's UDP socket.
 ///
 /// The near side binds any free port of an address that only this run uses; the far side binds the
 /// same port of the next address. So each side knows the other's address before that socket exists.
-pub(crate) fn udp(place: &Rendezvous<'_>) -> io::Result<Udp> {
-    let file = place.directory().join(format!("udp-{}", place.number));
-    let (socket, peer) = if place.is_near() {
+pub(crate) fn open_udp(rendezvous: &Rendezvous<'_>) -> io::Result<PolledUdp> {
+    let file = rendezvous
+        .directory()
+        .join(format!("udp-{}", rendezvous.number));
+    let (socket, peer) = if rendezvous.is_near() {
         let [_, high, low, _] = (std::process::id() << 8).to_be_bytes();
         let socket = UdpSocket::bind((Ipv4Addr::new(127, high | 1, low, 1), 0))?;
         let SocketAddr::V4(own) = socket.local_addr()? else {
             unreachable!("it was bound to IPv4")
         };
         fs::write(&file, own.to_string())?;
-        (socket, SocketAddrV4::new(next(own), own.port()))
+        (socket, SocketAddrV4::new(far_address(own), own.port()))
     } else {
         let peer: SocketAddrV4 = fs::read_to_string(&file)?
             .parse()
             .map_err(io::Error::other)?;
-        (UdpSocket::bind((next(peer), peer.port()))?, peer)
+        (UdpSocket::bind((far_address(peer), peer.port()))?, peer)
     };
     socket.connect(peer)?;
     socket.set_nonblocking(true)?;
     request_buffers(socket.as_raw_fd())?;
-    Ok(Udp {
+    Ok(PolledUdp {
         socket,
-        batch: Batch::default(),
+        batch: DatagramBatch::default(),
     })
 }
 
 /// Returns the far side's address: the one after the near side's.
-fn next(near: SocketAddrV4) -> Ipv4Addr {
+fn far_address(near: SocketAddrV4) -> Ipv4Addr {
     Ipv4Addr::from_bits(near.ip().to_bits() + 1)
 }
 
 /// A Unix datagram socket in the file system, polled.
 #[derive(Debug)]
-pub(crate) struct Unix {
+pub(crate) struct PolledUnix {
     socket: UnixDatagram,
     /// The path of the other side's socket, until this one is connected to it.
     peer: Option<PathBuf>,
-    batch: Batch,
+    batch: DatagramBatch,
 }
 
 /// Opens this side's Unix socket.
-pub(crate) fn unix(place: &Rendezvous<'_>) -> io::Result<Unix> {
-    let [peer, own] = place.paths();
+pub(crate) fn open_unix(rendezvous: &Rendezvous<'_>) -> io::Result<PolledUnix> {
+    let [peer, own] = rendezvous.paths();
     let socket = UnixDatagram::bind(own)?;
     socket.set_nonblocking(true)?;
     request_buffers(socket.as_raw_fd())?;
-    Ok(Unix {
+    Ok(PolledUnix {
         socket,
         peer: Some(peer),
-        batch: Batch::default(),
+        batch: DatagramBatch::default(),
     })
 }
 
-impl Unix {
+impl PolledUnix {
     #[inline(always)]
     fn await_peer(&mut self) {
         if self.peer.is_some() {
@@ -175,18 +178,18 @@ impl Unix {
 macro_rules! endpoint {
     ($socket:ty, drops: $drops:literal, $before_send:expr) => {
         impl<P: Packet> Endpoint<P> for $socket {
-            const DROPS: bool = $drops;
+            const MAY_DROP_LAST: bool = $drops;
             const COUNTS_LOSSES: bool = !$drops;
 
             #[inline(always)]
             fn send(&mut self, message: &P) -> bool {
                 $before_send(self);
-                done(self.socket.send(horus_shm::bytes_of(message)), P::BYTES)
+                is_whole_message(self.socket.send(horus_shm::bytes_of(message)), P::BYTES)
             }
 
             #[inline(always)]
             fn recv(&mut self, message: &mut P) -> bool {
-                done(self.socket.recv(bytemuck::bytes_of_mut(message)), P::BYTES)
+                is_whole_message(self.socket.recv(bytemuck::bytes_of_mut(message)), P::BYTES)
             }
 
             #[inline(always)]
@@ -197,8 +200,8 @@ macro_rules! endpoint {
     };
 }
 
-endpoint!(Udp, drops: true, |_: &mut Udp| {});
-endpoint!(Unix, drops: false, Unix::await_peer);
+endpoint!(PolledUdp, drops: true, |_: &mut PolledUdp| {});
+endpoint!(PolledUnix, drops: false, PolledUnix::await_peer);
 
 /// Requests large buffers; the kernel grants what its limits allow.
 pub(crate) fn request_buffers(fd: RawFd) -> io::Result<()> {
@@ -225,7 +228,7 @@ pub(crate) fn request_buffers(fd: RawFd) -> io::Result<()> {
 
 /// Returns true if a non-blocking call sent or received a whole message, otherwise false: it would
 /// have to wait. Other errors mean that the other side is gone, which the watch detects.
-fn done(result: io::Result<usize>, bytes: usize) -> bool {
+fn is_whole_message(result: io::Result<usize>, bytes: usize) -> bool {
     let done = matches!(result, Ok(count) if count == bytes);
     if !done {
         std::hint::spin_loop();

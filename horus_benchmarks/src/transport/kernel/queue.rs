@@ -10,17 +10,21 @@ use crate::transport::rendezvous::Rendezvous;
 
 /// One end of a queue, polled. The near side removes the queue's name.
 #[derive(Debug)]
-pub(crate) struct Queue {
+pub(crate) struct MessageQueue {
     queue: libc::mqd_t,
     name: CString,
     is_near: bool,
 }
 
-impl Queue {
+impl MessageQueue {
     /// Opens the queue `name` for messages of `bytes` bytes; the near side creates it.
-    pub(crate) fn open(name: &str, bytes: usize, place: &Rendezvous<'_>) -> io::Result<Queue> {
+    pub(crate) fn open(
+        name: &str,
+        bytes: usize,
+        rendezvous: &Rendezvous<'_>,
+    ) -> io::Result<MessageQueue> {
         // WHY part of the directory: queues share one name space, and the directory is this run's.
-        let run = place.directory().to_string_lossy().replace('/', "-");
+        let run = rendezvous.directory().to_string_lossy().replace('/', "-");
         let name = CString::new(format!("/{run}-{name}"))?;
         let flags = libc::O_RDWR | libc::O_NONBLOCK | libc::O_CREAT | libc::O_CLOEXEC;
         // SAFETY: `mq_attr` is plain data, for which all zeroes is a valid value.
@@ -34,15 +38,15 @@ impl Queue {
         if queue == -1 {
             return Err(io::Error::last_os_error());
         }
-        Ok(Queue {
+        Ok(MessageQueue {
             queue,
             name,
-            is_near: place.is_near(),
+            is_near: rendezvous.is_near(),
         })
     }
 }
 
-impl Drop for Queue {
+impl Drop for MessageQueue {
     fn drop(&mut self) {
         // SAFETY: the queue is ours, and not used any more.
         unsafe { libc::mq_close(self.queue) };
@@ -53,7 +57,7 @@ impl Drop for Queue {
     }
 }
 
-impl<P: Packet> Endpoint<P> for Queue {
+impl<P: Packet> Endpoint<P> for MessageQueue {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         let bytes = horus_shm::bytes_of(message);

@@ -24,12 +24,12 @@ const READ_BYTES: usize = 256 << 10;
 
 /// A Unix socket. On the near side the connection exists once the far side has connected.
 #[derive(Debug)]
-pub(crate) struct Socket {
+pub(crate) struct PolledSocket {
     listener: Option<UnixListener>,
     stream: Option<UnixStream>,
 }
 
-impl Socket {
+impl PolledSocket {
     #[inline(always)]
     fn stream(&mut self) -> io::Result<&mut UnixStream> {
         if self.stream.is_none() {
@@ -52,7 +52,7 @@ impl Socket {
     }
 }
 
-impl Write for Socket {
+impl Write for PolledSocket {
     #[inline(always)]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.stream()?.write(bytes)
@@ -63,7 +63,7 @@ impl Write for Socket {
     }
 }
 
-impl Read for Socket {
+impl Read for PolledSocket {
     #[inline(always)]
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         self.stream()?.read(bytes)
@@ -71,14 +71,16 @@ impl Read for Socket {
 }
 
 /// Opens this side's two sockets, one for each direction. The sending end connects.
-pub(crate) fn unix(place: &Rendezvous<'_>) -> io::Result<(Out<Socket>, Back<Socket>)> {
-    let [out, back] = place.paths().map(|path| path.with_extension("stream"));
+pub(crate) fn open_unix(
+    rendezvous: &Rendezvous<'_>,
+) -> io::Result<(StreamSender<PolledSocket>, StreamReceiver<PolledSocket>)> {
+    let [out, back] = rendezvous.paths().map(|path| path.with_extension("stream"));
     // WHY the near side listens on both: it opens first.
-    let open = |path: &Path| -> io::Result<Socket> {
-        if place.is_near() {
+    let open = |path: &Path| -> io::Result<PolledSocket> {
+        if rendezvous.is_near() {
             let listener = UnixListener::bind(path)?;
             listener.set_nonblocking(true)?;
-            return Ok(Socket {
+            return Ok(PolledSocket {
                 listener: Some(listener),
                 stream: None,
             });
@@ -86,29 +88,37 @@ pub(crate) fn unix(place: &Rendezvous<'_>) -> io::Result<(Out<Socket>, Back<Sock
         let stream = UnixStream::connect(path)?;
         stream.set_nonblocking(true)?;
         request_buffers(stream.as_raw_fd())?;
-        Ok(Socket {
+        Ok(PolledSocket {
             listener: None,
             stream: Some(stream),
         })
     };
-    Ok((Out::new(open(&out)?), Back::new(open(&back)?)))
+    Ok((
+        StreamSender::new(open(&out)?),
+        StreamReceiver::new(open(&back)?),
+    ))
 }
 
 /// Opens this side's two pipes, which are created if they do not exist.
-pub(crate) fn pipes(place: &Rendezvous<'_>) -> io::Result<(Out<File>, Back<File>)> {
-    let [out, back] = place.paths().map(|path| path.with_extension("pipe"));
-    Ok((Out::new(pipe(&out)?), Back::new(pipe(&back)?)))
+pub(crate) fn open_pipes(
+    rendezvous: &Rendezvous<'_>,
+) -> io::Result<(StreamSender<File>, StreamReceiver<File>)> {
+    let [out, back] = rendezvous.paths().map(|path| path.with_extension("pipe"));
+    Ok((
+        StreamSender::new(create_pipe(&out)?),
+        StreamReceiver::new(create_pipe(&back)?),
+    ))
 }
 
-fn pipe(path: &Path) -> io::Result<File> {
-    let file = fifo(path, libc::O_NONBLOCK)?;
+fn create_pipe(path: &Path) -> io::Result<File> {
+    let file = open_fifo(path, libc::O_NONBLOCK)?;
     // SAFETY: takes a number; if the kernel will not, the pipe stays as it is.
     unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETPIPE_SZ, PIPE_BYTES) };
     Ok(file)
 }
 
 /// Opens the pipe at `path`, which is created if it does not exist.
-pub(crate) fn fifo(path: &Path, flags: libc::c_int) -> io::Result<File> {
+pub(crate) fn open_fifo(path: &Path, flags: libc::c_int) -> io::Result<File> {
     let name = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: the name is a C string that outlives the call. That it exists is no matter.
     unsafe { libc::mkfifo(name.as_ptr(), 0o600) };
@@ -122,31 +132,31 @@ pub(crate) fn fifo(path: &Path, flags: libc::c_int) -> io::Result<File> {
 
 /// A sending end, with the number of bytes of the present message that have been sent.
 #[derive(Debug)]
-pub(crate) struct Out<B> {
+pub(crate) struct StreamSender<B> {
     channel: B,
     sent: usize,
 }
 
-impl<B> Out<B> {
+impl<B> StreamSender<B> {
     fn new(channel: B) -> Self {
-        Out { channel, sent: 0 }
+        StreamSender { channel, sent: 0 }
     }
 }
 
-impl<P: Packet, B: Write> Endpoint<P> for Out<B> {
+impl<P: Packet, B: Write> Endpoint<P> for StreamSender<B> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         let rest = &horus_shm::bytes_of(message)[self.sent..];
         if let Ok(count) = self.channel.write(rest) {
             self.sent += count;
         }
-        whole(&mut self.sent, P::BYTES)
+        reset_if_whole(&mut self.sent, P::BYTES)
     }
 }
 
 /// A receiving end, with the number of bytes of the present message that have been received.
 #[derive(Debug)]
-pub(crate) struct Back<B> {
+pub(crate) struct StreamReceiver<B> {
     channel: B,
     received: usize,
     /// A buffer for reads. Between reads, its first `buffered` bytes are the beginning of a message
@@ -155,10 +165,10 @@ pub(crate) struct Back<B> {
     buffered: usize,
 }
 
-impl<B> Back<B> {
+impl<B> StreamReceiver<B> {
     fn new(channel: B) -> Self {
         let buffer = vec![0; READ_BYTES].into_boxed_slice();
-        Back {
+        StreamReceiver {
             channel,
             received: 0,
             buffer,
@@ -167,7 +177,7 @@ impl<B> Back<B> {
     }
 }
 
-impl<P: Packet, B: Read> Endpoint<P> for Back<B> {
+impl<P: Packet, B: Read> Endpoint<P> for StreamReceiver<B> {
     /// Receives the next part of a message; returns true once it is complete. Until then the caller
     /// must pass the same `message` again.
     #[inline(always)]
@@ -182,7 +192,7 @@ impl<P: Packet, B: Read> Endpoint<P> for Back<B> {
         if let Ok(count) = self.channel.read(rest) {
             self.received += count;
         }
-        whole(&mut self.received, P::BYTES)
+        reset_if_whole(&mut self.received, P::BYTES)
     }
 
     /// Receives the messages that one read call returns.
@@ -210,7 +220,7 @@ impl<P: Packet, B: Read> Endpoint<P> for Back<B> {
 
 /// Returns true if `count`, the bytes of a message so far, has reached `bytes`; then sets it to 0.
 #[inline(always)]
-fn whole(count: &mut usize, bytes: usize) -> bool {
+fn reset_if_whole(count: &mut usize, bytes: usize) -> bool {
     if *count == bytes {
         *count = 0;
         return true;

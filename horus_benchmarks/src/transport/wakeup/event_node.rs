@@ -14,14 +14,14 @@ use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::Rendezvous;
 
 /// A node that passes on each message, with the time at which the tick began.
-struct Woken {
+struct ForwardingNode {
     source: TickSource,
     subscriber: Subscriber<Packet16>,
     messages: Sender<(Packet16, Ticks)>,
     thread: Sender<u32>,
 }
 
-impl Node for Woken {
+impl Node for ForwardingNode {
     fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
         // SAFETY: returns a number, and touches no memory.
         self.thread.send(unsafe { libc::gettid() } as u32)?;
@@ -44,17 +44,20 @@ struct Running {
 }
 
 /// Starts the scheduler. Returns its sleeper, and the number of the thread of the node.
-pub(super) fn start(place: &Rendezvous<'_>) -> Result<(Sleeper, u32), AnyError> {
-    let subscriber = topics::subscriber(place, Mechanism::EventNode)?;
+pub(super) fn start(rendezvous: &Rendezvous<'_>) -> Result<(Sleeper, u32), AnyError> {
+    let subscriber = topics::subscriber(rendezvous, Mechanism::EventNode)?;
     let ((messages, woken), (thread, threads)) = (mpsc::channel(), mpsc::channel());
     let mut scheduler = Scheduler::new();
-    scheduler.namespace(place.namespace);
-    scheduler.node("woken").on(&subscriber).build(Woken {
-        source: TickSource::detect(),
-        subscriber,
-        messages,
-        thread,
-    })?;
+    scheduler.namespace(rendezvous.namespace);
+    scheduler
+        .node("woken")
+        .on(&subscriber)
+        .build(ForwardingNode {
+            source: TickSource::detect(),
+            subscriber,
+            messages,
+            thread,
+        })?;
     let running = Running {
         handle: scheduler.handle(),
         thread: Some(thread::spawn(move || _ = scheduler.run())),

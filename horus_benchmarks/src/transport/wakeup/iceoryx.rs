@@ -6,37 +6,44 @@ use std::sync::Arc;
 use iceoryx2::prelude::{ServiceName, ipc_threadsafe};
 use iceoryx2::service::port_factory::event::PortFactory;
 
-use super::kernel::{fetch, post};
-use super::{AnyError, Lines, Sleeper, Waker, sleeper};
+use super::kernel::{fetch_message, post_message};
+use super::{AnyError, Lines, Sleeper, WakeSender, make_sleeper};
 use crate::measure::wait::{STALL_LIMIT, WaitError};
 use crate::transport::iceoryx;
 use crate::transport::rendezvous::Rendezvous;
 
 type Service = ipc_threadsafe::Service;
 
-fn event(place: &Rendezvous<'_>) -> Result<PortFactory<Service>, AnyError> {
-    let node = iceoryx::node_in::<Service>(place.namespace).map_err(|e| e.to_string())?;
-    let builder = node.service_builder(&ServiceName::new(&place.shared().name)?);
+fn open_event_service(rendezvous: &Rendezvous<'_>) -> Result<PortFactory<Service>, AnyError> {
+    let node = iceoryx::node_in::<Service>(rendezvous.namespace).map_err(|e| e.to_string())?;
+    let builder = node.service_builder(&ServiceName::new(&rendezvous.shared_direction().name)?);
     Ok(builder.event().open_or_create()?)
 }
 
-pub(super) fn waker(place: &Rendezvous<'_>, lines: &Lines) -> Result<Waker, AnyError> {
-    let notifier = event(place)?.notifier_builder().create()?;
+pub(super) fn open_waker(
+    rendezvous: &Rendezvous<'_>,
+    lines: &Lines,
+) -> Result<WakeSender, AnyError> {
+    let notifier = open_event_service(rendezvous)?
+        .notifier_builder()
+        .create()?;
     let lines = Arc::clone(lines);
     Ok(Box::new(move |message| {
-        post(&lines, message);
+        post_message(&lines, message);
         notifier.notify()?;
         Ok(())
     }))
 }
 
-pub(super) fn sleeper_on(place: &Rendezvous<'_>, lines: &Lines) -> Result<Sleeper, AnyError> {
-    let listener = event(place)?.listener_builder().create()?;
+pub(super) fn sleeper_on(rendezvous: &Rendezvous<'_>, lines: &Lines) -> Result<Sleeper, AnyError> {
+    let listener = open_event_service(rendezvous)?
+        .listener_builder()
+        .create()?;
     let lines = Arc::clone(lines);
-    Ok(sleeper(move || {
+    Ok(make_sleeper(move || {
         if listener.timed_wait(|_| {}, STALL_LIMIT)? == 0 {
             return Err(WaitError::Stalled.into());
         }
-        Ok(fetch(&lines))
+        Ok(fetch_message(&lines))
     }))
 }

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicU64};
 
-use super::{AnyError, Lines, Sleeper, Waker, sleeper};
+use super::{AnyError, Lines, Sleeper, WakeSender, make_sleeper};
 use crate::measure::lines::SharedLines;
 use crate::measure::wait::{STALL_LIMIT, WaitError};
 use crate::transport::kernel::stream;
@@ -13,7 +13,7 @@ use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::Rendezvous;
 
 /// Stores a message in the first line, for mechanisms that carry no message.
-pub(super) fn post(lines: &SharedLines, message: Packet16) {
+pub(super) fn post_message(lines: &SharedLines, message: Packet16) {
     let words = &lines.line(0).words;
     // Relaxed: whatever wakes the other end orders them.
     words[1].store(message.words[0], atomic::Ordering::Relaxed);
@@ -21,7 +21,7 @@ pub(super) fn post(lines: &SharedLines, message: Packet16) {
 }
 
 /// Loads the message that was stored last.
-pub(super) fn fetch(lines: &SharedLines) -> Packet16 {
+pub(super) fn fetch_message(lines: &SharedLines) -> Packet16 {
     let words = &lines.line(0).words;
     // Relaxed: as in `post`.
     Packet16 {
@@ -29,19 +29,19 @@ pub(super) fn fetch(lines: &SharedLines) -> Packet16 {
     }
 }
 
-/// The futex word, which counts messages.
-fn futex(lines: &SharedLines) -> &AtomicU64 {
+/// Returns the futex word, which counts messages.
+fn futex_word(lines: &SharedLines) -> &AtomicU64 {
     &lines.line(0).words[0]
 }
 
-pub(super) fn futex_waker(lines: &Lines) -> Waker {
+pub(super) fn futex_waker(lines: &Lines) -> WakeSender {
     let lines = Arc::clone(lines);
     Box::new(move |message| {
-        post(&lines, message);
+        post_message(&lines, message);
         // ORDERING(wakeup): Release. Pairs with the Acquire in `futex_sleeper`: a sleeper that sees
         // the count sees the message.
-        futex(&lines).fetch_add(1, atomic::Ordering::Release);
-        let word = futex(&lines).as_ptr().cast::<u32>();
+        futex_word(&lines).fetch_add(1, atomic::Ordering::Release);
+        let word = futex_word(&lines).as_ptr().cast::<u32>();
         // SAFETY: the word is mapped; its low half is what the other end sleeps on.
         unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE, 1) };
         Ok(())
@@ -51,12 +51,12 @@ pub(super) fn futex_waker(lines: &Lines) -> Waker {
 pub(super) fn futex_sleeper(lines: &Lines) -> Sleeper {
     let lines = Arc::clone(lines);
     let mut seen = 0;
-    sleeper(move || {
+    make_sleeper(move || {
         let timeout = libc::timespec {
             tv_sec: STALL_LIMIT.as_secs() as _,
             tv_nsec: 0,
         };
-        let word = futex(&lines).as_ptr().cast::<u32>();
+        let word = futex_word(&lines).as_ptr().cast::<u32>();
         let timeout = &raw const timeout;
         // SAFETY: the word is mapped, and the timeout readable for the call.
         unsafe {
@@ -69,33 +69,33 @@ pub(super) fn futex_sleeper(lines: &Lines) -> Sleeper {
             )
         };
         // ORDERING(wakeup): Acquire. Pairs with the Release in `futex_waker`.
-        let now = futex(&lines).load(atomic::Ordering::Acquire);
+        let now = futex_word(&lines).load(atomic::Ordering::Acquire);
         if now == seen {
             return Err(WaitError::Stalled.into());
         }
         seen = now;
-        Ok(fetch(&lines))
+        Ok(fetch_message(&lines))
     })
 }
 
-fn pipe(place: &Rendezvous<'_>) -> Result<File, AnyError> {
-    let path = place
+fn open_pipe(rendezvous: &Rendezvous<'_>) -> Result<File, AnyError> {
+    let path = rendezvous
         .directory()
-        .join(place.shared().name)
+        .join(rendezvous.shared_direction().name)
         .with_extension("pipe");
-    Ok(stream::fifo(&path, 0)?)
+    Ok(stream::open_fifo(&path, 0)?)
 }
 
-pub(super) fn pipe_waker(place: &Rendezvous<'_>) -> Result<Waker, AnyError> {
-    let mut pipe = pipe(place)?;
+pub(super) fn pipe_waker(rendezvous: &Rendezvous<'_>) -> Result<WakeSender, AnyError> {
+    let mut pipe = open_pipe(rendezvous)?;
     Ok(Box::new(move |message| {
         Ok(pipe.write_all(horus_shm::bytes_of(&message))?)
     }))
 }
 
-pub(super) fn pipe_sleeper(place: &Rendezvous<'_>) -> Result<Sleeper, AnyError> {
-    let mut pipe = pipe(place)?;
-    Ok(sleeper(move || {
+pub(super) fn pipe_sleeper(rendezvous: &Rendezvous<'_>) -> Result<Sleeper, AnyError> {
+    let mut pipe = open_pipe(rendezvous)?;
+    Ok(make_sleeper(move || {
         let mut message = Packet16 { words: [0; 2] };
         pipe.read_exact(bytemuck::bytes_of_mut(&mut message))?;
         Ok(message)

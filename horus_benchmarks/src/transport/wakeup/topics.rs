@@ -7,8 +7,8 @@ use std::time::Duration;
 use horus_core::topic::{Qos, Subscriber, Topic, TopicBuilder, WaitSet, WakeEdge};
 use horus_shm::Namespace;
 
-use super::{AnyError, SET_TOPICS, Sleeper, Waker, sleeper};
-use crate::measure::micro::{self, Micro, MicroPlan, WORD_BATCH};
+use super::{AnyError, SET_TOPICS, Sleeper, WakeSender, make_sleeper};
+use crate::measure::micro::{self, MicroPlan, MicroResult, WORD_BATCH};
 use crate::measure::payload::Payload;
 use crate::measure::wait::{STALL_LIMIT, WaitError};
 use crate::transport::carrier::Mechanism;
@@ -16,55 +16,64 @@ use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::Rendezvous;
 
 /// Time for which a reader sleeps in vain before the sends to its topic are timed.
-const VAIN: Duration = Duration::from_millis(1);
+const VAIN_SLEEP: Duration = Duration::from_millis(1);
 
-fn builder(namespace: &Arc<Namespace>, name: &str, edge: WakeEdge) -> TopicBuilder<Packet16> {
+fn topic_builder(namespace: &Arc<Namespace>, name: &str, edge: WakeEdge) -> TopicBuilder<Packet16> {
     Topic::builder(name)
         .namespace(namespace)
         .qos(Qos::new().wake_edge(edge))
 }
 
-fn topic(place: &Rendezvous<'_>, mechanism: Mechanism) -> TopicBuilder<Packet16> {
+fn mechanism_topic(rendezvous: &Rendezvous<'_>, mechanism: Mechanism) -> TopicBuilder<Packet16> {
     let edge = match mechanism {
         Mechanism::TopicFence => WakeEdge::Fence,
         _ => WakeEdge::Membarrier,
     };
-    builder(place.namespace, &place.shared().name, edge)
+    topic_builder(
+        rendezvous.namespace,
+        &rendezvous.shared_direction().name,
+        edge,
+    )
 }
 
 pub(super) fn subscriber(
-    place: &Rendezvous<'_>,
+    rendezvous: &Rendezvous<'_>,
     mechanism: Mechanism,
 ) -> Result<Subscriber<Packet16>, AnyError> {
-    let mut subscriber = topic(place, mechanism).subscriber()?;
+    let mut subscriber = mechanism_topic(rendezvous, mechanism).subscriber()?;
     subscriber.set_spin(Duration::ZERO);
     Ok(subscriber)
 }
 
-pub(super) fn waker(place: &Rendezvous<'_>, mechanism: Mechanism) -> Result<Waker, AnyError> {
-    let mut publisher = topic(place, mechanism).publisher()?;
+pub(super) fn open_waker(
+    rendezvous: &Rendezvous<'_>,
+    mechanism: Mechanism,
+) -> Result<WakeSender, AnyError> {
+    let mut publisher = mechanism_topic(rendezvous, mechanism).publisher()?;
     Ok(Box::new(move |message| Ok(publisher.send(message)?)))
 }
 
 pub(super) fn sleeper_on(
-    place: &Rendezvous<'_>,
+    rendezvous: &Rendezvous<'_>,
     mechanism: Mechanism,
 ) -> Result<Sleeper, AnyError> {
-    let mut subscriber = subscriber(place, mechanism)?;
-    Ok(sleeper(move || Ok(subscriber.recv_timeout(STALL_LIMIT)?)))
+    let mut subscriber = subscriber(rendezvous, mechanism)?;
+    Ok(make_sleeper(move || {
+        Ok(subscriber.recv_timeout(STALL_LIMIT)?)
+    }))
 }
 
 /// Returns the topics of a wait set.
-fn set_topics(place: &Rendezvous<'_>) -> impl Iterator<Item = TopicBuilder<Packet16>> {
+fn set_topics(rendezvous: &Rendezvous<'_>) -> impl Iterator<Item = TopicBuilder<Packet16>> {
     (0..SET_TOPICS).map(|index| {
-        let name = format!("{}-{index}", place.shared().name);
-        builder(place.namespace, &name, WakeEdge::Membarrier)
+        let name = format!("{}-{index}", rendezvous.shared_direction().name);
+        topic_builder(rendezvous.namespace, &name, WakeEdge::Membarrier)
     })
 }
 
 /// Returns a waker that sends the next message to the next of the topics of a wait set.
-pub(super) fn set_waker(place: &Rendezvous<'_>) -> Result<Waker, AnyError> {
-    let publishers = set_topics(place).map(|topic| topic.publisher());
+pub(super) fn set_waker(rendezvous: &Rendezvous<'_>) -> Result<WakeSender, AnyError> {
+    let publishers = set_topics(rendezvous).map(|topic| topic.publisher());
     let mut publishers = publishers.collect::<Result<Vec<_>, _>>()?;
     Ok(Box::new(move |message| {
         let index = message.seq() as usize % SET_TOPICS;
@@ -73,15 +82,15 @@ pub(super) fn set_waker(place: &Rendezvous<'_>) -> Result<Waker, AnyError> {
 }
 
 /// Returns a sleeper on a wait set that watches several topics.
-pub(super) fn set_sleeper(place: &Rendezvous<'_>) -> Result<Sleeper, AnyError> {
-    let subscribers = set_topics(place).map(|topic| topic.subscriber());
+pub(super) fn set_sleeper(rendezvous: &Rendezvous<'_>) -> Result<Sleeper, AnyError> {
+    let subscribers = set_topics(rendezvous).map(|topic| topic.subscriber());
     let mut subscribers = subscribers.collect::<Result<Vec<_>, _>>()?;
     let mut set = WaitSet::new();
     set.set_spin(Duration::ZERO);
     for subscriber in &subscribers {
         set.add(subscriber)?;
     }
-    Ok(sleeper(move || {
+    Ok(make_sleeper(move || {
         let ready = !set.wait(STALL_LIMIT)?.is_empty();
         let mut found = subscribers.iter_mut().filter(|_| ready);
         Ok(found.find_map(Subscriber::recv).ok_or(WaitError::Stalled)?)
@@ -94,18 +103,18 @@ pub fn awake_sends(
     namespace: &Arc<Namespace>,
     edge: WakeEdge,
     plan: &MicroPlan,
-) -> Result<Micro, Box<dyn Error>> {
+) -> Result<MicroResult, Box<dyn Error>> {
     let name = format!("awake_{edge:?}");
-    let topic = || builder(namespace, &name, edge);
+    let topic = || topic_builder(namespace, &name, edge);
     let mut subscriber = topic().subscriber()?;
     let mut publisher = topic().publisher()?;
     subscriber.set_spin(Duration::ZERO);
-    if subscriber.recv_timeout(VAIN).is_ok() {
+    if subscriber.recv_timeout(VAIN_SLEEP).is_ok() {
         return Err("a message that nobody sent".into());
     }
     let message = Packet16::compose(1);
     let mut outcome = Ok(());
-    let micro = micro::run(plan, WORD_BATCH, |_| {
+    let micro = micro::run_batches(plan, WORD_BATCH, |_| {
         let start = plan.source.start();
         for _ in 0..WORD_BATCH {
             if let Err(error) = publisher.send(message) {
