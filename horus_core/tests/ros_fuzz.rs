@@ -90,13 +90,13 @@ fn fill_element(element: &mut [u8], field: &Field, rng: &mut Rng) {
 }
 
 /// Checks that a random message comes back, after `fix` made it representable in ROS.
-fn comes_back<M: Message + FromCdr<Frames: Noise + Debug + PartialEq>>(
+fn comes_back<M: Message + FromCdr<FrameNames: Noise + Debug + PartialEq>>(
     rng: &mut Rng,
     fix: impl Fn(&mut M, &mut Rng),
 ) {
     let mut message = random::<M>(rng);
     fix(&mut message, rng);
-    let frames = M::Frames::noise(rng);
+    let frames = M::FrameNames::noise(rng);
     let bytes = message.to_cdr_with(&frames).expect(M::TYPE);
     let (read, read_frames) = M::from_cdr_with(&bytes).expect(M::TYPE);
     assert_eq!(
@@ -111,7 +111,7 @@ fn comes_back<M: Message + FromCdr<Frames: Noise + Debug + PartialEq>>(
 /// Checks the same for a message with data, whose size `fix` chooses.
 fn framed_comes_back<H: Header>(rng: &mut Rng, fix: impl Fn(&mut H, &mut Rng))
 where
-    Framed<H>: FromCdr<Frames = ()>,
+    Framed<H>: FromCdr<FrameNames = ()>,
 {
     let mut header = random::<H>(rng);
     fix(&mut header, rng);
@@ -352,9 +352,9 @@ struct Target {
 struct Targets(Vec<Target>);
 
 impl Visit for Targets {
-    fn message<M>(&mut self, file: &'static str, _: M, _: M::Frames)
+    fn message<M>(&mut self, file: &'static str, _: M, _: M::FrameNames)
     where
-        M: FromCdr<Frames: PartialEq + Debug> + PartialEq + Debug + 'static,
+        M: FromCdr<FrameNames: PartialEq + Debug> + PartialEq + Debug + 'static,
     {
         self.0.push(Target {
             golden: golden(file),
@@ -456,9 +456,9 @@ fn every_truncated_message_is_an_error() {
 struct WriteInPlace;
 
 impl Visit for WriteInPlace {
-    fn message<M>(&mut self, file: &'static str, message: M, frames: M::Frames)
+    fn message<M>(&mut self, file: &'static str, message: M, frames: M::FrameNames)
     where
-        M: FromCdr<Frames: PartialEq + Debug> + PartialEq + Debug + 'static,
+        M: FromCdr<FrameNames: PartialEq + Debug> + PartialEq + Debug + 'static,
     {
         let [little, _] = golden(file);
         let mut slot = vec![0; little.len()];

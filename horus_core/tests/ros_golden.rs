@@ -40,9 +40,9 @@ struct Compare {
 }
 
 impl Visit for Compare {
-    fn message<M>(&mut self, file: &'static str, message: M, frames: M::Frames)
+    fn message<M>(&mut self, file: &'static str, message: M, frames: M::FrameNames)
     where
-        M: FromCdr<Frames: PartialEq + Debug> + PartialEq + Debug + 'static,
+        M: FromCdr<FrameNames: PartialEq + Debug> + PartialEq + Debug + 'static,
     {
         self.types.insert(type_name::<M>(), M::TYPE);
         let [little, big] = golden(file);

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use horus_shm::internals::heap::{
-    ActivationOutcome, Address, Behaviour, Event, Flow, Group, Mail, Panic, RoomEventcounts,
-    Runnable, Turn, answer, spawn,
+    Activation, ActivationOutcome, Address, Behaviour, Event, Flow, Group, Mail, Panic,
+    RoomEventcounts, Runnable, answer, spawn,
 };
 
 const MESSAGES: u64 = 1_000_000;
@@ -54,14 +54,14 @@ struct Sum(u64);
 impl Behaviour<Queue> for Sum {
     type Message = u64;
 
-    fn handle(&mut self, event: Event<u64, ()>, _: &mut Turn<'_, u64, Queue>) -> Flow {
+    fn handle(&mut self, event: Event<u64, ()>, _: &mut Activation<'_, u64, Queue>) -> Flow {
         if let Event::Message(number) = event {
             self.0 = black_box(self.0 + number);
         }
         Flow::Continue
     }
 
-    fn failed(&mut self, _: Panic, _: &mut Turn<'_, u64, Queue>) -> Flow {
+    fn failed(&mut self, _: Panic, _: &mut Activation<'_, u64, Queue>) -> Flow {
         Flow::Stop
     }
 }

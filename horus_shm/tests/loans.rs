@@ -11,7 +11,7 @@ mod spawn;
 
 use common::Child;
 use horus_shm::internals::Blocks as _;
-use horus_shm::internals::layout::Skips;
+use horus_shm::internals::layout::SkipCounter;
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{
     Access, BorrowError, Consumer, FanoutShm, LoanError, Namespace, OnStalled, PodShm, RawConsumer,
@@ -118,7 +118,7 @@ fn a_loan_that_is_dropped_was_never_sent() {
 /// Returns the positions that the publisher stepped over because their slots were pinned.
 fn skips(segment: &Segment) -> u64 {
     let block = segment.lane_block(0, Access::Read).unwrap();
-    Skips::from_word(block.skips.load(Ordering::Relaxed)).count
+    SkipCounter::from_word(block.skips.load(Ordering::Relaxed)).count
 }
 
 /// A publisher does not step over released slots; a pin that stayed would cost a slot in every lap.

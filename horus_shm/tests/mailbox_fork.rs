@@ -14,7 +14,7 @@ use std::thread;
 use actors::{Control, Queue};
 use common::{fork, join_fork};
 use horus_shm::internals::heap::{
-    self, Behaviour, End, Envelope, Event, Flow, Mail, NoAnswer, Panic, Refusal, Turn, answer,
+    self, Activation, Behaviour, End, Envelope, Event, Flow, Mail, NoAnswer, Panic, Refusal, answer,
 };
 use spawn::die_with_parent;
 
@@ -29,14 +29,14 @@ struct Sum<const BYTES: usize> {
 impl<const BYTES: usize> Behaviour<Queue> for Sum<BYTES> {
     type Message = u64;
 
-    fn handle(&mut self, event: Event<u64, Control>, _: &mut Turn<'_, u64, Queue>) -> Flow {
+    fn handle(&mut self, event: Event<u64, Control>, _: &mut Activation<'_, u64, Queue>) -> Flow {
         if let Event::Message(number) = event {
             self.sum.fetch_add(number, Ordering::Relaxed);
         }
         Flow::Continue
     }
 
-    fn failed(&mut self, _: Panic, _: &mut Turn<'_, u64, Queue>) -> Flow {
+    fn failed(&mut self, _: Panic, _: &mut Activation<'_, u64, Queue>) -> Flow {
         Flow::Stop
     }
 

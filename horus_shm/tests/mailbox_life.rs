@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use horus_shm::internals::heap::{
-    ActivationOutcome, Address, Behaviour, Event, Flow, Group, Mail, Panic, RoomEventcounts,
-    Runnable, Turn, spawn,
+    Activation, ActivationOutcome, Address, Behaviour, Event, Flow, Group, Mail, Panic,
+    RoomEventcounts, Runnable, spawn,
 };
 use horus_testing as _;
 
@@ -54,7 +54,11 @@ struct Giving {
 impl Behaviour<Interleaved> for Giving {
     type Message = u64;
 
-    fn handle(&mut self, event: Event<u64, ()>, turn: &mut Turn<'_, u64, Interleaved>) -> Flow {
+    fn handle(
+        &mut self,
+        event: Event<u64, ()>,
+        turn: &mut Activation<'_, u64, Interleaved>,
+    ) -> Flow {
         if let Event::Message(_) = event {
             self.handled.fetch_add(1, Ordering::Relaxed);
             *turn.group().given.lock().unwrap() = Some(turn.address());
@@ -62,7 +66,7 @@ impl Behaviour<Interleaved> for Giving {
         Flow::Continue
     }
 
-    fn failed(&mut self, _: Panic, _: &mut Turn<'_, u64, Interleaved>) -> Flow {
+    fn failed(&mut self, _: Panic, _: &mut Activation<'_, u64, Interleaved>) -> Flow {
         Flow::Stop
     }
 }
@@ -128,7 +132,11 @@ struct Scripted {
 impl Behaviour<Interleaved> for Scripted {
     type Message = u64;
 
-    fn handle(&mut self, event: Event<u64, ()>, turn: &mut Turn<'_, u64, Interleaved>) -> Flow {
+    fn handle(
+        &mut self,
+        event: Event<u64, ()>,
+        turn: &mut Activation<'_, u64, Interleaved>,
+    ) -> Flow {
         assert!(matches!(event, Event::Message(_)));
         self.seen.handled.fetch_add(1, Ordering::Relaxed);
         if self.script.panics || self.script.takes_back_in_batch {
@@ -138,7 +146,7 @@ impl Behaviour<Interleaved> for Scripted {
         self.script.flow.unwrap_or(Flow::Continue)
     }
 
-    fn end_batch(&mut self, turn: &mut Turn<'_, u64, Interleaved>) -> Flow {
+    fn end_batch(&mut self, turn: &mut Activation<'_, u64, Interleaved>) -> Flow {
         let call = self.seen.batches.fetch_add(1, Ordering::Relaxed) + 1;
         assert!(call > self.script.batch_panics, "on purpose");
         if self.script.takes_back_in_batch && std::mem::take(&mut self.has_kept) {
@@ -150,7 +158,7 @@ impl Behaviour<Interleaved> for Scripted {
         Flow::Continue
     }
 
-    fn failed(&mut self, _: Panic, turn: &mut Turn<'_, u64, Interleaved>) -> Flow {
+    fn failed(&mut self, _: Panic, turn: &mut Activation<'_, u64, Interleaved>) -> Flow {
         if std::mem::take(&mut self.has_kept) {
             turn.put_back();
         }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use actors::{Control, Queue};
 use horus_shm::internals::heap::{
-    Address, Behaviour, ControlHandle, End, Event, Flow, Mail, Panic, Refusal, Sent, Turn,
+    Activation, Address, Behaviour, ControlHandle, End, Event, Flow, Mail, Panic, Refusal, Sent,
     WeakAddress, spawn,
 };
 use proptest::prelude::*;
@@ -58,7 +58,7 @@ fn fails(message: u64) -> bool {
 impl Behaviour<Queue> for Logger {
     type Message = u64;
 
-    fn handle(&mut self, event: Event<u64, Control>, _: &mut Turn<'_, u64, Queue>) -> Flow {
+    fn handle(&mut self, event: Event<u64, Control>, _: &mut Activation<'_, u64, Queue>) -> Flow {
         match event {
             Event::Message(message) => {
                 self.last = message;
@@ -77,7 +77,7 @@ impl Behaviour<Queue> for Logger {
         Flow::Continue
     }
 
-    fn failed(&mut self, panic: Panic, _: &mut Turn<'_, u64, Queue>) -> Flow {
+    fn failed(&mut self, panic: Panic, _: &mut Activation<'_, u64, Queue>) -> Flow {
         assert_eq!(panic.downcast_ref(), Some(&self.last));
         self.note(Entry::Failed(self.last));
         Flow::Continue
@@ -417,7 +417,11 @@ struct Filler {
 impl Behaviour<Queue> for Filler {
     type Message = bool;
 
-    fn handle(&mut self, event: Event<bool, Control>, turn: &mut Turn<'_, bool, Queue>) -> Flow {
+    fn handle(
+        &mut self,
+        event: Event<bool, Control>,
+        turn: &mut Activation<'_, bool, Queue>,
+    ) -> Flow {
         let Event::Message(fills) = event else {
             return Flow::Stop;
         };
@@ -433,13 +437,12 @@ impl Behaviour<Queue> for Filler {
         Flow::Continue
     }
 
-    fn failed(&mut self, _: Panic, _: &mut Turn<'_, bool, Queue>) -> Flow {
+    fn failed(&mut self, _: Panic, _: &mut Activation<'_, bool, Queue>) -> Flow {
         Flow::Stop
     }
 }
 
-/// A mailbox holds exactly its capacity: in the beginning, and after each activation, also if that
-/// left messages behind.
+/// A mailbox holds its capacity at first and after each activation, even one that left messages.
 #[test]
 fn a_mailbox_holds_its_capacity() {
     let capacities = if cfg!(miri) {
@@ -510,7 +513,11 @@ struct Stasher(Vec<bool>);
 impl Behaviour<Queue> for Stasher {
     type Message = bool;
 
-    fn handle(&mut self, event: Event<bool, Control>, turn: &mut Turn<'_, bool, Queue>) -> Flow {
+    fn handle(
+        &mut self,
+        event: Event<bool, Control>,
+        turn: &mut Activation<'_, bool, Queue>,
+    ) -> Flow {
         match event {
             Event::Message(true) => {
                 assert!(turn.keep());
@@ -525,7 +532,7 @@ impl Behaviour<Queue> for Stasher {
         Flow::Continue
     }
 
-    fn failed(&mut self, _: Panic, _: &mut Turn<'_, bool, Queue>) -> Flow {
+    fn failed(&mut self, _: Panic, _: &mut Activation<'_, bool, Queue>) -> Flow {
         Flow::Stop
     }
 }

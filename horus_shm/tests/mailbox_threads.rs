@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use actors::{Control, Queue};
 use horus_shm::internals::heap::{
-    Address, Answer, AnswerError, Behaviour, End, Envelope, Event, Flow, Mail, NoAnswer, Panic,
-    Refusal, Reply, Sent, Turn, WaitRefusal, answer, reserve, spawn,
+    Activation, Address, Answer, AnswerError, Behaviour, End, Envelope, Event, Flow, Mail,
+    NoAnswer, Panic, Refusal, Reply, Sent, WaitRefusal, answer, reserve, spawn,
 };
 use horus_shm::internals::wait::WaitPolicy;
 
@@ -106,7 +106,11 @@ struct OnPurpose;
 impl Behaviour<Queue> for Checker {
     type Message = Counted;
 
-    fn handle(&mut self, event: Event<Counted, Control>, _: &mut Turn<'_, Counted, Queue>) -> Flow {
+    fn handle(
+        &mut self,
+        event: Event<Counted, Control>,
+        _: &mut Activation<'_, Counted, Queue>,
+    ) -> Flow {
         let Event::Message(message) = event else {
             return Flow::Stop;
         };
@@ -124,7 +128,7 @@ impl Behaviour<Queue> for Checker {
         self.flow()
     }
 
-    fn failed(&mut self, panic: Panic, _: &mut Turn<'_, Counted, Queue>) -> Flow {
+    fn failed(&mut self, panic: Panic, _: &mut Activation<'_, Counted, Queue>) -> Flow {
         assert!(panic.is::<OnPurpose>());
         self.flow()
     }
@@ -262,7 +266,11 @@ struct Hop {
 impl Behaviour<Queue> for Hop {
     type Message = u64;
 
-    fn handle(&mut self, event: Event<u64, Control>, turn: &mut Turn<'_, u64, Queue>) -> Flow {
+    fn handle(
+        &mut self,
+        event: Event<u64, Control>,
+        turn: &mut Activation<'_, u64, Queue>,
+    ) -> Flow {
         if let Event::Message(left) = event {
             add(&self.hops);
             if let Some(left) = left.checked_sub(1) {
@@ -273,7 +281,7 @@ impl Behaviour<Queue> for Hop {
         Flow::Continue
     }
 
-    fn failed(&mut self, _: Panic, _: &mut Turn<'_, u64, Queue>) -> Flow {
+    fn failed(&mut self, _: Panic, _: &mut Activation<'_, u64, Queue>) -> Flow {
         Flow::Stop
     }
 }
@@ -311,7 +319,7 @@ impl Behaviour<Queue> for Oracle {
     fn handle(
         &mut self,
         event: Event<Self::Message, Control>,
-        _: &mut Turn<'_, Self::Message, Queue>,
+        _: &mut Activation<'_, Self::Message, Queue>,
     ) -> Flow {
         let Event::Message((question, reply)) = event else {
             return Flow::Stop;
@@ -329,7 +337,7 @@ impl Behaviour<Queue> for Oracle {
         }
     }
 
-    fn failed(&mut self, _: Panic, _: &mut Turn<'_, Self::Message, Queue>) -> Flow {
+    fn failed(&mut self, _: Panic, _: &mut Activation<'_, Self::Message, Queue>) -> Flow {
         Flow::Continue
     }
 }

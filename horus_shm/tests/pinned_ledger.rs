@@ -15,7 +15,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
 use horus_shm::internals::Blocks as _;
-use horus_shm::internals::layout::Skips;
+use horus_shm::internals::layout::SkipCounter;
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{
     Access, Consumer, LoanError, Namespace, OnStalled, Producer, RawConsumer, RawProducer, Reading,
@@ -99,7 +99,7 @@ fn stream_of(segment: &Arc<Segment>, sender: u32, count: u32) {
 fn expect_few_skips(segment: &Segment, messages: u64) -> u64 {
     let skips = |lane| {
         let block = segment.lane_block(lane, Access::Read).unwrap();
-        Skips::from_word(block.skips.load(Ordering::Relaxed)).count
+        SkipCounter::from_word(block.skips.load(Ordering::Relaxed)).count
     };
     let skips: u64 = (0..segment.shape().lane_limit()).map(skips).sum();
     // WHY 15: in a lap half of the slots can be borrowed, and each of 8 readers can be copying.
@@ -360,16 +360,16 @@ fn expect_promise(
 fn a_count_of_skips_is_put_where_it_belongs() {
     for (before, after) in [(0, 0), (1, 2), (1000, 5000), (1 << 40, (1 << 40) + 100_000)] {
         for skip in [before, (before + after) / 2, after] {
-            let skips = Skips::from_word(Skips::new(7, skip).to_word());
+            let skips = SkipCounter::from_word(SkipCounter::new(7, skip).to_word());
             assert_eq!(skips.position(before, after), skip + 1, "{before} {after}");
         }
-        let old = Skips::new(7, before.wrapping_sub(1) % (1 << 50));
+        let old = SkipCounter::new(7, before.wrapping_sub(1) % (1 << 50));
         assert_eq!(old.position(before, after), before);
     }
     // A skip that is counted, but not under the head yet, is not before the head.
-    assert!(!Skips::new(7, 10).all_before(8, 10));
-    assert!(!Skips::new(7, 9).all_before(8, 10));
-    assert!(Skips::new(7, 7).all_before(8, 10));
+    assert!(!SkipCounter::new(7, 10).all_before(8, 10));
+    assert!(!SkipCounter::new(7, 9).all_before(8, 10));
+    assert!(SkipCounter::new(7, 7).all_before(8, 10));
 }
 
 /// The next send takes back all pins and places of readers that died with borrowed messages.

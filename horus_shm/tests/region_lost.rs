@@ -339,7 +339,7 @@ impl Scene {
 
     /// Expects the lost ring to refuse new endpoints, and its file to be refused by an opener.
     fn expect_lost(&self, ring: &Ring<Message>, name: &str, blow: Blow) {
-        assert!(ring.segment().unwrap().is_lost());
+        assert!(ring.segment().unwrap().is_memory_lost());
         let sender = ring.sender().map(drop);
         assert!(
             matches!(sender, Err(OpenError::RegionLost { .. })),

@@ -101,7 +101,7 @@ fn live(ring: &Ring<Message>, call: Call) -> String {
         mark();
         let sent = producer.send_ref(&message);
         mark();
-        let lost = segment.is_lost();
+        let lost = segment.is_memory_lost();
         let again = producer.send_ref(&message);
         return match (sent, lost) {
             _ if again != Err(SendError::RegionLost { topic, message: () }) => {
@@ -120,7 +120,7 @@ fn live(ring: &Ring<Message>, call: Call) -> String {
         consumer.latest()
     };
     mark();
-    let lost = segment.is_lost();
+    let lost = segment.is_memory_lost();
     let check = consumer.check();
     let again = (consumer.recv(), consumer.check());
     match (received, lost, check) {
@@ -137,7 +137,7 @@ fn live(ring: &Ring<Message>, call: Call) -> String {
 }
 
 fn opened<T>(end: Result<T, OpenError>, segment: &Segment) -> String {
-    match (end, segment.is_lost()) {
+    match (end, segment.is_memory_lost()) {
         (Ok(_), false) => "done".into(),
         (Err(OpenError::RegionLost { .. }), true) => "lost".into(),
         (Ok(_), true) => "opened what is lost".into(),

@@ -19,7 +19,7 @@ use horus_shm::internals::lane::{
     LaneReader, LaneWriter, PinnableLane, clear_pin, count_all_messages, count_messages,
     message_number_at,
 };
-use horus_shm::internals::layout::{POSITION_MAX, SKIP, Skips, published, writing};
+use horus_shm::internals::layout::{POSITION_MAX, SKIP, SkipCounter, published, writing};
 use horus_shm::internals::memory::LaneMemory;
 use horus_shm::internals::takeover::take_over;
 
@@ -340,7 +340,7 @@ fn scribble_on_pins(rng: &mut Rng, lane: &Lane, values: &[u64]) {
     let words = &*lane.0;
     let index = rng.u64(..lane.capacity()) as usize;
     let pin = rng.u64(..words.pins.len() as u64) as usize;
-    let skips = Skips::new(rng.u64(..1 << 40), rng.u64(..POSITION_MAX)).to_word();
+    let skips = SkipCounter::new(rng.u64(..1 << 40), rng.u64(..POSITION_MAX)).to_word();
     let value = (*rng.choice(values).unwrap()).wrapping_add(rng.u64(..3));
     let small = rng.u64(..2 * lane.capacity());
     let value = *rng.choice(&[value, skips, small, u64::MAX]).unwrap();
@@ -410,7 +410,7 @@ fn loans_and_borrows_on_any_lane_do_bounded_work_without_a_panic() {
 fn after_a_takeover_of_any_pinnable_lane_loans_arrive_and_are_counted() {
     on_hostile_lanes(3000, |lane| {
         let mut rng = Rng::with_seed(lane.head());
-        let skips = Skips::new(rng.u64(..1 << 20), rng.u64(..POSITION_MAX)).to_word();
+        let skips = SkipCounter::new(rng.u64(..1 << 20), rng.u64(..POSITION_MAX)).to_word();
         lane.0.block.skips.store(skips, Ordering::Relaxed);
         let pos = take_over(lane, ME);
         if pos >= WILD {
@@ -496,7 +496,7 @@ fn each_takeover_is_an_epoch_and_counts_the_skip_of_its_predecessor_once() {
         assert_eq!(take_over(&lane, ME), 3);
         assert_eq!(block.epoch.load(Ordering::Relaxed), epoch);
         assert_eq!(
-            Skips::from_word(block.skips.load(Ordering::Relaxed)).count,
+            SkipCounter::from_word(block.skips.load(Ordering::Relaxed)).count,
             1
         );
         // As if it had died before it stored the head.

@@ -260,7 +260,7 @@ impl<T: Send> Answer<T> {
             // WHY a look: most questions are answered by now.
             Some(_) => match self.0.try_take() {
                 Some(taken) => taken.map_err(AnswerError::from),
-                None => self.wait_and_run(timeout),
+                None => self.run_actors_until_answered(timeout),
             },
         };
         answered.map_err(|error| match error {
@@ -270,7 +270,7 @@ impl<T: Send> Answer<T> {
     }
 
     /// Runs the actors of this thread until the answer is there.
-    fn wait_and_run(&mut self, timeout: Duration) -> Result<T, AnswerError> {
+    fn run_actors_until_answered(&mut self, timeout: Duration) -> Result<T, AnswerError> {
         let deadline = Instant::now().checked_add(timeout);
         loop {
             let has_run = local::run_threadless_groups() == Some(true);

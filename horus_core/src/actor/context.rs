@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use horus_shm::internals::heap::{ControlHandle, Turn};
+use horus_shm::internals::heap::{Activation, ControlHandle};
 
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
@@ -24,8 +24,8 @@ pub struct Context<'a, A: Actor> {
     pub(super) stop: bool,
 }
 
-/// The part of an activation ([`Turn`]) that the context uses. WHY a trait: the activation has a
-/// lifetime of its own, which users need not see.
+/// The part of an activation ([`Activation`]) that the context uses. WHY a trait: the activation
+/// has a lifetime of its own, which users need not see.
 pub(super) trait ActivationServices<M> {
     fn address(&mut self) -> Address<M>;
 
@@ -52,30 +52,30 @@ pub(super) trait StashAndChildren<M> {
     fn add_child(&mut self, child: Child) -> u64;
 }
 
-impl<M: Send + 'static> ActivationServices<M> for Turn<'_, M, ActorGroup> {
+impl<M: Send + 'static> ActivationServices<M> for Activation<'_, M, ActorGroup> {
     fn address(&mut self) -> Address<M> {
         self.worker().has_given_address = true;
-        Address::from_heap(Turn::address(self))
+        Address::from_heap(Activation::address(self))
     }
 
     fn worker(&mut self) -> &mut WorkerContext {
-        Turn::worker(self)
+        Activation::worker(self)
     }
 
     fn group(&self) -> &ActorGroup {
-        Turn::group(self)
+        Activation::group(self)
     }
 
     fn control(&self) -> ControlHandle<ActorGroup> {
-        Turn::control(self)
+        Activation::control(self)
     }
 
     fn group_handle(&self) -> Arc<ActorGroup> {
-        Turn::group_handle(self)
+        Activation::group_handle(self)
     }
 
     fn keep_message_counted(&mut self) -> bool {
-        Turn::keep(self)
+        Activation::keep(self)
     }
 }
 
@@ -160,8 +160,9 @@ impl<'a, A: Actor> Context<'a, A> {
         self.belongings.unstash_all();
     }
 
-    /// Sends `message` to this actor after `delay`, also if the mailbox is full then. The timer
-    /// keeps the actor alive until then. A restart cancels the timer.
+    /// Sends `message` to this actor after `delay`, also if the mailbox is then full. The timer
+    /// keeps the actor alive until it has sent the message. A restart of the actor cancels the
+    /// timer.
     pub fn tell_after(&mut self, delay: Duration, message: A::Message) -> Timer {
         let mut message = Some(message);
         self.start_timer(saturating_nanos(delay), 0, move || message.take())

@@ -2,7 +2,7 @@
 
 mod swaps;
 
-use horus_shm::internals::heap::{Behaviour, ControlHandle, End, Event, Flow, Panic, Turn};
+use horus_shm::internals::heap::{Activation, Behaviour, ControlHandle, End, Event, Flow, Panic};
 
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
@@ -56,7 +56,7 @@ impl<A: Actor> HostedActor<A> {
     fn handle_message(
         &mut self,
         message: A::Message,
-        turn: &mut Turn<'_, A::Message, ActorGroup>,
+        turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) -> Flow {
         let mut context = Context::new(turn, &mut self.extras, self.restarts);
         let result = self.actor.handle(message, &mut context);
@@ -70,7 +70,7 @@ impl<A: Actor> HostedActor<A> {
         &mut self,
         result: NodeResult,
         stop: bool,
-        turn: &mut Turn<'_, A::Message, ActorGroup>,
+        turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) -> Flow {
         let flow = turn.worker().count_message();
         match result {
@@ -89,7 +89,7 @@ impl<A: Actor> HostedActor<A> {
     fn handle_control(
         &mut self,
         control: ControlMessage,
-        turn: &mut Turn<'_, A::Message, ActorGroup>,
+        turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) -> Flow {
         let ends = matches!(
             control,
@@ -138,7 +138,7 @@ impl<A: Actor> HostedActor<A> {
     }
 
     /// Lets the actor handle the batch of messages that it has collected.
-    fn handle_batch(&mut self, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Flow {
+    fn handle_batch(&mut self, turn: &mut Activation<'_, A::Message, ActorGroup>) -> Flow {
         if self.state != HostedState::Active {
             return Flow::Continue;
         }
@@ -159,7 +159,7 @@ impl<A: Actor> HostedActor<A> {
     fn init_first(
         &mut self,
         handle: ControlHandle<ActorGroup>,
-        turn: &mut Turn<'_, A::Message, ActorGroup>,
+        turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) -> Flow {
         let Some(number) = turn.group().add_member(handle) else {
             turn.worker().is_refused = true;
@@ -190,7 +190,7 @@ impl<A: Actor> HostedActor<A> {
     /// Makes the actor anew, and initialises it. Returns the flow that follows if that fails, or if
     /// the new actor wants to end.
     #[cold]
-    fn restart(&mut self, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Result<(), Flow> {
+    fn restart(&mut self, turn: &mut Activation<'_, A::Message, ActorGroup>) -> Result<(), Flow> {
         let make = self.extras.as_mut().and_then(|extras| extras.make.as_mut());
         let Some(make) = make else {
             return Err(Flow::Stop);
@@ -221,7 +221,7 @@ impl<A: Actor> HostedActor<A> {
         &mut self,
         error: &NodeError,
         is_panic: bool,
-        turn: &mut Turn<'_, A::Message, ActorGroup>,
+        turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) -> Flow {
         let text = error_text(&**error);
         turn.group().record_failure(is_panic, &text);
@@ -262,7 +262,7 @@ impl<A: Actor> HostedActor<A> {
     }
 
     /// Initialises the actor. Returns the result, and true if the actor wants to end.
-    fn init(&mut self, turn: &mut Turn<'_, A::Message, ActorGroup>) -> (NodeResult, bool) {
+    fn init(&mut self, turn: &mut Activation<'_, A::Message, ActorGroup>) -> (NodeResult, bool) {
         let mut context = Context::new(turn, &mut self.extras, self.restarts);
         let actor = &mut self.actor;
         let result = catch_panic(|| actor.init(&mut context));
@@ -275,7 +275,7 @@ impl<A: Actor> HostedActor<A> {
     fn remove_ended_child(
         &mut self,
         end: &ChildEnd,
-        turn: &mut Turn<'_, A::Message, ActorGroup>,
+        turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) -> Flow {
         let Some(extras) = &mut self.extras else {
             return Flow::Continue;
@@ -303,7 +303,7 @@ impl<A: Actor> HostedActor<A> {
     fn handle_event(
         &mut self,
         event: Event<A::Message, ControlMessage>,
-        turn: &mut Turn<'_, A::Message, ActorGroup>,
+        turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) -> Flow {
         // WHY not before its end: the new actor would only be shut down again.
         if self.state == HostedState::Failed
@@ -331,7 +331,7 @@ impl<A: Actor> HostedActor<A> {
     fn put_back_event(
         &mut self,
         event: Event<A::Message, ControlMessage>,
-        turn: &mut Turn<'_, A::Message, ActorGroup>,
+        turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) {
         // WHY not a restart: another one is on its way for each failure.
         if matches!(
@@ -358,7 +358,7 @@ impl<A: Actor> HostedActor<A> {
     fn queue_behind_ready_events(
         &mut self,
         event: Event<A::Message, ControlMessage>,
-        turn: &mut Turn<'_, A::Message, ActorGroup>,
+        turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) -> Flow {
         // WHY: behind those messages, it would come too late.
         if matches!(event, Event::Control(ControlMessage::Visit)) {
@@ -377,7 +377,7 @@ impl<A: Actor> HostedActor<A> {
     fn finish_event(
         &mut self,
         mut flow: Flow,
-        turn: &mut Turn<'_, A::Message, ActorGroup>,
+        turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) -> Flow {
         loop {
             let Some(extras) = &mut self.extras else {
@@ -414,7 +414,7 @@ impl<A: Actor> HostedActor<A> {
     fn pause_before_restart(
         &mut self,
         at_ns: u64,
-        turn: &mut Turn<'_, A::Message, ActorGroup>,
+        turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) -> Flow {
         if let Some(extras) = &mut self.extras {
             extras.children.end_and_forget_all();
@@ -463,7 +463,7 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
     fn handle(
         &mut self,
         event: Event<A::Message, ControlMessage>,
-        turn: &mut Turn<'_, A::Message, ActorGroup>,
+        turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) -> Flow {
         let flow = if self.has_ready_event() {
             self.queue_behind_ready_events(event, turn)
@@ -478,7 +478,7 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
     }
 
     #[inline]
-    fn end_batch(&mut self, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Flow {
+    fn end_batch(&mut self, turn: &mut Activation<'_, A::Message, ActorGroup>) -> Flow {
         if !A::HAS_BATCHES {
             return Flow::Continue;
         }
@@ -491,7 +491,7 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
     }
 
     #[cold]
-    fn failed(&mut self, panic: Panic, turn: &mut Turn<'_, A::Message, ActorGroup>) -> Flow {
+    fn failed(&mut self, panic: Panic, turn: &mut Activation<'_, A::Message, ActorGroup>) -> Flow {
         let flow = turn.worker().count_message();
         let error = NodeError::from(panic_text(panic));
         let flow = match self.apply_policy(&error, true, turn) {
@@ -502,7 +502,7 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
     }
 
     #[cold]
-    fn outlives_addresses(&mut self, turn: &mut Turn<'_, A::Message, ActorGroup>) -> bool {
+    fn outlives_addresses(&mut self, turn: &mut Activation<'_, A::Message, ActorGroup>) -> bool {
         if self.finish_event(Flow::Stop, turn) == Flow::Stop {
             return false;
         }
@@ -512,7 +512,7 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
     }
 
     #[cold]
-    fn visit(&mut self, turn: &mut Turn<'_, A::Message, ActorGroup>) {
+    fn visit(&mut self, turn: &mut Activation<'_, A::Message, ActorGroup>) {
         let safe = self.extras.as_mut().and_then(|extras| extras.safe.as_mut());
         let Some(safe) = safe else {
             return;

@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use horus_shm::WaitPolicy;
 use horus_shm::internals::heap::{
-    self, ActivationOutcome, Behaviour, ControlHandle, End, Event, Flow, Panic, PullQueue, Turn,
+    self, Activation, ActivationOutcome, Behaviour, ControlHandle, End, Event, Flow, Panic,
+    PullQueue,
 };
 
 use crate::actor::address::Address;
@@ -64,7 +65,11 @@ struct HostedInbox<M> {
 }
 
 impl<M: Send + 'static> HostedInbox<M> {
-    fn handle_control(&mut self, control: ControlMessage, turn: &Turn<'_, M, ActorGroup>) -> Flow {
+    fn handle_control(
+        &mut self,
+        control: ControlMessage,
+        turn: &Activation<'_, M, ActorGroup>,
+    ) -> Flow {
         match control {
             ControlMessage::Init(handle) => self.number = turn.group().add_member(handle),
             ControlMessage::Watch(watch) => self.watches.push(watch),
@@ -93,7 +98,7 @@ impl<M: Send + 'static> Behaviour<ActorGroup> for HostedInbox<M> {
     fn handle(
         &mut self,
         event: Event<M, ControlMessage>,
-        turn: &mut Turn<'_, M, ActorGroup>,
+        turn: &mut Activation<'_, M, ActorGroup>,
     ) -> Flow {
         let place = turn.worker().taken.as_mut();
         let Some(taken) = place.and_then(|any| any.downcast_mut::<TakenMessages<M>>()) else {
@@ -112,7 +117,7 @@ impl<M: Send + 'static> Behaviour<ActorGroup> for HostedInbox<M> {
         }
     }
 
-    fn failed(&mut self, _: Panic, _: &mut Turn<'_, M, ActorGroup>) -> Flow {
+    fn failed(&mut self, _: Panic, _: &mut Activation<'_, M, ActorGroup>) -> Flow {
         Flow::Stop
     }
 

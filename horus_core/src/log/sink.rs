@@ -111,7 +111,7 @@ impl Sink {
             thread: thread.name,
             node: Text::cut(self.node_name(entry)),
             target: Text::cut(entry.target),
-            source_file: path_end(source_file),
+            source_file: last_bytes_of_path(source_file),
             ..LogLineHeader::default()
         };
         if let Some(ring) = self.ring() {
@@ -131,7 +131,7 @@ impl Sink {
 }
 
 /// Returns the end of a path: as many whole characters as fit into 64 bytes.
-fn path_end(path: &str) -> Text<64> {
+fn last_bytes_of_path(path: &str) -> Text<64> {
     let mut begin = path.len().saturating_sub(64);
     while !path.is_char_boundary(begin) {
         begin += 1;
@@ -145,12 +145,12 @@ mod tests {
 
     #[test]
     fn a_long_path_keeps_its_end() {
-        assert_eq!(path_end("src/main.rs"), *"src/main.rs");
+        assert_eq!(last_bytes_of_path("src/main.rs"), *"src/main.rs");
         let long = format!("{}→/main.rs", "x".repeat(100));
-        let end = path_end(&long);
+        let end = last_bytes_of_path(&long);
         assert!(end.as_str().ends_with("x→/main.rs"), "{end}");
         assert_eq!(end.as_str().len(), 64);
         let split = format!("→{}", "x".repeat(62));
-        assert_eq!(path_end(&split), *"x".repeat(62).as_str());
+        assert_eq!(last_bytes_of_path(&split), *"x".repeat(62).as_str());
     }
 }

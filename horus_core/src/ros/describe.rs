@@ -4,10 +4,10 @@
 /// type are listed one by one, unless it has a description of its own.
 ///
 /// ```text
-/// Ours = "package/msg/Name", Frames {
+/// Ours = "package/msg/Name", FrameNames {
 ///     Header header;                    `timestamp_ns` and `frame_id` of the message
-///     Header header in frames;          `timestamp_ns` of the message, `frame_id` of `Frames`
-///     string name in frames;            a field of `Frames`
+///     Header header in frames;          `timestamp_ns` of the message, `frame_id` of `FrameNames`
+///     string name in frames;            a field of `FrameNames`
 ///     float64 name;                     a field of the same name, here an `f64`
 ///     float64 ros.name = name;          the field `name`, which ROS calls `ros.name`
 ///     float64[9] name;                  a fixed array
@@ -24,7 +24,7 @@ macro_rules! ros_message {
     (framed $header:ident = $type:literal, $frames:ty { $($fields:tt)* }) => {
         impl<D: AsRef<[u8]>> RosMessage for Framed<$header, D> {
             const TYPE: &'static str = $type;
-            type Frames = $frames;
+            type FrameNames = $frames;
 
             fn write_cdr(
                 &self,
@@ -54,7 +54,7 @@ macro_rules! ros_message {
     ($message:ty = $type:literal, $frames:ty { $($fields:tt)* }) => {
         impl RosMessage for $message {
             const TYPE: &'static str = $type;
-            type Frames = $frames;
+            type FrameNames = $frames;
 
             fn write_cdr(
                 &self,

@@ -6,7 +6,7 @@ use crate::message::{Framed, Joint, JointStateArrayHeader, LidarScanHeader, Zero
 
 impl<D: AsRef<[u8]>> RosMessage for Framed<LidarScanHeader, D> {
     const TYPE: &'static str = "sensor_msgs/msg/LaserScan";
-    type Frames = ();
+    type FrameNames = ();
 
     fn write_cdr(&self, (): &(), out: &mut CdrWriter<'_>) -> Result<(), CdrWriteError> {
         self.check_length()?;
@@ -99,7 +99,7 @@ const JOINT_NUMBERS: [(&str, fn(&mut Joint) -> &mut f64); 3] = [
 
 impl<D: AsRef<[u8]>> RosMessage for Framed<JointStateArrayHeader, D> {
     const TYPE: &'static str = "sensor_msgs/msg/JointState";
-    type Frames = ();
+    type FrameNames = ();
 
     fn write_cdr(&self, (): &(), out: &mut CdrWriter<'_>) -> Result<(), CdrWriteError> {
         self.check_length()?;

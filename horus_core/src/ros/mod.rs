@@ -24,7 +24,7 @@
 //! `u8` here: any number except 0 is written as 1.
 //!
 //! If the horus message has no `frame_id`, the frames are passed separately
-//! ([`RosMessage::Frames`]). [`to_cdr`](RosMessage::to_cdr) leaves them empty, and
+//! ([`RosMessage::FrameNames`]). [`to_cdr`](RosMessage::to_cdr) leaves them empty, and
 //! [`from_cdr`](FromCdr::from_cdr) drops them.
 //!
 //! | horus | ROS | difference |
@@ -123,7 +123,7 @@ pub use geometry::Unstamped;
 ///
 /// impl RosMessage for Tf {
 ///     const TYPE: &str = "tf2_msgs/msg/TFMessage";
-///     type Frames = ();
+///     type FrameNames = ();
 ///
 ///     fn write_cdr(&self, _: &(), out: &mut CdrWriter<'_>) -> Result<(), CdrWriteError> {
 ///         out.count(self.0.len())?;
@@ -155,7 +155,7 @@ pub trait RosMessage {
 
     /// The frame names of the ROS type that the horus message lacks: [`RosHeader`], [`RosFrames`],
     /// or `()` if it lacks none.
-    type Frames: Default;
+    type FrameNames: Default;
 
     /// Writes the fields of the message to `out`.
     ///
@@ -164,7 +164,7 @@ pub trait RosMessage {
     /// The name of the field whose value ROS cannot represent.
     fn write_cdr(
         &self,
-        frames: &Self::Frames,
+        frames: &Self::FrameNames,
         out: &mut CdrWriter<'_>,
     ) -> Result<(), CdrWriteError>;
 
@@ -175,7 +175,11 @@ pub trait RosMessage {
     ///
     /// The errors of [`write_cdr`](Self::write_cdr), and [`TooSmall`](CdrWriteError::TooSmall) with
     /// the number of bytes that are needed. After an error `out` contains a partial encoding.
-    fn encode_cdr(&self, frames: &Self::Frames, out: &mut [u8]) -> Result<usize, CdrWriteError> {
+    fn encode_cdr(
+        &self,
+        frames: &Self::FrameNames,
+        out: &mut [u8],
+    ) -> Result<usize, CdrWriteError> {
         let mut out = CdrWriter::new(out);
         self.write_cdr(frames, &mut out)?;
         out.finish()
@@ -187,7 +191,7 @@ pub trait RosMessage {
     /// # Errors
     ///
     /// The errors of [`write_cdr`](Self::write_cdr).
-    fn cdr_bytes(&self, frames: &Self::Frames) -> Result<usize, CdrWriteError> {
+    fn cdr_bytes(&self, frames: &Self::FrameNames) -> Result<usize, CdrWriteError> {
         let mut out = CdrWriter::new(&mut []);
         self.write_cdr(frames, &mut out)?;
         Ok(out.at())
@@ -198,7 +202,7 @@ pub trait RosMessage {
     /// # Errors
     ///
     /// The errors of [`write_cdr`](Self::write_cdr).
-    fn to_cdr_with(&self, frames: &Self::Frames) -> Result<Vec<u8>, CdrWriteError> {
+    fn to_cdr_with(&self, frames: &Self::FrameNames) -> Result<Vec<u8>, CdrWriteError> {
         let mut bytes = vec![0; self.cdr_bytes(frames)?];
         self.encode_cdr(frames, &mut bytes)?;
         Ok(bytes)
@@ -211,7 +215,7 @@ pub trait RosMessage {
     ///
     /// The errors of [`write_cdr`](Self::write_cdr).
     fn to_cdr(&self) -> Result<Vec<u8>, CdrWriteError> {
-        self.to_cdr_with(&Self::Frames::default())
+        self.to_cdr_with(&Self::FrameNames::default())
     }
 }
 
@@ -227,7 +231,7 @@ pub trait FromCdr: RosMessage + Sized {
     /// # Errors
     ///
     /// The offset and the reason, if the bytes are not such a message.
-    fn read_cdr(from: &mut CdrReader<'_>) -> Result<(Self, Self::Frames), CdrError>;
+    fn read_cdr(from: &mut CdrReader<'_>) -> Result<(Self, Self::FrameNames), CdrError>;
 
     /// Reads bytes that must be exactly one message. Returns the message, and the frame names that
     /// it cannot hold itself.
@@ -235,7 +239,7 @@ pub trait FromCdr: RosMessage + Sized {
     /// # Errors
     ///
     /// The offset and the reason, if the bytes are not such a message.
-    fn from_cdr_with(bytes: &[u8]) -> Result<(Self, Self::Frames), CdrError> {
+    fn from_cdr_with(bytes: &[u8]) -> Result<(Self, Self::FrameNames), CdrError> {
         let mut from = CdrReader::new(bytes)?;
         let message = Self::read_cdr(&mut from)?;
         from.finish()?;

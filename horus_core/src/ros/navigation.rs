@@ -49,7 +49,7 @@ ros_message! {
 // WHY not with `ros_message!`: every pose has a header, and a waypoint has none.
 impl RosMessage for NavPath {
     const TYPE: &'static str = "nav_msgs/msg/Path";
-    type Frames = ();
+    type FrameNames = ();
 
     fn write_cdr(&self, (): &(), out: &mut CdrWriter<'_>) -> Result<(), CdrWriteError> {
         let Self {

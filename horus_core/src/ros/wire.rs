@@ -201,7 +201,7 @@ pub(super) type Quaternion = Array<float64>;
 /// A message type with its own `ros_message!` description.
 pub(super) enum Nested {}
 
-impl<M: FromCdr<Frames = ()>> Wire<M> for Nested {
+impl<M: FromCdr<FrameNames = ()>> Wire<M> for Nested {
     // WHY 1: such a message has at least one field. A larger minimum would only refuse truncated
     // input earlier.
     const BYTES_MIN: usize = 1;

@@ -358,12 +358,12 @@ impl Scheduler {
         let clock = Clock::simulated(0);
         for node in &mut nodes {
             let after = node.runner.init_at_start(&clock);
-            self.shared.stop_after([&node.runner], after);
+            self.shared.stop_if_demanded([&node.runner], after);
         }
         if !self.shared.is_stopping() {
             let after = simulated::run(&mut nodes, saturating_nanos(time), epoch_ns, &self.shared);
             self.shared
-                .stop_after(nodes.iter().map(|node| &node.runner), after);
+                .stop_if_demanded(nodes.iter().map(|node| &node.runner), after);
         }
         nodes
             .iter_mut()

@@ -134,7 +134,7 @@ impl Running {
                 break;
             }
             let after = entry.runner.init_at_start(&clock);
-            shared.stop_after([&entry.runner], after);
+            shared.stop_if_demanded([&entry.runner], after);
         }
         let begin_ns = clock.resync();
         let start = StartContext {
@@ -229,7 +229,7 @@ impl Running {
         let (end_ns, after) =
             best_effort::run_turns(&mut self.workers.main, &self.clock, due_ns, begin_ns);
         if after != AfterTurn::Continue {
-            self.shared.stop_after(&self.workers.main, after);
+            self.shared.stop_if_demanded(&self.workers.main, after);
         }
         if end_ns >= self.resync_at_ns {
             self.resync_at_ns = self.clock.resync().saturating_add(CLOCK_RESYNC_NS);

@@ -109,7 +109,7 @@ pub(super) fn expect_usable(segment: &Segment) -> Result<(), EndpointError> {
     if segment.is_forked() {
         return Err(EndpointError::Forked { topic });
     }
-    if segment.is_lost() {
+    if segment.is_memory_lost() {
         return Err(EndpointError::RegionLost { topic });
     }
     Ok(())

@@ -18,9 +18,9 @@ use horus_core::ros::{FromCdr, RosFrames, RosHeader, Unstamped};
 
 /// A test that is run with every message.
 pub trait Visit {
-    fn message<M>(&mut self, file: &'static str, message: M, frames: M::Frames)
+    fn message<M>(&mut self, file: &'static str, message: M, frames: M::FrameNames)
     where
-        M: FromCdr<Frames: PartialEq + Debug> + PartialEq + Debug + 'static;
+        M: FromCdr<FrameNames: PartialEq + Debug> + PartialEq + Debug + 'static;
 }
 
 /// Returns the golden bytes of one message: little-endian and big-endian.

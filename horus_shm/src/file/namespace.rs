@@ -211,7 +211,7 @@ impl Namespace {
     /// process.)
     fn has_descriptors(&self) -> bool {
         let dirs = [&self.parent, &self.dir, &self.topics];
-        self.registry.expect_held().is_ok() && dirs.iter().all(|dir| dir.is_ours())
+        self.registry.expect_held().is_ok() && dirs.iter().all(|dir| dir.is_still_open())
     }
 
     /// Returns the namespace's directory.

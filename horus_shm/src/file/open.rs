@@ -311,7 +311,7 @@ impl TopicPath<'_> {
         {
             // WHY not returned: its memory is no longer the file's. Whether the file is usable
             // again is checked below.
-            Some(segment) if segment.is_lost() => _lost = segment,
+            Some(segment) if segment.is_memory_lost() => _lost = segment,
             // WHY no check: this process is present at the file, so no other process can have
             // retired it.
             Some(segment) => return Ok(OpenAttempt::Found(segment)),

@@ -267,7 +267,7 @@ impl TopicMemory {
     /// program closed the descriptor with the lock that marks this process as alive. From then on
     /// nothing can be sent or received through this segment.
     #[must_use]
-    pub fn is_lost(&self) -> bool {
+    pub fn is_memory_lost(&self) -> bool {
         let SegmentBacking::File(file) = &self.backing else {
             return false;
         };
@@ -292,7 +292,7 @@ impl TopicMemory {
         if self.is_forked() {
             return Err(UnusableReason::Forked);
         }
-        if self.is_lost() {
+        if self.is_memory_lost() {
             Err(UnusableReason::RegionLost)
         } else {
             Ok(seen)

@@ -19,7 +19,7 @@
 //!
 //! use horus_shm::internals::heap::{
 //!     ActivationOutcome, Behaviour, Event, Flow, Group, Mail, Panic, RoomEventcounts, Runnable,
-//!     Turn, spawn,
+//!     Activation, spawn,
 //! };
 //!
 //! /// A group with one queue, and no threads.
@@ -41,13 +41,13 @@
 //!
 //! impl Behaviour<Queue> for Sum {
 //!     type Message = u64;
-//!     fn handle(&mut self, event: Event<u64, ()>, _: &mut Turn<'_, u64, Queue>) -> Flow {
+//!     fn handle(&mut self, event: Event<u64, ()>, _: &mut Activation<'_, u64, Queue>) -> Flow {
 //!         if let Event::Message(number) = event {
 //!             *self.0.lock().unwrap() += number;
 //!         }
 //!         Flow::Continue
 //!     }
-//!     fn failed(&mut self, _: Panic, _: &mut Turn<'_, u64, Queue>) -> Flow {
+//!     fn failed(&mut self, _: Panic, _: &mut Activation<'_, u64, Queue>) -> Flow {
 //!         Flow::Stop
 //!     }
 //! }
@@ -78,7 +78,7 @@ use std::sync::Arc;
 
 pub use self::address::{Address, ControlHandle, Refusal, Sent, WaitRefusal, WeakAddress};
 pub use self::run::{ActivationOutcome, Event, Flow, Panic, Runnable};
-pub use self::turn::Turn;
+pub use self::turn::Activation;
 use super::blocks::{self, allocate, deallocate};
 use super::injector::InjectorEntry;
 use super::pull_queue::PullQueue;
@@ -101,8 +101,8 @@ const LATEST_CAPACITY: u16 = CAPACITY_MAX + 1;
 
 /// A group: the workers that run a set of actors, and the eventcounts that these actors share.
 pub trait Group: Send + Sync + Sized + 'static {
-    /// The type of *controls*: what is sent to an actor besides messages, such as timers and ends
-    /// of other actors.
+    /// The type of *controls*, which an actor gets besides messages: for example that a timer has
+    /// expired, or that another actor has ended.
     type Control: Send + 'static;
 
     /// The type of a worker, which is passed through to [`Behaviour::handle`].
@@ -139,36 +139,36 @@ pub trait Behaviour<G: Group>: Send + 'static {
     fn handle(
         &mut self,
         event: Event<Self::Message, G::Control>,
-        turn: &mut Turn<'_, Self::Message, G>,
+        turn: &mut Activation<'_, Self::Message, G>,
     ) -> Flow;
 
     /// Called after the last message of an activation, also if the mailbox is not empty: handles
     /// what [`Self::handle`] has put aside. Not called if the actor pauses. May panic, as
     /// [`Self::handle`] may.
-    fn end_batch(&mut self, _turn: &mut Turn<'_, Self::Message, G>) -> Flow {
+    fn end_batch(&mut self, _turn: &mut Activation<'_, Self::Message, G>) -> Flow {
         Flow::Continue
     }
 
     /// Called after [`Self::handle`] has panicked. The message is gone. If this panics too, the
     /// actor ends.
-    fn failed(&mut self, panic: Panic, turn: &mut Turn<'_, Self::Message, G>) -> Flow;
+    fn failed(&mut self, panic: Panic, turn: &mut Activation<'_, Self::Message, G>) -> Flow;
 
     /// Called when no address is left and all mail was handled. Returns true if the actor goes on,
-    /// because this call has made an address ([`Turn::address`]).
-    fn outlives_addresses(&mut self, _turn: &mut Turn<'_, Self::Message, G>) -> bool {
+    /// because this call has made an address ([`Activation::address`]).
+    fn outlives_addresses(&mut self, _turn: &mut Activation<'_, Self::Message, G>) -> bool {
         false
     }
 
     /// Called by [`Runnable::visit`], while nothing is handled. A panic is caught and ignored.
-    fn visit(&mut self, _turn: &mut Turn<'_, Self::Message, G>) {}
+    fn visit(&mut self, _turn: &mut Activation<'_, Self::Message, G>) {}
 
-    /// Called once at the end, after all that waited was dropped, and before the drop of `self`.
-    /// `worker` is `None` if the [`Runnable`] was dropped.
+    /// Called once when the actor has ended, after all messages that waited were dropped, and
+    /// before `self` is dropped. `worker` is `None` if the [`Runnable`] was dropped.
     fn ended(&mut self, _end: &End, _group: &G, _worker: Option<&mut G::Worker>) {}
 }
 
-/// A report of the end of an actor, for [`Behaviour::ended`]: the messages that were not handled,
-/// and the panics.
+/// A report on an actor that has ended, for [`Behaviour::ended`]: the number of messages that were
+/// not handled, and of panics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End {
     /// Number of messages that were sent and dropped without being handled.
@@ -238,7 +238,8 @@ struct CellFunctions<G: Group> {
     run: run::RunFn<G>,
     /// Visits the actor of a cell; the caller is its runner.
     visit: run::VisitFn<G>,
-    /// Ends the actor of a cell without a worker; the caller is its runner.
+    /// Ends the actor of a cell where no worker runs it, because its [`Runnable`] was dropped; the
+    /// caller is its runner.
     end: unsafe fn(NonNull<Header<G>>),
     /// Gives the actor to the thread that runs it, if that is not a worker of the group; the caller
     /// is its runner.

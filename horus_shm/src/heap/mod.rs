@@ -34,8 +34,8 @@ mod writer;
 pub use answer::{Answer, AnswerError, NoAnswer, Reply, answer};
 pub use blocks::{Envelope, RESERVED_BLOCKS_MAX, reserve};
 pub use cell::{
-    ActivationOutcome, Address, Behaviour, ControlHandle, End, Event, Flow, Group, Header, Mail,
-    Panic, Refusal, RoomEventcounts, Runnable, Sent, Turn, WaitRefusal, WeakAddress, spawn,
+    Activation, ActivationOutcome, Address, Behaviour, ControlHandle, End, Event, Flow, Group,
+    Header, Mail, Panic, Refusal, RoomEventcounts, Runnable, Sent, WaitRefusal, WeakAddress, spawn,
     spawn_with_handle,
 };
 pub use injector::InjectorEntry;

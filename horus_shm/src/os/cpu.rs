@@ -123,8 +123,8 @@ fn apply_setting(part: &str, features: Features, tuning: &mut Tuning) -> Result<
             let wanted = |_| format!("{part}: wanted a number of bytes, or no");
             tuning.string_copy_bytes_min = bytes.parse().map_err(wanted)?;
         }
-        ("hand-over", "yes") => tuning.hands_over = true,
-        ("hand-over", "no") => tuning.hands_over = false,
+        ("hand-over", "yes") => tuning.demotes_lines = true,
+        ("hand-over", "no") => tuning.demotes_lines = false,
         _ => {
             let wanted = "vectors=sse2|avx|avx512, pauses=none|one|one-or-two, \
                           string-copy=BYTES|no, or hand-over=yes|no";
@@ -190,7 +190,7 @@ fn tuning_for(vendor: &str, features: Features, ticks_ns: f64) -> Tuning {
             (_, false, _) => Tuning::NO_STRING_COPY,
         },
         // One way between processes on an Emerald Rapids: 1480 B 584 -> 505 ns.
-        hands_over: features.cldemote && ticks_ns <= TICKS_NS_MAX,
+        demotes_lines: features.cldemote && ticks_ns <= TICKS_NS_MAX,
     }
 }
 
@@ -310,8 +310,8 @@ mod tests {
         };
         assert_eq!(tuning_for("GenuineIntel", old, 10.0).vectors, Vectors::Avx);
         let best = tuning_for("GenuineIntel", ALL, 10.0);
-        assert_eq!((best.vectors, best.hands_over), (Vectors::Avx512, true));
-        assert!(!tuning_for("GenuineIntel", ALL, 1500.0).hands_over);
+        assert_eq!((best.vectors, best.demotes_lines), (Vectors::Avx512, true));
+        assert!(!tuning_for("GenuineIntel", ALL, 1500.0).demotes_lines);
         let zen5 = tuning_for("AuthenticAMD", ALL, 10.0);
         assert_eq!(
             (zen5.pauses, zen5.string_copy_bytes_min),
@@ -341,7 +341,7 @@ mod tests {
             vectors: Vectors::Avx512,
             pauses: Pauses::None,
             string_copy_bytes_min: 99,
-            hands_over: true,
+            demotes_lines: true,
         };
         assert_eq!(tuning, wanted);
         for part in ["vectors=mmx", "pauses", "string-copy=x", ""] {

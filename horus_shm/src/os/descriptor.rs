@@ -115,14 +115,14 @@ impl CheckedFd {
     /// [`closed_error`].
     pub(crate) fn get(&self) -> io::Result<BorrowedFd<'_>> {
         match &self.fd {
-            Some(fd) if self.is_ours() => Ok(fd.as_fd()),
+            Some(fd) if self.is_still_open() => Ok(fd.as_fd()),
             _ => Err(closed_error()),
         }
     }
 
     /// Returns false if the program closed the descriptor, even if its number now belongs to
     /// another file.
-    pub(crate) fn is_ours(&self) -> bool {
+    pub(crate) fn is_still_open(&self) -> bool {
         let Some(fd) = &self.fd else { return false };
         match fstat(fd.as_fd()) {
             Ok(found) => (found.dev, found.ino) == (self.device, self.inode),
@@ -141,7 +141,7 @@ impl CheckedFd {
 
 impl Drop for CheckedFd {
     fn drop(&mut self) {
-        if !self.is_ours() {
+        if !self.is_still_open() {
             self.leak();
         }
     }

@@ -481,7 +481,7 @@ impl Registry {
             .try_for_each(|range| unlock(fd, range))
     }
 
-    /// Removes the registry's name from `dir`.
+    /// Removes the registry's file from the directory `dir`. Processes that have it open keep it.
     pub(crate) fn unlink(&self, dir: BorrowedFd<'_>) -> io::Result<()> {
         os::unlink(dir, file::FILE_NAME)
     }

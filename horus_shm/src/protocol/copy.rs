@@ -80,7 +80,7 @@ pub enum PrefetchIntent {
     /// The line will be written. Other caches lose it.
     Write,
     /// Another core will read the line next: it moves to a cache that cores share.
-    HandOver,
+    Demote,
 }
 
 /// Prefetches `lines` cache lines from `first` on. Only a hint: it never faults.
@@ -133,7 +133,7 @@ fn prefetch_line(line: *const u8, intent: PrefetchIntent) {
             asm!("prefetchnta [{}]", in(reg) line, options(nostack, preserves_flags));
         },
         // SAFETY: CLDEMOTE changes no register and no memory, and is a no-op on CPUs without it.
-        PrefetchIntent::HandOver => unsafe {
+        PrefetchIntent::Demote => unsafe {
             asm!("cldemote [{}]", in(reg) line, options(nostack, preserves_flags));
         },
         // SAFETY: as above; a 64-bit x86 either has PREFETCHW or takes its encoding for a no-op.

@@ -18,8 +18,8 @@ const ADDRESS_MASK: u64 = LAST_BLOCK_SENT - 1;
 const ONE_HOLD: u64 = 1 << 32;
 const HOLD_MASK: u64 = !(ACTOR_ENDED | LAST_BLOCK_SENT | ADDRESS_MASK);
 
-/// Maximum number of addresses, and of holds, of one cell. If there are more, the process ends: so
-/// many exist only if a program forgets them without a drop.
+/// Maximum number of addresses of one cell, and of holds on it. If there are more, the process
+/// aborts: a program reaches this number only if it leaks addresses.
 const COUNT_MAX: u64 = 1 << 30;
 
 /// The counts of the addresses and the holds of a cell. They decide when the actor ends and when

@@ -198,7 +198,7 @@ pub struct LaneBlock<W> {
     pub oldest: W,
     /// Position after the newest published one, in a cache line that no reader polls.
     pub head: W,
-    /// Number of positions skipped because their slots were pinned; see [`Skips`].
+    /// Number of positions skipped because their slots were pinned; see [`SkipCounter`].
     pub skips: W,
     /// The publication time of a message whose latency readers measure; see `telemetry.rs`.
     pub sample: W,
@@ -257,17 +257,17 @@ impl Latched {
     }
 }
 
-/// The word [`LaneBlock::skips`]: the number of positions ever skipped, and the low bits of the
-/// position behind the last of them, so that both change in one store.
+/// The content of the word [`LaneBlock::skips`]: the number of positions that were ever skipped,
+/// and the low bits of the position after the last skipped one, so that both change in one store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Skips {
+pub struct SkipCounter {
     /// Number of skipped positions.
     pub count: u64,
-    /// Position behind the last one, modulo 2^28.
+    /// Position after the last skipped one, modulo 2^28.
     behind: u64,
 }
 
-impl Skips {
+impl SkipCounter {
     const POSITION_BITS: u32 = 28;
     const POSITION_MASK: u64 = (1 << Self::POSITION_BITS) - 1;
 

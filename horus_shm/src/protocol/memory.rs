@@ -17,11 +17,11 @@ use crate::protocol::tuning::Tuning;
 /// evict each other.
 const PREFETCH_LINES_MAX: usize = 64;
 
-/// Lengths, in cache lines, of messages that their writers hand over. WHY no fewer: a waiting
-/// reader has fetched them all when it sees the stamp, and reading the time stamp counter takes as
-/// long as is gained. WHY no more: streams and single messages could not be told apart by the time
-/// between two messages.
-const HAND_OVER_LINES: RangeInclusive<usize> = 8..=32;
+/// Lengths, in cache lines, of messages whose lines their writers demote: move to a cache that the
+/// cores share. WHY no fewer: a waiting reader has fetched them all when it sees the stamp, and
+/// reading the time stamp counter takes as long as is gained. WHY no more: streams and single
+/// messages could not be told apart by the time between two messages.
+const DEMOTED_LINES: RangeInclusive<usize> = 8..=32;
 
 /// The memory of one lane: its block, its slots, and the cursor of every reader in it.
 pub trait LaneMemory {
@@ -129,17 +129,17 @@ pub trait LaneMemory {
     /// Prefetches slot `index`. Only a hint.
     fn prefetch(&self, index: u64, intent: PrefetchIntent);
 
-    /// Returns the number of cache lines of a message of `bytes` bytes that its writer hands over
-    /// to the core of the reader; 0 if that is not worthwhile.
+    /// Returns the number of cache lines of a message of `bytes` bytes that its writer demotes; 0
+    /// if that is not worthwhile.
     #[inline(always)]
-    fn lines_to_hand_over(&self, _bytes: usize) -> usize {
+    fn lines_to_demote(&self, _bytes: usize) -> usize {
         0
     }
 
     /// Moves the first `lines` lines of slot `index`, and the line of its stamp, to a cache that
     /// cores share. Only a hint.
     #[inline(always)]
-    fn hand_over(&self, _index: u64, _lines: usize) {}
+    fn demote_lines(&self, _index: u64, _lines: usize) {}
 }
 
 /// The numbers of positions and messages that a reader passes without receiving them.
@@ -427,9 +427,9 @@ impl LaneMemory for RawLane {
     }
 
     #[inline(always)]
-    fn lines_to_hand_over(&self, bytes: usize) -> usize {
+    fn lines_to_demote(&self, bytes: usize) -> usize {
         let lines = bytes.div_ceil(CACHE_LINE_BYTES);
-        if HAND_OVER_LINES.contains(&lines) && Tuning::current().hands_over {
+        if DEMOTED_LINES.contains(&lines) && Tuning::current().demotes_lines {
             lines
         } else {
             0
@@ -437,13 +437,13 @@ impl LaneMemory for RawLane {
     }
 
     #[inline(always)]
-    fn hand_over(&self, index: u64, lines: usize) {
-        copy::prefetch(self.slot_address(index), lines, PrefetchIntent::HandOver);
+    fn demote_lines(&self, index: u64, lines: usize) {
+        copy::prefetch(self.slot_address(index), lines, PrefetchIntent::Demote);
         if lines * CACHE_LINE_BYTES < self.stride {
             copy::prefetch(
                 self.trailer_word(index, 1).as_ptr().cast(),
                 1,
-                PrefetchIntent::HandOver,
+                PrefetchIntent::Demote,
             );
         }
     }

@@ -1,7 +1,7 @@
 //! Takeover: the next owner of a lane goes on, in whatever state its predecessor left the lane.
 
 use crate::protocol::layout::{
-    LaneBlock, PLAUSIBLE_POSITION_MAX, POSITION_MAX, SKIP, Skips, published, writing,
+    LaneBlock, PLAUSIBLE_POSITION_MAX, POSITION_MAX, SKIP, SkipCounter, published, writing,
 };
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
@@ -127,9 +127,11 @@ fn resume_at_head<M: LaneMemory>(memory: &M) -> Option<u64> {
 /// Counts the skip at `pos`, unless the predecessor had counted it before it died.
 fn count_skip<W: Word>(block: &LaneBlock<W>, pos: u64) {
     // Relaxed: as in `resume_at_head`; the head that `take_over` stores publishes it.
-    let skips = Skips::from_word(block.skips.get());
+    let skips = SkipCounter::from_word(block.skips.get());
     if !skips.includes(pos) {
-        block.skips.set(Skips::new(skips.count + 1, pos).to_word());
+        block
+            .skips
+            .set(SkipCounter::new(skips.count + 1, pos).to_word());
     }
 }
 

@@ -45,7 +45,7 @@ pub struct Tuning {
     pub string_copy_bytes_min: u32,
     /// True if a writer moves the cache lines of a single message to a cache that the cores share,
     /// so that its reader finds them there. Messages of a stream are not moved.
-    pub hands_over: bool,
+    pub demotes_lines: bool,
 }
 
 /// The [`Tuning`] of this process, packed into a word. 0 stands for the default.
@@ -77,7 +77,7 @@ impl Tuning {
             Pauses::One => 1,
             Pauses::None => 2,
         };
-        bytes_min << 32 | (self.hands_over as u64) << 16 | pauses << 8 | self.vectors as u64
+        bytes_min << 32 | (self.demotes_lines as u64) << 16 | pauses << 8 | self.vectors as u64
     }
 
     #[inline(always)]
@@ -94,7 +94,7 @@ impl Tuning {
                 _ => Pauses::None,
             },
             string_copy_bytes_min: !((word >> 32) as u32),
-            hands_over: word >> 16 & 1 == 1,
+            demotes_lines: word >> 16 & 1 == 1,
         }
     }
 }
@@ -117,7 +117,7 @@ impl fmt::Display for Tuning {
             Pauses::OneOrTwo => "one or two pauses",
         };
         write!(f, "; {pauses} between empty polls")?;
-        if self.hands_over {
+        if self.demotes_lines {
             write!(f, "; lines handed over")?;
         }
         Ok(())
@@ -143,7 +143,7 @@ mod tests {
                         vectors,
                         pauses,
                         string_copy_bytes_min,
-                        hands_over: true,
+                        demotes_lines: true,
                     };
                     assert_eq!(Tuning::unpack(tuning.pack()), tuning);
                 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use fastrand::Rng;
 use horus_shm::internals::Blocks as _;
-use horus_shm::internals::layout::{POSITION_MAX, SKIP, Skips, published, writing};
+use horus_shm::internals::layout::{POSITION_MAX, SKIP, SkipCounter, published, writing};
 use horus_shm::internals::shape::{LaneShape, TopicShape};
 use horus_shm::{OnStalled, Reading, Reliability, Request, Segment, TypeInfo};
 use memmap2::{MmapOptions, MmapRaw};
@@ -234,7 +234,7 @@ impl Scribbler {
             6 => pos,
             // A pin on a slot of one of the first lanes.
             7 => self.rng.u64(..2) << 56 | self.rng.u64(..10),
-            8 => Skips::new(self.rng.u64(..20), pos % POSITION_MAX).to_word(),
+            8 => SkipCounter::new(self.rng.u64(..20), pos % POSITION_MAX).to_word(),
             _ => self.me,
         }
     }

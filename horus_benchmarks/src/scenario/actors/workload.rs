@@ -47,7 +47,7 @@ pub enum Workload {
     PingPong,
     /// Two actors send messages to one, this number of them at once.
     ProducerConsumer(u64),
-    /// All of many actors get ten messages.
+    /// Each of many actors gets ten messages.
     Blitz,
 }
 

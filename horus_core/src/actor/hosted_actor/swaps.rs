@@ -1,6 +1,6 @@
 //! Swaps of an actor: the trial of the new one, and the return of the old one.
 
-use horus_shm::internals::heap::{Flow, Turn};
+use horus_shm::internals::heap::{Activation, Flow};
 
 use super::{HostedActor, drop_actor, shut_down_actor};
 use crate::actor::behaviour::Actor;
@@ -48,7 +48,7 @@ impl<A: Actor> HostedActor<A> {
     pub(super) fn swap_actor(
         &mut self,
         mut request: SwapRequest,
-        turn: &mut Turn<'_, A::Message, ActorGroup>,
+        turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) -> Flow {
         // WHY: a caller that swaps again is satisfied with the swap before.
         self.accept_swap(turn.group());

@@ -4,7 +4,7 @@ use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail, standard
 use super::number::{SpecialFloat, number_literals, type_name};
 use super::{append, array_suffix, doc_lines, replace_links, struct_name};
 
-const HEAD: &str = r##"/*
+const FILE_HEADER: &str = r##"/*
  * @generated from the table of fields in horus_core/src/message/. C11, usable from C++.
  *
  * The standard messages. For the message CmdVel there are:
@@ -63,7 +63,7 @@ const COLUMNS_MAX: usize = 100;
 /// which cost nothing in a program that does not use them.
 #[must_use]
 pub fn c(messages: &[&Schema]) -> String {
-    let mut out = String::from(HEAD);
+    let mut out = String::from(FILE_HEADER);
     for schema in messages {
         write_message(&mut out, schema);
     }

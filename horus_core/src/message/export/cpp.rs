@@ -5,7 +5,7 @@ use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail, standard
 use super::number::{SpecialFloat, number_literals, type_name};
 use super::{append, array_suffix, doc_lines, replace_links, struct_name};
 
-const HEAD: &str = "\
+const FILE_HEADER: &str = "\
 // @generated from the table of fields in horus_core/src/message/. C++17.
 #ifndef HORUS_MSG_HPP
 #define HORUS_MSG_HPP
@@ -33,7 +33,7 @@ const COLUMNS_MAX: usize = 100;
 /// fields.
 #[must_use]
 pub fn cpp(messages: &[&Schema]) -> String {
-    let mut out = String::from(HEAD);
+    let mut out = String::from(FILE_HEADER);
     for schema in messages {
         let default = standard_default(&struct_name(schema));
         // WHY only numbers: nested messages have initialisers of their own.

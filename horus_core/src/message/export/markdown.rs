@@ -3,7 +3,7 @@
 use super::super::{Constant, Domain, Field, FieldKind, Schema, Tail};
 use super::{append, array_suffix, doc_lines, element_name, replace_links};
 
-const HEAD: &str = "\
+const FILE_HEADER: &str = "\
 <!-- @generated from the doc comments in horus_core/src/message/ by the test `message_export`. -->
 
 # Messages
@@ -24,7 +24,7 @@ message says which. Offsets and sizes are in bytes.
 /// fields and constants.
 #[must_use]
 pub fn markdown(domains: &[Domain]) -> String {
-    let mut out = String::from(HEAD);
+    let mut out = String::from(FILE_HEADER);
     let names: Vec<_> = domains.iter().flat_map(|domain| domain.messages).collect();
     let link = |name: &str| {
         if names.iter().any(|schema| schema.name == name) {

@@ -3,7 +3,7 @@
 use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail};
 use super::append;
 
-const HEAD: &str = "\
+const FILE_HEADER: &str = "\
 # @generated from the table of fields in horus_core/src/message/.
 \"\"\"Layouts of the standard messages: what numpy needs to read and write them in place.\"\"\"
 
@@ -29,7 +29,7 @@ def dtype(name):
 /// another is its name.
 #[must_use]
 pub fn numpy(messages: &[&Schema]) -> String {
-    let mut out = String::from(HEAD);
+    let mut out = String::from(FILE_HEADER);
     out.push_str("LAYOUTS = {\n");
     for schema in messages {
         write_layout(&mut out, schema);

@@ -3,7 +3,7 @@
 use super::super::{Constant, Field, FieldKind, Primitive, Schema};
 use super::{append, doc_lines, replace_links};
 
-const HEAD: &str = "\
+const FILE_HEADER: &str = "\
 # @generated from the table of fields in horus_core/src/message/.
 \"\"\"The standard messages.\"\"\"
 
@@ -21,7 +21,7 @@ from ._horus import Framed, Message
 /// Generates a stub file with a class for each message.
 #[must_use]
 pub fn python(messages: &[&Schema]) -> String {
-    let mut out = String::from(HEAD);
+    let mut out = String::from(FILE_HEADER);
     out.push_str("__all__ = [\n");
     let mut names: Vec<_> = messages.iter().map(|schema| schema.name).collect();
     names.sort_unstable();

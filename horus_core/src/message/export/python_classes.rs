@@ -4,7 +4,7 @@ use super::super::import::{Declaration, Literal};
 use super::super::{Field, FieldKind, Schema, Tail};
 use super::{append, doc_lines};
 
-const HEAD: &str = "\
+const FILE_HEADER: &str = "\
 # @generated from .msg files.
 \"\"\"Messages, declared equally in Rust and C++.\"\"\"
 
@@ -13,7 +13,7 @@ import horus
 
 /// Generates a module with an `@horus.message` class for each message.
 pub(in crate::message) fn python_classes(messages: &[Declaration]) -> String {
-    let mut out = String::from(HEAD);
+    let mut out = String::from(FILE_HEADER);
     for message in messages {
         write_class(&mut out, message);
     }

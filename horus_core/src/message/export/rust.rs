@@ -4,7 +4,7 @@ use super::super::import::{Declaration, Literal};
 use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail};
 use super::{append, struct_name};
 
-const HEAD: &str = "\
+const FILE_HEADER: &str = "\
 // @generated from .msg files. Include it in a module of its own:
 //
 // mod messages {
@@ -26,7 +26,7 @@ const KEYWORDS: &[&str] = &[
 /// Generates a `message!` and a `Default` for each message. For a message with a tail, also
 /// generates the `Header` implementation and the type alias.
 pub(in crate::message) fn rust(messages: &[Declaration]) -> String {
-    let mut out = String::from(HEAD);
+    let mut out = String::from(FILE_HEADER);
     for message in messages {
         write_struct(&mut out, message.schema);
         write_default(&mut out, message);

@@ -55,7 +55,7 @@ crate::message! {
     pub struct JointCommand {
         /// Time of the command, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Number of commanded joints, from the first: count.
+        /// Number of commanded joints: the first `count` elements of each array are in use: count.
         pub count: u32,
         /// Reserved, 0: no unit.
         pub _reserved: u32,
@@ -97,7 +97,8 @@ layout! {
 }
 
 impl JointCommand {
-    /// Returns the number of commanded joints: `count`, or all if a peer claims more.
+    /// Returns the number of commanded joints: `count`, but at most [`JOINTS_MAX`], whatever the
+    /// sender wrote.
     ///
     /// ```
     /// use horus_core::message::JointCommand;

@@ -428,7 +428,8 @@ crate::message! {
         pub timestamp_ns: u64,
         /// Name of the computer or the process: text.
         pub source: Text<32>,
-        /// Number of processors in use, 0 to their number: no unit.
+        /// Load of all processors together: the number of processors that are in use on average,
+        /// from 0 to `cpu_count`: no unit.
         pub cpu_load: f32,
         /// Temperature, NaN if not measured: degrees Celsius.
         pub cpu_temperature: f32,

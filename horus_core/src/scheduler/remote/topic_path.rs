@@ -27,11 +27,12 @@ const NAME_BYTES_MAX: usize = 64;
 
 /// Number of lanes of a black box: the largest number that a topic can have.
 pub(crate) const BLACK_BOX_LANES: usize = 64;
-/// Number of slots of a lane. A reader that opens the topic later gets the last 224 events: an
-/// eighth of the slots is kept free for the publisher. So there is room for more than 64 events
-/// each if three threads share a lane.
+/// Number of slots of a lane of the black box. With three threads that share a lane, each has room
+/// for more than 64 events.
 const LANE_SLOTS: u64 = 256;
-const LANE_HISTORY: u32 = 224;
+/// Number of the last events of a lane that a reader gets which opens the topic later. An eighth of
+/// the slots is kept free for the publisher.
+const BLACK_BOX_HISTORY: u32 = 224;
 /// The largest number of events that a reader of the whole black box takes. WHY a limit: otherwise
 /// reading would not end while events arrive as fast as they are read.
 pub(crate) const BLACK_BOX_EVENTS_MAX: usize = BLACK_BOX_LANES * LANE_SLOTS as usize;
@@ -129,7 +130,7 @@ impl SchedulerTopics {
     pub(crate) fn events(&self) -> TopicBuilder<NodeEvent> {
         let qos = Qos::sensor_data()
             .capacity(LANE_SLOTS)
-            .history(LANE_HISTORY);
+            .history(BLACK_BOX_HISTORY);
         let qos = qos.publishers_max(BLACK_BOX_LANES as u32);
         let qos = qos.persist_after_exit(true).continue_history();
         self.builder(EVENTS_SUFFIX, qos.latch_key(NAME_LATCH_KEY))

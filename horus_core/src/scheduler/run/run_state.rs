@@ -84,8 +84,8 @@ impl RunState {
         }
     }
 
-    /// Makes the run stop if `after`, the result of a turn of these nodes, demands it.
-    pub(crate) fn stop_after<'a>(
+    /// Stops the run if `after`, the result of a tick of these nodes, demands it.
+    pub(crate) fn stop_if_demanded<'a>(
         &self,
         runners: impl IntoIterator<Item = &'a Runner>,
         after: AfterTurn,

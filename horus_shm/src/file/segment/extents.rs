@@ -10,7 +10,7 @@ use crate::file::header::{ExtentBase, ExtentId};
 use crate::file::offer::Offer;
 use crate::file::segment::{Blocks as _, TopicMemory};
 use crate::os::region::Access;
-use crate::protocol::layout::{LaneBlock, PLAUSIBLE_POSITION_MAX, POSITION_MAX, Skips};
+use crate::protocol::layout::{LaneBlock, PLAUSIBLE_POSITION_MAX, POSITION_MAX, SkipCounter};
 use crate::protocol::sync::{Word as _, edge};
 
 /// Maximum number of extents of a lane that are searched for messages of one reader, from the
@@ -68,7 +68,7 @@ impl TopicMemory {
         let block = self.lane_block(lane, Access::Write)?;
         let id = self.next_extent_id(lane, block);
         // Relaxed, here and below: the caller alone writes them.
-        let skips = Skips::from_word(block.skips.get()).count;
+        let skips = SkipCounter::from_word(block.skips.get()).count;
         // WHY: the words of the block are input, and openers check the header.
         let position = if position > PLAUSIBLE_POSITION_MAX {
             0

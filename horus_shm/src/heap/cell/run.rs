@@ -1,4 +1,5 @@
-//! The runner of an actor: one activation, from the first message to sleep, and the end.
+//! The runner of an actor: one activation, from the first message until the actor sleeps, and how
+//! an actor ends.
 
 use core::any::Any;
 use core::fmt;
@@ -6,7 +7,7 @@ use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::turn::Turn;
+use super::turn::Activation;
 use super::{Behaviour, Cell, CellPointer, End, Group, Header, drop_quietly, give_back, kind};
 use crate::heap::blocks::{self, Envelope};
 use crate::protocol::latest;
@@ -22,7 +23,7 @@ pub type Panic = Box<dyn Any + Send>;
 pub enum Event<M, C> {
     /// A message.
     Message(M),
-    /// A control: something besides messages, such as a timer or the end of another actor.
+    /// A control, such as the notice that a timer has expired or that another actor has ended.
     Control(C),
 }
 
@@ -168,8 +169,8 @@ impl<G: Group> fmt::Debug for Runnable<G> {
 
 /// The function that runs the actor of a cell. The type of the message is not known to the caller.
 ///
-/// WHY no [`Turn`] as its argument: that would be copied out of memory that has just been written
-/// in smaller parts, for which a load has to wait.
+/// WHY no [`Activation`] as its argument: that would be copied out of memory that has just been
+/// written in smaller parts, for which a load has to wait.
 pub(super) type RunFn<G> =
     unsafe fn(NonNull<Header<G>>, &G, &mut <G as Group>::Worker, u32) -> ActivationOutcome<G>;
 
@@ -197,7 +198,7 @@ pub(super) unsafe fn run<B: Behaviour<G>, G: Group>(
     max: u32,
 ) -> ActivationOutcome<G> {
     let cell = CellPointer(cell);
-    let mut turn = Turn::<B::Message, G>::new(cell, group, worker, max);
+    let mut turn = Activation::<B::Message, G>::new(cell, group, worker, max);
     let mut is_ending = false;
     loop {
         // SAFETY: the contract.
@@ -249,7 +250,7 @@ pub(super) unsafe fn visit<B: Behaviour<G>, G: Group>(
     group: &G,
     worker: &mut G::Worker,
 ) {
-    let mut turn = Turn::<B::Message, G>::new(CellPointer(cell), group, worker, 0);
+    let mut turn = Activation::<B::Message, G>::new(CellPointer(cell), group, worker, 0);
     let state = state_address::<B, G>(turn.cell);
     drop_quietly(|| {
         // SAFETY: only the runner uses the state, and no other reference to it exists.
@@ -260,7 +261,7 @@ pub(super) unsafe fn visit<B: Behaviour<G>, G: Group>(
 /// Returns true if the actor goes on without an address.
 #[cold]
 unsafe fn goes_on_without_address<B: Behaviour<G>, G: Group>(
-    turn: &mut Turn<'_, B::Message, G>,
+    turn: &mut Activation<'_, B::Message, G>,
 ) -> bool {
     let state = state_address::<B, G>(turn.cell);
     let outlives = catch_unwind(AssertUnwindSafe(|| {
@@ -275,7 +276,7 @@ unsafe fn goes_on_without_address<B: Behaviour<G>, G: Group>(
 /// Handles messages, and lets the behaviour decide about a panic.
 #[inline(always)]
 unsafe fn batch_or_failure<B: Behaviour<G>, G: Group>(
-    turn: &mut Turn<'_, B::Message, G>,
+    turn: &mut Activation<'_, B::Message, G>,
 ) -> BatchEnd {
     loop {
         let mut end = None;
@@ -301,7 +302,7 @@ unsafe fn batch_or_failure<B: Behaviour<G>, G: Group>(
 /// Calls [`Behaviour::failed`] after a panic of the behaviour. Returns what the behaviour decides.
 #[cold]
 unsafe fn recover_from_panic<B: Behaviour<G>, G: Group>(
-    turn: &mut Turn<'_, B::Message, G>,
+    turn: &mut Activation<'_, B::Message, G>,
     panic: Panic,
 ) -> Flow {
     turn.count_handled();
@@ -329,11 +330,11 @@ impl Flow {
     }
 }
 
-/// Handles messages as [`batch`] does, whose result it notes in `end`. Then handles what the
-/// behaviour has put aside, unless that pauses.
+/// Handles messages by [`batch`], and stores the result of that call in `end`. Then calls
+/// [`Behaviour::end_batch`], unless the behaviour pauses.
 #[inline(always)]
 unsafe fn whole_batch<B: Behaviour<G>, G: Group>(
-    turn: &mut Turn<'_, B::Message, G>,
+    turn: &mut Activation<'_, B::Message, G>,
     end: &mut Option<BatchEnd>,
 ) -> BatchEnd {
     // SAFETY: the contract of `run`.
@@ -353,7 +354,7 @@ unsafe fn whole_batch<B: Behaviour<G>, G: Group>(
 
 /// Handles messages until the mailbox is empty, the budget is spent, or the behaviour says so.
 #[inline(always)]
-unsafe fn batch<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -> BatchEnd {
+unsafe fn batch<B: Behaviour<G>, G: Group>(turn: &mut Activation<'_, B::Message, G>) -> BatchEnd {
     let (cell, state) = (turn.cell, state_address::<B, G>(turn.cell));
     let inbox = turn.header().inbox.get();
     loop {
@@ -408,7 +409,7 @@ unsafe fn batch<B: Behaviour<G>, G: Group>(turn: &mut Turn<'_, B::Message, G>) -
 /// The caller is the runner, and has just taken the block.
 #[cold]
 unsafe fn handle_other<B: Behaviour<G>, G: Group>(
-    turn: &mut Turn<'_, B::Message, G>,
+    turn: &mut Activation<'_, B::Message, G>,
     taken: TakenBlock,
 ) -> Option<Flow> {
     let (cell, state) = (turn.cell, state_address::<B, G>(turn.cell));
@@ -456,7 +457,7 @@ unsafe fn take_event<B: Behaviour<G>, G: Group>(
 }
 
 /// Puts the actor to sleep, if it has no mail and at least one address.
-unsafe fn put_to_sleep<M, G: Group>(turn: &Turn<'_, M, G>, is_ending: bool) -> SleepOutcome {
+unsafe fn put_to_sleep<M, G: Group>(turn: &Activation<'_, M, G>, is_ending: bool) -> SleepOutcome {
     let cell = turn.cell;
     let inbox = turn.header().inbox.get();
     let wake = || {
@@ -488,7 +489,7 @@ unsafe fn put_to_sleep<M, G: Group>(turn: &Turn<'_, M, G>, is_ending: bool) -> S
     outcome
 }
 
-/// Ends the actor of a cell without a worker.
+/// Ends the actor of a cell where no worker runs it, because its [`Runnable`] was dropped.
 ///
 /// # Safety
 ///
@@ -516,7 +517,8 @@ pub(super) unsafe fn push_to_pull_queue<B: Behaviour<G>, G: Group>(cell: NonNull
     }
 }
 
-/// Ends the actor: drops all that waits, then the state, and lets go of the hold of its life.
+/// Ends the actor: drops all messages and controls that wait, then the actor's state, and removes
+/// the hold that the live actor has on its cell.
 unsafe fn end_actor<B: Behaviour<G>, G: Group>(
     cell: CellPointer<G>,
     worker: Option<&mut G::Worker>,
@@ -555,7 +557,7 @@ unsafe fn end_actor<B: Behaviour<G>, G: Group>(
     unsafe { cell.remove_hold() };
 }
 
-/// Returns the place of the state of a cell.
+/// Returns the address of the behaviour's state in a cell.
 #[inline(always)]
 fn state_address<B, G: Group>(cell: CellPointer<G>) -> *mut B {
     let cell: NonNull<Cell<B, G>> = cell.0.cast();

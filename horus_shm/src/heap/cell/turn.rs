@@ -10,7 +10,7 @@ use super::{CellPointer, Group, Header};
 use crate::protocol::mailbox;
 
 /// One activation of an actor, as its behaviour sees it.
-pub struct Turn<'a, M, G: Group> {
+pub struct Activation<'a, M, G: Group> {
     pub(super) cell: CellPointer<G>,
     pub(super) group: &'a G,
     pub(super) worker: &'a mut G::Worker,
@@ -25,7 +25,7 @@ pub struct Turn<'a, M, G: Group> {
     message: PhantomData<fn(M)>,
 }
 
-impl<'a, M, G: Group> Turn<'a, M, G> {
+impl<'a, M, G: Group> Activation<'a, M, G> {
     pub(super) const fn new(
         cell: CellPointer<G>,
         group: &'a G,
@@ -63,8 +63,8 @@ impl<'a, M, G: Group> Turn<'a, M, G> {
         Address::from_counted(self.cell)
     }
 
-    /// Returns true if an address was made_address since the last call. It may have left since,
-    /// after a message.
+    /// Returns true if an address was made since the last call. That address may have been dropped
+    /// since.
     pub(super) fn take_address_made(&self) -> bool {
         self.made_address.replace(false)
     }
@@ -76,8 +76,8 @@ impl<'a, M, G: Group> Turn<'a, M, G> {
         ControlHandle::from_counted(self.cell)
     }
 
-    /// Keeps the message that is being handled in the depth, because it is put aside. Returns true
-    /// if it was counted; [`Self::release`] subtracts it then.
+    /// Keeps the message that is being handled counted in the depth, because the behaviour puts it
+    /// aside. Returns true if it was counted; [`Self::release`] subtracts it then.
     pub fn keep(&mut self) -> bool {
         core::mem::take(&mut self.in_hand)
     }
@@ -147,9 +147,9 @@ impl<'a, M, G: Group> Turn<'a, M, G> {
     }
 }
 
-impl<M, G: Group> fmt::Debug for Turn<'_, M, G> {
+impl<M, G: Group> fmt::Debug for Activation<'_, M, G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turn")
+        f.debug_struct("Activation")
             .field("left", &self.left)
             .finish_non_exhaustive()
     }

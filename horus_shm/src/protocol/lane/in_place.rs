@@ -8,7 +8,7 @@
 use super::{Jump, LaneReader, LaneWriter, PollOutcome, RESYNCS_MAX};
 use crate::protocol::copy::PrefetchIntent;
 use crate::protocol::layout::{
-    CAPACITY_MAX, LaneBlock, PINS_PER_READER, POSITION_MAX, SKIP, Skips, published, writing,
+    CAPACITY_MAX, LaneBlock, PINS_PER_READER, POSITION_MAX, SKIP, SkipCounter, published, writing,
 };
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
@@ -79,7 +79,7 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
     pub fn with_numbering(mut self) -> Self {
         // Relaxed: the claim of the lane ordered it. WHY the minimum: a damaged count must not make
         // a negative number.
-        self.skips = Skips::from_word(self.memory.block().skips.get())
+        self.skips = SkipCounter::from_word(self.memory.block().skips.get())
             .count
             .min(self.pos);
         self
@@ -173,7 +173,7 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
         spot.memory
             .block()
             .skips
-            .set(Skips::new(self.skips, spot.pos).to_word());
+            .set(SkipCounter::new(self.skips, spot.pos).to_word());
         self.publish(&spot, stamp);
     }
 
@@ -191,7 +191,7 @@ pub fn count_messages<W: Word>(block: &LaneBlock<W>) -> (u64, u64) {
     let head = block.head.load(edge::HEAD_SEE).min(POSITION_MAX);
     // ORDERING(pin): pairs with the fence in `LaneWriter::claim_unless_pinned`, which lies between
     // a head and the next skip: a thread that sees the skip sees that head, or a later one.
-    let skips = Skips::from_word(block.skips.load(edge::PIN_COUNT));
+    let skips = SkipCounter::from_word(block.skips.load(edge::PIN_COUNT));
     // Relaxed: it only bounds how far the writer went meanwhile.
     let now = block.head.get().min(POSITION_MAX);
     let position = skips.position(head, now);
@@ -219,7 +219,7 @@ pub fn count_all_messages<M: PinnableLane>(memory: &M) -> (u64, u64) {
 pub fn message_number_at<W: Word>(block: &LaneBlock<W>, position: u64) -> Option<u64> {
     // ORDERING(pin): as in `count_messages`. The head that led to the position was acquired, so
     // every skip before it is visible.
-    let skips = Skips::from_word(block.skips.load(edge::PIN_COUNT));
+    let skips = SkipCounter::from_word(block.skips.load(edge::PIN_COUNT));
     // Relaxed: ordered by the line above.
     let head = block.head.get().min(POSITION_MAX);
     skips

@@ -418,12 +418,12 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         PollOutcome::Busy
     }
 
-    /// Goes on behind the message of this position, which was overwritten. If others were, too,
-    /// goes on at a published slot, some slots ahead of the next one to be overwritten. Counts the
-    /// gap as lost, if losses are counted by positions.
+    /// Moves the reader past its present message, which was overwritten. If later messages were
+    /// overwritten, too, moves it to a published slot, some slots ahead of the one that is
+    /// overwritten next. Counts the skipped positions as lost, if losses are counted by positions.
     ///
-    /// WHY not always ahead: the writer may only have begun to overwrite this one, and may have
-    /// stopped there, as with a loan. The others are not lost.
+    /// WHY not always ahead: the writer may have begun to overwrite only the present message, and
+    /// may have stopped there, as with a loan. The later messages are then not lost.
     pub(super) fn resync(&mut self) {
         // ORDERING(head): pairs with the store in `LaneWriter::publish`.
         let head = self.memory.block().head.load(edge::HEAD_SEE);

@@ -95,7 +95,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
             unsafe { memory.store_racing(*index, src, bytes) };
         }
         self.publish(&spot, published(pos));
-        self.hand_over(&spot, bytes);
+        self.demote_lines(&spot, bytes);
         if let Some(index) = self.slot_to_prefetch(&spot) {
             spot.memory.prefetch(index, PrefetchIntent::Write);
         }
@@ -143,8 +143,8 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     /// and to move them takes longer than to leave them. WHY ticks, not the cursor of a reader: to
     /// load it would take its line away from the reader.
     #[inline(always)]
-    pub(super) fn hand_over(&mut self, spot: &LaneSlot<M>, bytes: usize) {
-        let lines = spot.memory.lines_to_hand_over(bytes);
+    pub(super) fn demote_lines(&mut self, spot: &LaneSlot<M>, bytes: usize) {
+        let lines = spot.memory.lines_to_demote(bytes);
         if lines == 0 {
             return;
         }
@@ -152,7 +152,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         let since_last = now.wrapping_sub(self.last_ticks);
         self.last_ticks = now;
         if since_last > STREAM_TICKS + STREAM_TICKS_PER_LINE * lines as u64 {
-            spot.memory.hand_over(spot.index, lines);
+            spot.memory.demote_lines(spot.index, lines);
         }
     }
 

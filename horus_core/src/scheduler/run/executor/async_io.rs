@@ -190,7 +190,7 @@ impl AsyncTask {
                 continue;
             }
             let (end_ns, after) = self.run_turn(&clock, (due_ns, begin_ns), &mut end).await;
-            shared.stop_after([&self.runner], after);
+            shared.stop_if_demanded([&self.runner], after);
             if let Some(rate) = self.runner.take_new_rate() {
                 self.timeline = self.timeline.at_rate(rate);
             }

@@ -197,7 +197,7 @@ impl SharedJobQueue {
             let marked = ThreadNodesGuard::mark([&*job.runner]);
             let (end_ns, after) = job.runner.run_turn(clock, job.timeline.due_ns(), now_ns);
             drop(marked);
-            shared.stop_after([&*job.runner], after);
+            shared.stop_if_demanded([&*job.runner], after);
             if let Some(rate) = job.runner.take_new_rate() {
                 job.timeline = job.timeline.at_rate(rate);
             }

@@ -246,7 +246,7 @@ impl Actor for SharedNode {
         };
         if !self.shared.is_stopping() {
             let after = self.run_turn(runner, context);
-            self.shared.stop_after([&*runner], after);
+            self.shared.stop_if_demanded([&*runner], after);
         }
         Ok(())
     }

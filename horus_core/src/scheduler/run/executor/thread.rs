@@ -62,7 +62,7 @@ impl NodeThread {
             // WHY the wait: if another thread cannot be started, no node may have ticked.
             shared.wait_for_start();
             let after = run(&mut runners, &shared);
-            shared.stop_after(&runners, after);
+            shared.stop_if_demanded(&runners, after);
             runners
         });
         match thread {

@@ -448,7 +448,8 @@ impl RawConsumer {
         matters.then_some(error)
     }
 
-    /// Returns the error of a lane that could not be mapped when it was last tried.
+    /// Checks that all lanes could be mapped when this was last tried. Otherwise returns the error
+    /// of one of them.
     #[inline]
     pub(super) fn expect_mapped(&self) -> Result<(), RecvError> {
         match self.failed.as_ref().and_then(|failed| failed.error) {
@@ -460,7 +461,7 @@ impl RawConsumer {
         }
     }
 
-    /// Returns the number of lanes with the error of [`Self::expect_mapped`].
+    /// Returns the number of lanes that could not be mapped when this was last tried.
     pub(super) fn unmapped_lanes(&self) -> u64 {
         self.failed.as_ref().map_or(0, |failed| failed.lanes)
     }
