@@ -50,7 +50,7 @@ pub use endpoint::reader_slot::BORROWS_MAX;
 pub use endpoint::ring;
 pub use endpoint::ring::{FanoutShm, MpscShm, PodShm, RingOptions, SpscShm};
 pub use endpoint::sample::{BorrowError, RawSample, Sample};
-pub use file::card::{Card, Mismatch};
+pub use file::card::{EndpointCard, Mismatch};
 pub use file::counters::{
     LaneCounters, Participant, ReaderCounters, UnmatchedPair, UnmatchedPublisher,
 };

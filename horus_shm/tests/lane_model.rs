@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use horus_shm::internals::Blocks as _;
-use horus_shm::internals::layout::{Latched, published};
+use horus_shm::internals::layout::{LatchedHistory, published};
 use horus_shm::{
     Access, Consumer, FanoutShm, LatchKey, MpscShm, OnStalled, Pod, PodShm, Producer, RawConsumer,
     RawProducer, ReadStats, Reading, Request, RingOptions, Segment, SendError, SpscShm, TopicName,
@@ -281,7 +281,7 @@ fn plant<T: Pod>(segment: &Segment, oracle: &Oracle) {
         block.epoch.store(1, Ordering::Relaxed);
         let LatchKey(key) = LatchKey::of_program();
         let messages = if offer.persists { offer.history } else { 0 };
-        let latched = Latched {
+        let latched = LatchedHistory {
             key,
             claim: 1,
             continues: false,

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 
 use actors::{Control, Queue};
 use horus_shm::internals::heap::{
-    Activation, Address, Behaviour, ControlHandle, End, Event, Flow, Mail, Panic, Refusal, Sent,
-    WeakAddress, spawn,
+    Activation, Address, Behaviour, ControlHandle, End, Event, Flow, Mail, Panic, Refusal,
+    SendOutcome, WeakAddress, spawn,
 };
 use proptest::prelude::*;
 
@@ -306,9 +306,9 @@ impl World {
         } else if !self.oracle.has_room(1) {
             assert_eq!(sent, Err(Refusal::Full(number)));
         } else if self.oracle.send(number) {
-            assert_eq!(sent, Ok(Sent::Replaced));
+            assert_eq!(sent, Ok(SendOutcome::Replaced));
         } else {
-            assert_eq!(sent, Ok(Sent::Added));
+            assert_eq!(sent, Ok(SendOutcome::Added));
         }
     }
 
@@ -455,7 +455,7 @@ fn a_mailbox_holds_its_capacity() {
         let (address, log) = Logger::spawn(&group, Mail::Bounded(capacity));
         for max in [u32::MAX, 1, 3, 7, u32::MAX] {
             for _ in address.waiting()..u32::from(capacity) {
-                assert_eq!(address.send(0), Ok(Sent::Added));
+                assert_eq!(address.send(0), Ok(SendOutcome::Added));
             }
             assert_eq!(address.send(0), Err(Refusal::Full(0)));
             assert_eq!(address.send_all([0]), Err(Refusal::Full(vec![0])));
@@ -494,7 +494,7 @@ fn a_handler_finds_its_mailbox_filled_up_to_an_eighth() {
             };
             let address = spawn(Arc::clone(&group), filler, Mail::Bounded(capacity));
             for message in (0..before).map(|_| false).chain([true]) {
-                assert_eq!(address.send(message), Ok(Sent::Added));
+                assert_eq!(address.send(message), Ok(SendOutcome::Added));
             }
             group.run_all();
             let (pending, capacity) = (seen.lock().unwrap()[0], usize::from(capacity));

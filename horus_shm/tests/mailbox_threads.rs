@@ -16,7 +16,7 @@ use std::time::Duration;
 use actors::{Control, Queue};
 use horus_shm::internals::heap::{
     Activation, Address, Answer, AnswerError, Behaviour, End, Envelope, Event, Flow, Mail,
-    NoAnswer, Panic, Refusal, Reply, Sent, WaitRefusal, answer, reserve, spawn,
+    NoAnswer, Panic, Refusal, Reply, SendOutcome, WaitRefusal, answer, reserve, spawn,
 };
 use horus_shm::internals::wait::WaitPolicy;
 
@@ -235,8 +235,8 @@ fn each_latest_message_has_one_fate() {
                     scope.spawn(move || {
                         for number in 0..MESSAGES {
                             match own.send(Counted::new(sender, number, counts)) {
-                                Ok(Sent::Added) => add(added),
-                                Ok(Sent::Replaced) => {
+                                Ok(SendOutcome::Added) => add(added),
+                                Ok(SendOutcome::Replaced) => {
                                     add(added);
                                     add(replaced);
                                 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{self, AtomicU64};
 
 use horus_core::scheduler::{Context, Node, NodeResult, Running, Scheduler};
 use horus_shm::Namespace;
-use horus_shm::clock::{Clock, Source};
+use horus_shm::clock::{Clock, ClockSource};
 
 use crate::measure::pin;
 use crate::measure::rounds::Rounds;
@@ -75,7 +75,7 @@ pub(super) fn measure(session: &mut BenchmarkSession, private: &PrivateNamespace
         session
             .report
             .set("scheduler_clock", format!("{source:?}").to_lowercase());
-        if source != Source::Counter {
+        if source != ClockSource::Counter {
             let warning = "the scheduler does not trust the counter here: ticks by the kernel's";
             session.report.machine.warnings.push(warning.to_owned());
         }

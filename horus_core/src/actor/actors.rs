@@ -10,7 +10,7 @@ use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
 use crate::actor::counts::ActorCounts;
 use crate::actor::error::{FindError, RegisterError, SpawnError};
-use crate::actor::extras::Extras;
+use crate::actor::extras::ActorExtras;
 use crate::actor::group::ActorGroup;
 use crate::actor::hosted_actor::HostedActor;
 use crate::actor::inbox::Inbox;
@@ -195,9 +195,9 @@ impl<'a> SpawnOptions<'a> {
     /// As [`Actors::spawn`].
     pub fn spawn<A: Actor>(self, actor: A) -> Result<Address<A::Message>, SpawnError> {
         let has_extras = self.on_failure.is_some() || self.has_safe_state;
-        let extras = has_extras.then(|| Extras {
+        let extras = has_extras.then(|| ActorExtras {
             policy: self.on_failure,
-            ..Extras::default()
+            ..ActorExtras::default()
         });
         self.spawn_hosted(actor, extras)
     }
@@ -212,10 +212,10 @@ impl<'a> SpawnOptions<'a> {
         mut make: impl FnMut() -> A + Send + 'static,
     ) -> Result<Address<A::Message>, SpawnError> {
         let actor = make();
-        let extras = Extras {
+        let extras = ActorExtras {
             make: Some(Box::new(make)),
             policy: Some(self.on_failure.unwrap_or(DEFAULT_RESTART_POLICY)),
-            ..Extras::default()
+            ..ActorExtras::default()
         };
         self.spawn_hosted(actor, Some(extras))
     }
@@ -223,7 +223,7 @@ impl<'a> SpawnOptions<'a> {
     fn spawn_hosted<A: Actor>(
         &self,
         actor: A,
-        mut extras: Option<Extras<A>>,
+        mut extras: Option<ActorExtras<A>>,
     ) -> Result<Address<A::Message>, SpawnError> {
         let group = self.group;
         let safe = self.has_safe_state.then(SafeSlot::default);

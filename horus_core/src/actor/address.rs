@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use horus_shm::WaitPolicy;
 use horus_shm::internals::heap::{
-    self, AnswerError, ControlHandle, Refusal, Reply, Sent, WaitRefusal,
+    self, AnswerError, ControlHandle, Refusal, Reply, SendOutcome, WaitRefusal,
 };
 use horus_shm::internals::wait::POLL_INTERVAL;
 
@@ -49,7 +49,7 @@ impl<M: Send + 'static> Address<M> {
     #[inline]
     pub fn tell_replacing(&self, message: M) -> Result<bool, TrySendError<M>> {
         let sent = self.0.send(message).map_err(to_send_error)?;
-        Ok(sent == Sent::Replaced)
+        Ok(sent == SendOutcome::Replaced)
     }
 
     /// Sends `message`, and waits up to `timeout` for room in the mailbox.

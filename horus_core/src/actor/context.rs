@@ -10,7 +10,7 @@ use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
 use crate::actor::children::Child;
 use crate::actor::group::{ActorGroup, ControlMessage};
-use crate::actor::timer::{Alarm, Timer, TimerMessage};
+use crate::actor::timer::{PendingTimer, Timer, TimerMessage};
 use crate::actor::watch::{ActorId, ChildEnd, Down, Watch, Watcher};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::saturating_nanos;
@@ -197,7 +197,7 @@ impl<'a, A: Actor> Context<'a, A> {
                 handle.send(ControlMessage::Timer(due)).is_ok()
             })
         };
-        let alarm = Alarm::new((delay_ns, period_ns), Box::new(send));
+        let alarm = PendingTimer::new((delay_ns, period_ns), Box::new(send));
         let timer = alarm.timer();
         let at_ns = self.now_ns().saturating_add(delay_ns);
         self.services.group().start_alarm(at_ns, alarm);

@@ -6,12 +6,12 @@ use crate::actor::children::{Child, Children};
 use crate::actor::context::StashAndChildren;
 use crate::actor::safe_slot::SafeSlot;
 use crate::actor::stash::Stash;
-use crate::actor::swap::Trial;
+use crate::actor::swap::SwapTrial;
 use crate::actor::watch::Watch;
 use crate::scheduler::api::policy::{FailureHistory, FailurePolicy};
 
 /// The rarely used parts of an actor, such as its children and its failure policy.
-pub(super) struct Extras<A: Actor> {
+pub(super) struct ActorExtras<A: Actor> {
     pub(super) make: Option<Box<dyn FnMut() -> A + Send>>,
     /// The reaction to a failure; `None` if the actor ends when it fails.
     pub(super) policy: Option<FailurePolicy>,
@@ -21,7 +21,7 @@ pub(super) struct Extras<A: Actor> {
     /// The text of the failure that ends the actor, for the actors that watch it.
     pub(super) error: Option<String>,
     /// The trial of a swap, while this actor may still be replaced by the old one.
-    pub(super) trial: Option<Trial<A>>,
+    pub(super) trial: Option<SwapTrial<A>>,
     /// The safe state, if the actor has one.
     pub(super) safe: Option<SafeSlot>,
     pub(super) children: Children,
@@ -30,7 +30,7 @@ pub(super) struct Extras<A: Actor> {
     pub(super) stash: Stash<A::Message>,
 }
 
-impl<A: Actor> Default for Extras<A> {
+impl<A: Actor> Default for ActorExtras<A> {
     fn default() -> Self {
         Self {
             make: None,
@@ -47,7 +47,7 @@ impl<A: Actor> Default for Extras<A> {
     }
 }
 
-impl<A: Actor> StashAndChildren<A::Message> for Option<Box<Extras<A>>> {
+impl<A: Actor> StashAndChildren<A::Message> for Option<Box<ActorExtras<A>>> {
     fn stash(&mut self, message: A::Message, is_counted: bool) {
         self.get_or_insert_default()
             .stash

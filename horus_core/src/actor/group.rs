@@ -16,11 +16,11 @@ use crate::actor::group_settings::{GroupSettings, HandlerWrapper};
 use crate::actor::idle::Idle;
 use crate::actor::local;
 use crate::actor::mailbox::Mailbox;
-use crate::actor::members::Members;
+use crate::actor::members::NumberedMembers;
 use crate::actor::registry::Registry;
 use crate::actor::safety::Safety;
 use crate::actor::swap::SwapRequest;
-use crate::actor::timer::{Alarm, TimerMessage};
+use crate::actor::timer::{PendingTimer, TimerMessage};
 use crate::actor::timers::Timers;
 use crate::actor::waiting::{PushOutcome, WaitingTasks};
 use crate::actor::watch::{ChildEnd, Down, Watch};
@@ -67,7 +67,7 @@ pub(crate) enum TimerEntry {
     /// An actor that pauses after a failure.
     Pause(Task),
     /// A timer, and the time at which it is due.
-    Alarm(Alarm, u64),
+    Alarm(PendingTimer, u64),
 }
 
 /// A group of actors.
@@ -110,7 +110,7 @@ pub(crate) struct ActorGroup {
 /// The members of a group of actors.
 #[derive(Debug, Default)]
 struct Membership {
-    members: Members<ControlHandle<ActorGroup>>,
+    members: NumberedMembers<ControlHandle<ActorGroup>>,
     /// True once the group takes no more members.
     is_closed: bool,
 }
@@ -282,7 +282,7 @@ impl ActorGroup {
     }
 
     /// Starts a timer, whose first message is due at `at_ns`.
-    pub(crate) fn start_alarm(&self, at_ns: u64, alarm: Alarm) {
+    pub(crate) fn start_alarm(&self, at_ns: u64, alarm: PendingTimer) {
         self.keep_alarm(at_ns, alarm);
         // WHY: a worker would notice it before it sleeps; other threads have to wake one.
         if !local::is_worker() {
@@ -290,7 +290,7 @@ impl ActorGroup {
         }
     }
 
-    fn keep_alarm(&self, at_ns: u64, alarm: Alarm) {
+    fn keep_alarm(&self, at_ns: u64, alarm: PendingTimer) {
         self.timers.add(at_ns, TimerEntry::Alarm(alarm, at_ns));
         // WHY after: if the group ends later, it finds the timer.
         if self.is_over.get() != 0 {
@@ -310,7 +310,7 @@ impl ActorGroup {
         None
     }
 
-    fn ring_alarm(&self, mut alarm: Alarm, due_ns: u64, now_ns: u64) {
+    fn ring_alarm(&self, mut alarm: PendingTimer, due_ns: u64, now_ns: u64) {
         match catch_panic(|| alarm.ring(due_ns, now_ns)) {
             Ok(Some(next_ns)) => self.keep_alarm(next_ns, alarm),
             Ok(None) => self.drop_alarm(alarm),
@@ -323,7 +323,7 @@ impl ActorGroup {
 
     /// Drops a timer. Records a panic in the drop of the message or the function that the user gave
     /// it.
-    fn drop_alarm(&self, alarm: Alarm) {
+    fn drop_alarm(&self, alarm: PendingTimer) {
         if let Some(panic) = drop_caught(alarm) {
             self.record_failure(true, &panic);
         }

@@ -7,7 +7,7 @@ use horus_shm::internals::heap::{Activation, Behaviour, ControlHandle, End, Even
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
 use crate::actor::context::Context;
-use crate::actor::extras::Extras;
+use crate::actor::extras::ActorExtras;
 use crate::actor::group::{ActorGroup, ControlMessage};
 use crate::actor::watch::{ChildEnd, DownReason};
 use crate::actor::worker_context::WorkerContext;
@@ -19,7 +19,7 @@ use crate::scheduler::run::catch_panic::{catch_panic, drop_caught, error_text, p
 /// line of a cell.
 pub(super) struct HostedActor<A: Actor> {
     actor: A,
-    extras: Option<Box<Extras<A>>>,
+    extras: Option<Box<ActorExtras<A>>>,
     /// The number among the members of the group, or [`NO_MEMBER`].
     number: u64,
     restarts: u32,
@@ -42,7 +42,7 @@ enum HostedState {
 }
 
 impl<A: Actor> HostedActor<A> {
-    pub(super) const fn new(actor: A, extras: Option<Box<Extras<A>>>) -> Self {
+    pub(super) const fn new(actor: A, extras: Option<Box<ActorExtras<A>>>) -> Self {
         Self {
             actor,
             extras,

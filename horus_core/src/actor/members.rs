@@ -10,18 +10,18 @@ const CHUNK_MEMBERS: u64 = 512;
 /// WHY in chunks: eight bytes for each actor, no number is used twice, and the memory of a chunk is
 /// freed with the last of its actors.
 #[derive(Debug)]
-pub(crate) struct Members<H> {
-    chunks: BTreeMap<u64, Chunk<H>>,
+pub(crate) struct NumberedMembers<H> {
+    chunks: BTreeMap<u64, MemberChunk<H>>,
     next: u64,
 }
 
 #[derive(Debug)]
-struct Chunk<H> {
+struct MemberChunk<H> {
     handles: Box<[Option<H>]>,
     alive: u64,
 }
 
-impl<H> Default for Members<H> {
+impl<H> Default for NumberedMembers<H> {
     fn default() -> Self {
         Self {
             chunks: BTreeMap::new(),
@@ -30,7 +30,7 @@ impl<H> Default for Members<H> {
     }
 }
 
-impl<H> Members<H> {
+impl<H> NumberedMembers<H> {
     /// Adds an actor; returns its number.
     pub(crate) fn add(&mut self, handle: H) -> u64 {
         let number = self.next;
@@ -38,7 +38,7 @@ impl<H> Members<H> {
         let chunk = self
             .chunks
             .entry(number / CHUNK_MEMBERS)
-            .or_insert_with(|| Chunk {
+            .or_insert_with(|| MemberChunk {
                 handles: (0..CHUNK_MEMBERS).map(|_| None).collect(),
                 alive: 0,
             });
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn members_are_taken_in_reverse_order_of_their_spawning() {
-        let mut members = Members::default();
+        let mut members = NumberedMembers::default();
         let count = 3 * CHUNK_MEMBERS + 7;
         for number in 0..count {
             assert_eq!(members.add(number), number);

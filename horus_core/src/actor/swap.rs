@@ -44,9 +44,9 @@ impl SwapRequest {
     }
 
     /// Begins the trial of the new actor, in which the old one is kept.
-    pub(super) fn begin_trial<A>(&self, old: A) -> Trial<A> {
+    pub(super) fn begin_trial<A>(&self, old: A) -> SwapTrial<A> {
         self.swap.set_state(SwapState::OnTrial);
-        Trial {
+        SwapTrial {
             old,
             left: TRIAL_MESSAGES,
             swap: self.swap.clone(),
@@ -71,13 +71,13 @@ impl fmt::Debug for SwapRequest {
 }
 
 /// The trial of a new actor, during which the old one is kept.
-pub(super) struct Trial<A> {
+pub(super) struct SwapTrial<A> {
     old: A,
     left: u32,
     swap: Swap,
 }
 
-impl<A> Trial<A> {
+impl<A> SwapTrial<A> {
     /// Counts a message that was handled.
     pub(super) const fn count_message(&mut self) {
         self.left = self.left.saturating_sub(1);

@@ -48,7 +48,7 @@ impl fmt::Debug for Timer {
 type SendTimerMessage = Box<dyn FnMut(Timer) -> bool + std::marker::Send>;
 
 /// A timer, as its group keeps it until the next message is due.
-pub(crate) struct Alarm {
+pub(crate) struct PendingTimer {
     timer: Timer,
     send: SendTimerMessage,
     /// The time from one message to the next; 0 if there is only one.
@@ -65,7 +65,7 @@ pub(crate) struct TimerMessage {
     message: Box<dyn Any + std::marker::Send>,
 }
 
-impl Alarm {
+impl PendingTimer {
     pub(crate) fn new((delay_ns, period_ns): (u64, u64), send: SendTimerMessage) -> Self {
         Self {
             delay_ns,
@@ -104,7 +104,7 @@ impl Alarm {
     }
 }
 
-impl fmt::Debug for Alarm {
+impl fmt::Debug for PendingTimer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Alarm")
             .field("timer", &self.timer)
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_late_timer_goes_on_at_its_next_due_time() {
-        let mut alarm = Alarm::new((10, 10), Box::new(|_| true));
+        let mut alarm = PendingTimer::new((10, 10), Box::new(|_| true));
         assert_eq!(alarm.ring(100, 100), Some(110));
         assert_eq!(alarm.ring(110, 139), Some(140));
         assert_eq!(alarm.ring(140, 150), Some(160));
@@ -172,7 +172,7 @@ mod tests {
             counter.fetch_add_one();
             true
         };
-        let mut alarm = Alarm::new((10, 10), Box::new(send));
+        let mut alarm = PendingTimer::new((10, 10), Box::new(send));
         assert_eq!((alarm.ring(0, 0), alarm.ring(10, 10)), (Some(10), Some(20)));
         assert_eq!(sent.get(), 1);
         let due = TimerMessage::new(alarm.timer(), 3, count);
@@ -185,7 +185,7 @@ mod tests {
             "of an actor before its restart"
         );
         assert!(alarm.timer().is_cancelled());
-        let mut once = Alarm::new((0, 0), Box::new(|_| true));
+        let mut once = PendingTimer::new((0, 0), Box::new(|_| true));
         assert_eq!(once.ring(0, 0), None);
     }
 }

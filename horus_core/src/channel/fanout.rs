@@ -25,7 +25,7 @@
 //! # Ok::<(), horus_core::channel::JoinError>(())
 //! ```
 
-use horus_shm::internals::heap::{FanReader, LANES_MAX, Lanes, Share, ValueWriter};
+use horus_shm::internals::heap::{FanReader, LANES_MAX, Lanes, ShareValues, ValueWriter};
 
 use super::JoinError;
 use super::ends;
@@ -145,4 +145,4 @@ impl<T: Clone> Receiver<T> {
     }
 }
 
-ends::kind! { Fanout [T: Clone] ValueWriter<T, Share>, FanReader<T, Share>, |_| {} }
+ends::kind! { Fanout [T: Clone] ValueWriter<T, ShareValues>, FanReader<T, ShareValues>, |_| {} }

@@ -32,7 +32,7 @@
 //! std::thread::spawn(move || rx);
 //! ```
 
-use horus_shm::internals::heap::{LANES_MAX, Lanes, Share, ValueReader, ValueWriter};
+use horus_shm::internals::heap::{LANES_MAX, Lanes, ShareValues, ValueReader, ValueWriter};
 
 use super::JoinError;
 use super::ends;
@@ -127,4 +127,4 @@ impl<T: Clone> Receiver<T> {
     }
 }
 
-ends::kind! { Spmc [T: Clone] ValueWriter<T, Share>, ValueReader<T, Share>, |_| {} }
+ends::kind! { Spmc [T: Clone] ValueWriter<T, ShareValues>, ValueReader<T, ShareValues>, |_| {} }

@@ -29,7 +29,7 @@
 //! std::thread::spawn(move || rx);
 //! ```
 
-use horus_shm::internals::heap::{Lanes, Move, ValueReader, ValueWriter};
+use horus_shm::internals::heap::{Lanes, MoveValues, ValueReader, ValueWriter};
 
 use super::ends;
 
@@ -64,6 +64,6 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 }
 
 ends::kind! {
-    Spsc [T] ValueWriter<T, Move>, ValueReader<T, Move>,
+    Spsc [T] ValueWriter<T, MoveValues>, ValueReader<T, MoveValues>,
     |reader| while Self::pop(reader).is_some() {}
 }

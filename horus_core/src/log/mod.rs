@@ -123,7 +123,7 @@ pub fn is_open() -> bool {
 /// Returns the least important level at which any line is logged; `Off` while the log is not open.
 #[must_use]
 pub fn max_level() -> LevelFilter {
-    sink::current_sink().map_or(LevelFilter::Off, sink::Sink::max_level)
+    sink::current_sink().map_or(LevelFilter::Off, sink::LogSink::max_level)
 }
 
 /// Returns true if lines of this level, node and logger are logged. Costs some nanoseconds.

@@ -45,7 +45,7 @@ pub(super) struct RingSettings {
 
 /// The ring buffer in shared memory that holds the log lines of this process.
 #[derive(Debug)]
-pub(super) struct Ring {
+pub(super) struct LogRing {
     process_id: u32,
     lanes: Vec<Mutex<Publisher<LogLine>>>,
     /// Number of lines that were logged so far, including those that were lost.
@@ -63,7 +63,7 @@ pub(super) struct OwnLines {
     printed: u32,
 }
 
-impl Ring {
+impl LogRing {
     /// Makes the topic of this process, and removes old ones of dead processes. Blocks for some
     /// milliseconds.
     pub(super) fn open(settings: &RingSettings) -> Result<Self, LogError> {

@@ -8,7 +8,7 @@ use super::error::LogError;
 use super::filter::LogFilter;
 use super::logger::LOGGER;
 use super::ring::RingSettings;
-use super::sink::{self, Sink};
+use super::sink::{self, LogSink};
 use super::{stderr, topic_path};
 use crate::message::Text;
 use crate::namespace::{Namespace, NamespaceConfig};
@@ -110,7 +110,7 @@ impl LogSettings {
         Ok(())
     }
 
-    fn into_sink(self) -> Result<Sink, LogError> {
+    fn into_sink(self) -> Result<LogSink, LogError> {
         let mut warnings = Vec::new();
         let filter = env::var_os(FILTER_VARIABLE).map_or(self.filter, |text| {
             let (filter, errors) = LogFilter::parse_leniently(&text.to_string_lossy());
@@ -137,7 +137,7 @@ impl LogSettings {
         for warning in warnings {
             stderr::print_warning(format_args!("{warning}; it has no effect"));
         }
-        Ok(Sink {
+        Ok(LogSink {
             node: Text::cut(&self.node),
             filter,
             writes_stderr,

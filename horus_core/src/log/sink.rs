@@ -10,19 +10,19 @@ use super::LogEntry;
 use super::error::LogError;
 use super::filter::LogFilter;
 use super::line::TextBuffer;
-use super::ring::{Ring, RingSettings};
+use super::ring::{LogRing, RingSettings};
 use super::scope::{self, ThreadIdentity};
 use super::stderr;
 use crate::message::{LogLineHeader, Text, timestamp_now_ns};
 
 /// The log in use, once it is open. A forked child has the settings of its parent.
-static SINK: OnceLock<Sink> = OnceLock::new();
+static LOG_SINK: OnceLock<LogSink> = OnceLock::new();
 /// The ring of this process. A forked child makes its own when it logs for the first time.
-static RING: ForkLocal<OnceLock<Option<Ring>>> = ForkLocal::new();
+static LOG_RING: ForkLocal<OnceLock<Option<LogRing>>> = ForkLocal::new();
 
 /// The destination of the log lines of this process, with the settings of its log.
 #[derive(Debug)]
-pub(super) struct Sink {
+pub(super) struct LogSink {
     /// The node name of lines that are logged outside of all nodes.
     pub(super) node: Text<64>,
     pub(super) filter: LogFilter,
@@ -32,31 +32,31 @@ pub(super) struct Sink {
 
 /// Opens the log of this process with the settings that `resolve` returns.
 pub(super) fn open(
-    resolve: impl FnOnce() -> Result<Sink, LogError>,
-) -> Result<&'static Sink, LogError> {
+    resolve: impl FnOnce() -> Result<LogSink, LogError>,
+) -> Result<&'static LogSink, LogError> {
     static OPEN_LOCK: Mutex<()> = Mutex::new(());
     let _opening = OPEN_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
-    if SINK.get().is_some() {
+    if LOG_SINK.get().is_some() {
         return Err(LogError::AlreadyOpen);
     }
     let sink = resolve()?;
-    let ring = Ring::open(&sink.ring)?;
+    let ring = LogRing::open(&sink.ring)?;
     // WHY the order: a thread that finds the log open must find its ring, too. It was not set
     // before, unless an earlier attempt in this process failed in between.
-    let _ = RING.get().set(Some(ring));
-    Ok(SINK.get_or_init(|| sink))
+    let _ = LOG_RING.get().set(Some(ring));
+    Ok(LOG_SINK.get_or_init(|| sink))
 }
 
 /// Returns the log in use; `None` while it is not open.
 #[inline]
-pub(super) fn current_sink() -> Option<&'static Sink> {
-    SINK.get()
+pub(super) fn current_sink() -> Option<&'static LogSink> {
+    LOG_SINK.get()
 }
 
 /// Prints the lines that real-time threads have logged since the last call. Costs some nanoseconds
 /// if there are none.
 pub(super) fn print_deferred() {
-    let Some(ring) = current_sink().and_then(Sink::ring) else {
+    let Some(ring) = current_sink().and_then(LogSink::ring) else {
         return;
     };
     ring.take_deferred(
@@ -69,15 +69,15 @@ pub(super) fn print_deferred() {
     );
 }
 
-impl Sink {
+impl LogSink {
     /// Returns the ring of this process; `None` if a forked child could not open one.
-    fn ring(&self) -> Option<&'static Ring> {
+    fn ring(&self) -> Option<&'static LogRing> {
         let open = || {
             let failed =
                 |error| stderr::print_warning(format_args!("a forked child has no log: {error}"));
-            Ring::open(&self.ring).map_err(failed).ok()
+            LogRing::open(&self.ring).map_err(failed).ok()
         };
-        RING.get().get_or_init(open).as_ref()
+        LOG_RING.get().get_or_init(open).as_ref()
     }
 
     /// Returns the least important level at which any line is logged.

@@ -6,7 +6,7 @@ mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::scheduler::api::plan::{Class, Plan};
+use crate::scheduler::api::plan::{Class, NodePlan};
 use crate::scheduler::api::rate::Rate;
 use components::strongly_connected_components;
 
@@ -105,7 +105,7 @@ pub enum Finding {
     },
 }
 
-impl Plan {
+impl NodePlan {
     /// Returns the node as a graph shows it.
     pub(super) fn graph_node(&self) -> GraphNode {
         GraphNode {
@@ -147,7 +147,7 @@ impl Graph {
         });
         let all: Vec<_> = (0..nodes.len()).collect();
         let cycles = MessageFlow::between(&nodes, &all).cycles();
-        let ranks = ranks(&nodes);
+        let ranks = rank_nodes(&nodes);
         Self {
             nodes,
             ranks,
@@ -286,7 +286,7 @@ fn writer_reader_pairs(ends: &TopicEndpoints) -> impl Iterator<Item = (usize, us
 
 /// Returns the rank of each node. Handles one order after the other, from the smallest, because
 /// nodes of a smaller order always run first.
-fn ranks(nodes: &[GraphNode]) -> Vec<usize> {
+fn rank_nodes(nodes: &[GraphNode]) -> Vec<usize> {
     let mut ranks = vec![0; nodes.len()];
     // For each topic that nodes of smaller orders write, the lowest rank that a reader can have.
     let mut min_ranks = BTreeMap::<&str, usize>::new();

@@ -64,7 +64,7 @@ pub use run::pending_swap::{Swap, SwapState};
 pub use running::Running;
 
 use api::metrics::LiveMetrics;
-use api::plan::{NodeSpec, Plan};
+use api::plan::{NodePlan, NodeSpec};
 use api::policy::saturating_nanos;
 use api::safe_state::SafeStateCallback;
 use remote::monitor::Monitor;
@@ -338,7 +338,7 @@ impl Scheduler {
         self.entries
             .sort_by(|a, b| a.runner.plan().name.cmp(&b.runner.plan().name));
         self.sort_nodes();
-        let rate_of = |plan: &Plan| match plan.class {
+        let rate_of = |plan: &NodePlan| match plan.class {
             Class::Event | Class::Actors => None,
             _ => Some(plan.rate.unwrap_or(self.main_rate)),
         };
@@ -361,7 +361,12 @@ impl Scheduler {
             self.shared.stop_if_demanded([&node.runner], after);
         }
         if !self.shared.is_stopping() {
-            let after = simulated::run(&mut nodes, saturating_nanos(time), epoch_ns, &self.shared);
+            let after = simulated::run_simulation(
+                &mut nodes,
+                saturating_nanos(time),
+                epoch_ns,
+                &self.shared,
+            );
             self.shared
                 .stop_if_demanded(nodes.iter().map(|node| &node.runner), after);
         }

@@ -20,7 +20,7 @@ use crate::scheduler::api::report::{Report, RunError};
 use crate::scheduler::api::timeline::Timeline;
 use crate::scheduler::remote::recorder::Recorder;
 use crate::scheduler::run::executor::best_effort;
-use crate::scheduler::run::executor::thread::{join, spawn};
+use crate::scheduler::run::executor::thread::{join_thread, spawn_thread};
 use crate::scheduler::run::handle::Handle;
 use crate::scheduler::run::panics::{self, ThreadNodesGuard};
 use crate::scheduler::run::pending_node::PendingNode;
@@ -124,7 +124,7 @@ impl Running {
         supervisor.record_start();
         // WHY before any `init`: it may take long, and the supervisor handles signals and commands
         // meanwhile.
-        let supervisor = spawn("supervisor", move || supervisor.run());
+        let supervisor = spawn_thread("supervisor", move || supervisor.run());
         let supervisor = supervisor.map_err(|cause| StartError::Thread {
             name: "supervisor".to_owned(),
             cause,
@@ -348,7 +348,7 @@ impl Running {
         let _ = self
             .supervisor
             .take()
-            .map(|supervisor| join(supervisor, deadline));
+            .map(|supervisor| join_thread(supervisor, deadline));
         if let Some(signal) = self.signals.take().and_then(|signals| signals.received()) {
             self.shared.stop(Reason::Signal(signal));
         }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use horus_shm::{Card, LiveEndpoint, Mismatch, Participant, Segment, TopicFiles};
+use horus_shm::{EndpointCard, LiveEndpoint, Mismatch, Participant, Segment, TopicFiles};
 
 use crate::topic::endpoint_wait::{CHECK_PAUSE_MAX, CHECK_PAUSE_MIN, expect_usable};
 use crate::topic::error::{EndpointError, EndpointKind};
@@ -74,14 +74,14 @@ pub struct EndpointEvents {
     /// The kind of endpoints that are watched.
     kind: EndpointKind,
     /// The card of the endpoint that watches.
-    own: Card,
+    own: EndpointCard,
     known: Vec<LiveEndpoint>,
     found: VecDeque<EndpointEvent>,
 }
 
 impl EndpointEvents {
     /// Watches the endpoints of `kind`, for an endpoint of the other kind with the card `own`.
-    pub(super) const fn new(files: TopicFiles, kind: EndpointKind, own: Card) -> Self {
+    pub(super) const fn new(files: TopicFiles, kind: EndpointKind, own: EndpointCard) -> Self {
         Self {
             files,
             kind,
@@ -148,7 +148,7 @@ impl EndpointEvents {
             self.add_event(end, change, None);
         }
         for joined in joined.chunk_by(|end, next| end.file.is_same_file(&next.file)) {
-            let cards = cards(&joined[0].file, self.kind);
+            let cards = read_cards(&joined[0].file, self.kind);
             for end in joined {
                 let other = cards.iter().find(|(place, _)| *place == end.id.place);
                 let mismatch = other.and_then(|(_, other)| match self.kind {
@@ -179,7 +179,7 @@ impl EndpointEvents {
 }
 
 /// Returns the cards of all publishers or subscribers of a topic, each with its place.
-fn cards(segment: &Segment, kind: EndpointKind) -> Vec<(u32, Card)> {
+fn read_cards(segment: &Segment, kind: EndpointKind) -> Vec<(u32, EndpointCard)> {
     match kind {
         EndpointKind::Publisher => {
             let offers = segment.offers().into_iter();

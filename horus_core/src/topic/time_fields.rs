@@ -3,15 +3,15 @@
 use crate::message::clocks_now_ns;
 
 /// The field by which two messages are compared, unless they have the next one.
-const TIMESTAMP: &str = "timestamp_ns";
+const TIMESTAMP_FIELD: &str = "timestamp_ns";
 
 /// The field by CLOCK_MONOTONIC. WHY it comes first: the other clock can be set, and then a message
 /// that was sent later looks older.
-const MONOTONIC: &str = "monotonic_ns";
+const MONOTONIC_FIELD: &str = "monotonic_ns";
 
 /// A number above the differences of all clocks. It is added to times by CLOCK_MONOTONIC, so that
 /// those before the start of the machine are positive, too.
-const BEGIN: u64 = 1 << 62;
+const CLOCK_OFFSET: u64 = 1 << 62;
 
 /// The offsets of the times in a message, if it has such fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +24,8 @@ impl TimeFields {
     /// Finds the fields. `offset_of` returns the offset of a field of type `u64` by its name.
     pub(super) fn find(offset_of: impl Fn(&str) -> Option<usize>) -> Self {
         Self {
-            timestamp: offset_of(TIMESTAMP),
-            monotonic: offset_of(MONOTONIC),
+            timestamp: offset_of(TIMESTAMP_FIELD),
+            monotonic: offset_of(MONOTONIC_FIELD),
         }
     }
 
@@ -44,10 +44,10 @@ impl TimeFields {
             // Its publisher has only set the other time.
             0 => {
                 let (now_ns, monotonic_ns) = clocks_now_ns();
-                let since_begin_ns = (BEGIN + monotonic_ns).saturating_add(timestamp_ns);
+                let since_begin_ns = (CLOCK_OFFSET + monotonic_ns).saturating_add(timestamp_ns);
                 since_begin_ns.saturating_sub(now_ns)
             }
-            monotonic_ns => BEGIN.saturating_add(monotonic_ns),
+            monotonic_ns => CLOCK_OFFSET.saturating_add(monotonic_ns),
         }
     }
 }
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(TimeFields::find(|_| None).published_ns(&[1; 16]), 0);
         assert_eq!(
             TimeFields::find(|_| Some(1)).published_ns_by(&[1; 8], || NOW),
-            BEGIN - 1000
+            CLOCK_OFFSET - 1000
         );
     }
 }

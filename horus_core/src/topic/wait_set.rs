@@ -168,7 +168,7 @@ struct Deadline {
 impl Deadline {
     /// Checks for new messages. If none came for the allowed time, returns the time since the last
     /// one.
-    fn look(&mut self, watch: &Watch, now: Instant) -> Option<Duration> {
+    fn check_silence(&mut self, watch: &Watch, now: Instant) -> Option<Duration> {
         let arrivals = watch.arrivals();
         if arrivals != self.arrivals {
             (self.arrivals, self.heard) = (arrivals, now);
@@ -420,7 +420,7 @@ impl WaitSet {
                 add(Reason::Message);
             }
             let deadline = topic.deadline.as_mut();
-            if let Some(silent) = deadline.and_then(|deadline| deadline.look(watch, now)) {
+            if let Some(silent) = deadline.and_then(|deadline| deadline.check_silence(watch, now)) {
                 add(Reason::DeadlineMissed { silent });
             }
         }

@@ -9,7 +9,7 @@ use crate::protocol::identity::TypeIdentity;
 /// The settings of an endpoint on which matching depends. Those of a publisher are in the headers
 /// of its lane files, those of a reader in its block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Card {
+pub struct EndpointCard {
     /// The identity of the type that the endpoint sends or reads: see
     /// [`TypeInfo::identity`](crate::TypeInfo::identity).
     pub type_identity: TypeIdentity,
@@ -27,7 +27,7 @@ pub enum Mismatch {
     Reliability,
 }
 
-impl Card {
+impl EndpointCard {
     /// Returns the reason why messages of the publisher with this card do not reach the reader with
     /// the card `reader`; `None` if they do.
     ///

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-use crate::file::card::{Card, Mismatch};
+use crate::file::card::{EndpointCard, Mismatch};
 use crate::file::error::OpenError;
 use crate::file::header::ExtentId;
 use crate::file::label::TopicLabel;
@@ -72,18 +72,19 @@ pub struct ReaderCounters {
     /// True if the subscriber requests reliable messages: publishers that offer reliable messages
     /// wait for it.
     pub is_reliable: bool,
-    /// The message type that it reads, as in [`Card`]; none while the subscriber is joining.
+    /// The message type that it reads, as in [`EndpointCard`]; none while the subscriber is
+    /// joining.
     pub type_identity: TypeIdentity,
     /// Histogram of the latencies of those messages to the subscriber that were sampled.
     pub latencies: Latencies,
 }
 
 impl ReaderCounters {
-    /// Returns the card of the subscriber, from which [`Card::mismatch`] tells which publishers it
-    /// matches.
+    /// Returns the card of the subscriber, from which [`EndpointCard::mismatch`] tells which
+    /// publishers it matches.
     #[must_use]
-    pub const fn card(&self) -> Card {
-        Card {
+    pub const fn card(&self) -> EndpointCard {
+        EndpointCard {
             type_identity: self.type_identity,
             reliability: if self.is_reliable {
                 Reliability::Reliable
@@ -305,7 +306,7 @@ impl TopicMemory {
 
     /// Returns the numbers of messages in all lanes that a reader with these cursors has not
     /// passed.
-    fn unread_counts(&self, cursors: &[AtomicU64], card: Card) -> UnreadCounts {
+    fn unread_counts(&self, cursors: &[AtomicU64], card: EndpointCard) -> UnreadCounts {
         let mut unread = UnreadCounts::default();
         for (lane, cursor) in cursors.iter().enumerate() {
             // Relaxed: a counter for people. While the reader joins a lane, it is owed nothing.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::file::card::Card;
+use crate::file::card::EndpointCard;
 use crate::file::error::OpenError;
 use crate::file::latch_key::LatchKey;
 use crate::file::topic_type::{Reliability, TypeInfo};
@@ -46,8 +46,8 @@ pub struct Offer {
 impl Offer {
     /// Returns the card of the publisher.
     #[must_use]
-    pub fn card(&self) -> Card {
-        Card {
+    pub fn card(&self) -> EndpointCard {
+        EndpointCard {
             type_identity: self.type_info.identity(),
             reliability: self.reliability,
         }

@@ -76,7 +76,7 @@ use std::alloc::Layout;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-pub use self::address::{Address, ControlHandle, Refusal, Sent, WaitRefusal, WeakAddress};
+pub use self::address::{Address, ControlHandle, Refusal, SendOutcome, WaitRefusal, WeakAddress};
 pub use self::run::{ActivationOutcome, Event, Flow, Panic, Runnable};
 pub use self::turn::Activation;
 use super::blocks::{self, allocate, deallocate};

@@ -40,14 +40,14 @@ pub trait ReadPolicy<T>: Packing + sealed::ReadPolicy {
 
 /// The handling of values that one reader moves out of their slots.
 #[derive(Debug)]
-pub enum Move {}
+pub enum MoveValues {}
 
 /// The handling of values of which every reader gets a clone, while the value stays until its slot
 /// is written again.
 #[derive(Debug)]
-pub enum Share {}
+pub enum ShareValues {}
 
-impl<T> ReadPolicy<T> for Move {
+impl<T> ReadPolicy<T> for MoveValues {
     const KEEPS_VALUE: bool = false;
 
     type Remainder = T;
@@ -67,7 +67,7 @@ impl<T> ReadPolicy<T> for Move {
     }
 }
 
-impl<T: Clone> ReadPolicy<T> for Share {
+impl<T: Clone> ReadPolicy<T> for ShareValues {
     const KEEPS_VALUE: bool = true;
 
     type Remainder = ();
@@ -86,35 +86,38 @@ impl<T: Clone> ReadPolicy<T> for Share {
     unsafe fn take_remainder(_: *const T) {}
 }
 
-impl Packing for Move {
+impl Packing for MoveValues {
     const PACKS_SPARSE: bool = true;
     const PACKS_SMALL: bool = true;
 }
 
-impl Packing for Share {
+impl Packing for ShareValues {
     const PACKS_SPARSE: bool = true;
     const PACKS_SMALL: bool = false;
 }
 
 const _: () = {
-    assert!(Slot::<()>::slot_distance::<Move>() == 8 && Slot::<u64>::slot_distance::<Move>() == 16);
     assert!(
-        Slot::<[u64; 2]>::slot_distance::<Move>() == 32
-            && Slot::<[u64; 4]>::slot_distance::<Move>() == 64
+        Slot::<()>::slot_distance::<MoveValues>() == 8
+            && Slot::<u64>::slot_distance::<MoveValues>() == 16
     );
-    assert!(Slot::<u64>::slot_distance::<Share>() == 64);
-    assert!(Slot::<[u64; 8]>::slot_distance::<Share>() == 72);
     assert!(
-        Slot::<[u64; 7]>::slot_distance::<Move>() == 64
-            && Slot::<[u64; 32]>::slot_distance::<Move>() == 320
+        Slot::<[u64; 2]>::slot_distance::<MoveValues>() == 32
+            && Slot::<[u64; 4]>::slot_distance::<MoveValues>() == 64
+    );
+    assert!(Slot::<u64>::slot_distance::<ShareValues>() == 64);
+    assert!(Slot::<[u64; 8]>::slot_distance::<ShareValues>() == 72);
+    assert!(
+        Slot::<[u64; 7]>::slot_distance::<MoveValues>() == 64
+            && Slot::<[u64; 32]>::slot_distance::<MoveValues>() == 320
     );
 };
 
 mod sealed {
     pub trait ReadPolicy {}
 
-    impl ReadPolicy for super::Move {}
-    impl ReadPolicy for super::Share {}
+    impl ReadPolicy for super::MoveValues {}
+    impl ReadPolicy for super::ShareValues {}
 }
 
 /// The addresses of one lane of values. A copy refers to the same lane. An owner of the memory must
@@ -152,7 +155,8 @@ impl<T, H: ReadPolicy<T>> ValueLane<T, H> {
     ///
     /// For as long as the value or a copy of it is used:
     /// * the parts stay where they are, and all access to the slots is by lane algorithms with
-    ///   one writer and readers that are all gated (at most one of them unless `H` is [`Share`]);
+    ///   one writer and readers that are all gated (at most one of them unless `H` is
+    ///   [`ShareValues`]);
     /// * slots are used only if there are any.
     pub(super) unsafe fn new(parts: ValueLaneParts<'_, T, H>) -> Self {
         let ValueLaneParts {
@@ -231,9 +235,9 @@ impl<T, H> fmt::Debug for ValueLane<T, H> {
 }
 
 // SAFETY: values move from the writer's thread to the reader's; the words are atomic.
-unsafe impl<T: Send> Send for ValueLane<T, Move> {}
+unsafe impl<T: Send> Send for ValueLane<T, MoveValues> {}
 // SAFETY: as above; besides, several readers read one value at once.
-unsafe impl<T: Send + Sync> Send for ValueLane<T, Share> {}
+unsafe impl<T: Send + Sync> Send for ValueLane<T, ShareValues> {}
 
 impl<T, H: ReadPolicy<T>> LaneMemory for ValueLane<T, H> {
     type Word = AtomicU64;

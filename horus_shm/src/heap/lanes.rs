@@ -5,7 +5,7 @@ use core::fmt;
 use core::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
-use super::lane::{Move, ReadPolicy, Share, ValueLane, ValueLaneParts};
+use super::lane::{MoveValues, ReadPolicy, ShareValues, ValueLane, ValueLaneParts};
 use super::reader::{FanReader, ValueReader};
 use super::slot::{SlotRow, Slots};
 use super::writer::ValueWriter;
@@ -65,9 +65,9 @@ pub struct Lanes<T, H: ReadPolicy<T>> {
 
 // SAFETY: slots are accessed through the lane algorithms only, which hand each value from one
 // thread to another; all else is atomic.
-unsafe impl<T: Send> Sync for Lanes<T, Move> {}
+unsafe impl<T: Send> Sync for Lanes<T, MoveValues> {}
 // SAFETY: as above; besides, several readers read one value at once.
-unsafe impl<T: Clone + Send + Sync> Sync for Lanes<T, Share> {}
+unsafe impl<T: Clone + Send + Sync> Sync for Lanes<T, ShareValues> {}
 
 impl<T, H: ReadPolicy<T>> Lanes<T, H> {
     /// Creates at most `lane_limit` lanes of `capacity` values each, for at most `reader_limit`
@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn unread_values_are_dropped_once() {
         let tokens = tokens(10);
-        let lanes = Lanes::<_, Move>::new(2, 1, 4);
+        let lanes = Lanes::<_, MoveValues>::new(2, 1, 4);
         let mut writers = [lanes.writer().unwrap(), lanes.writer().unwrap()];
         let [first, second] = &mut writers;
         let sent = tokens[..7]
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn a_late_reader_gets_earlier_values() {
         let tokens = tokens(12);
-        let lanes = Lanes::<_, Move>::new(1, 1, 4);
+        let lanes = Lanes::<_, MoveValues>::new(1, 1, 4);
         let mut writer = lanes.writer().unwrap();
         for token in &tokens[..4] {
             writer.push(Arc::clone(token)).unwrap();
@@ -338,7 +338,7 @@ mod tests {
     #[test]
     fn a_value_is_moved_to_only_one_reader() {
         let tokens = tokens(3);
-        let lanes = Lanes::<_, Move>::new(1, 1, 4);
+        let lanes = Lanes::<_, MoveValues>::new(1, 1, 4);
         let mut writer = lanes.writer().unwrap();
         for token in &tokens {
             writer.push(Arc::clone(token)).unwrap();
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn shared_values_are_dropped_once_read_or_not() {
         let tokens = tokens(11);
-        let lanes = Lanes::<_, Share>::new(1, 2, 4);
+        let lanes = Lanes::<_, ShareValues>::new(1, 2, 4);
         let mut writer = lanes.writer().unwrap();
         for token in &tokens[..9] {
             writer.push(Arc::clone(token)).unwrap();

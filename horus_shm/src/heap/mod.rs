@@ -5,7 +5,7 @@
 //! [`LaneWriter`](crate::protocol::lane::LaneWriter) and
 //! [`LaneReader`](crate::protocol::lane::LaneReader), with every reader gated. Only the
 //! memory differs: a slot holds a value of any type, which is moved in, then either moved out
-//! ([`Move`]) or cloned by each reader ([`Share`]), and dropped exactly once.
+//! ([`MoveValues`]) or cloned by each reader ([`ShareValues`]), and dropped exactly once.
 //!
 //! The endpoints of lanes and of the ring do not wait, and do not know whether the other side
 //! exists: `horus_core::channel` adds that. Actors are in [`Group`] and [`Behaviour`]; the workers
@@ -35,11 +35,11 @@ pub use answer::{Answer, AnswerError, NoAnswer, Reply, answer};
 pub use blocks::{Envelope, RESERVED_BLOCKS_MAX, reserve};
 pub use cell::{
     Activation, ActivationOutcome, Address, Behaviour, ControlHandle, End, Event, Flow, Group,
-    Header, Mail, Panic, Refusal, RoomEventcounts, Runnable, Sent, WaitRefusal, WeakAddress, spawn,
-    spawn_with_handle,
+    Header, Mail, Panic, Refusal, RoomEventcounts, Runnable, SendOutcome, WaitRefusal, WeakAddress,
+    spawn, spawn_with_handle,
 };
 pub use injector::InjectorEntry;
-pub use lane::{Move, ReadPolicy, Share};
+pub use lane::{MoveValues, ReadPolicy, ShareValues};
 pub use lanes::{LANES_MAX, Lanes};
 pub use pull_queue::PullQueue;
 pub use reader::{FanReader, ValueReader};

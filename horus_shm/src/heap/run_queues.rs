@@ -254,7 +254,7 @@ impl<E: Entry> Drop for RunQueues<E> {
         for queue in &self.0.queues {
             while let Some(entry) = take_remaining(queue) {
                 // SAFETY: the entry was in a queue, and was taken out.
-                drop(unsafe { handle::<E>(entry) });
+                drop(unsafe { entry_from_pointer::<E>(entry) });
             }
         }
     }
@@ -299,7 +299,7 @@ fn take_remaining<T: InjectorEntry>(queue: &Queue<T>) -> Option<*mut T> {
 ///
 /// The entry was put into the queue by a handle, and is given back only once.
 #[inline(always)]
-pub(super) unsafe fn handle<E: Entry>(entry: *mut E::Target) -> E {
+pub(super) unsafe fn entry_from_pointer<E: Entry>(entry: *mut E::Target) -> E {
     // SAFETY: the pointer of a handle is not null.
     let raw = unsafe { NonNull::new_unchecked(entry) };
     // SAFETY: by the contract.

@@ -314,7 +314,7 @@ mod tests {
     use core::mem::ManuallyDrop;
     use std::sync::Arc;
 
-    use super::super::lane::{Move, Share};
+    use super::super::lane::{MoveValues, ShareValues};
     use super::*;
     use crate::protocol::sync::Word;
 
@@ -344,8 +344,8 @@ mod tests {
     fn slots_of_any_size_and_alignment_do_not_overlap() {
         fn any<T: Copy + PartialEq>(make: impl Fn(u8) -> T) {
             slots_do_not_overlap::<T, Unpacked>(&make);
-            slots_do_not_overlap::<T, Share>(&make);
-            slots_do_not_overlap::<T, Move>(&make);
+            slots_do_not_overlap::<T, ShareValues>(&make);
+            slots_do_not_overlap::<T, MoveValues>(&make);
         }
         any(|_| ());
         any(|byte| [byte; 1]);
@@ -381,12 +381,12 @@ mod tests {
     #[test]
     fn values_left_in_slots_are_dropped_once() {
         check_remaining_values_are_dropped::<Unpacked>();
-        check_remaining_values_are_dropped::<Move>();
+        check_remaining_values_are_dropped::<MoveValues>();
     }
 
     #[test]
     #[should_panic(expected = "no slot 8")]
     fn there_is_no_slot_behind_the_last() {
-        Slots::<u8, Move>::new(8, |_| 0).at(8);
+        Slots::<u8, MoveValues>::new(8, |_| 0).at(8);
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::injector::{self, InjectorMemory};
 use super::run_queue::{self, RunQueueMemory};
-use super::run_queues::{Entry, Queue, RING_SLOTS, RunQueues, handle};
+use super::run_queues::{Entry, Queue, RING_SLOTS, RunQueues, entry_from_pointer};
 use super::search::{self, SleepEnd};
 use crate::protocol::sync::{PointerWord, Word};
 
@@ -159,7 +159,7 @@ impl<E: Entry> Worker<E> {
         let entry = run_queue::take_lifo(self.queue(), self.has_peers())?;
         self.end_search();
         // SAFETY: taken out of the queue.
-        Some(unsafe { handle(entry) })
+        Some(unsafe { entry_from_pointer(entry) })
     }
 
     /// Returns true if this worker has an entry: the next one, one in the ring, or one that was
@@ -180,7 +180,7 @@ impl<E: Entry> Worker<E> {
         let entry = unsafe { run_queue::pop_oldest(self.queue()) }?;
         self.end_search();
         // SAFETY: taken out of the queue.
-        Some(unsafe { handle(entry) })
+        Some(unsafe { entry_from_pointer(entry) })
     }
 
     /// Takes the entries that other threads sent to this worker: returns one, appends up to 255 to
@@ -215,7 +215,7 @@ impl<E: Entry> Worker<E> {
             self.notify();
         }
         // SAFETY: taken out of the queue.
-        Some(unsafe { handle(first) })
+        Some(unsafe { entry_from_pointer(first) })
     }
 
     fn append_list(&mut self, mut list: *mut E::Target) {
@@ -259,7 +259,7 @@ impl<E: Entry> Worker<E> {
         let stolen = unsafe { run_queue::steal(self.queues.queue(from), self.queue()) };
         match stolen {
             // SAFETY: taken out of the queue.
-            Some(entry) => Some(unsafe { handle(entry) }),
+            Some(entry) => Some(unsafe { entry_from_pointer(entry) }),
             None => self.take_injected_of(from),
         }
     }
@@ -323,7 +323,7 @@ impl<E: Entry> Worker<E> {
             return None;
         }
         // SAFETY: taken out of the queue.
-        Some(unsafe { handle(seen) })
+        Some(unsafe { entry_from_pointer(seen) })
     }
 
     /// Makes this worker one that searches the queues of others for entries. Returns false if half

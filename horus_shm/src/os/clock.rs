@@ -40,7 +40,7 @@ struct ClockReading {
 
 /// The time source that a [`Clock`] reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum ClockSource {
     /// The processor's time stamp counter, synchronised with the kernel's clock.
     Counter,
     /// CLOCK_MONOTONIC, read by a call for each reading.
@@ -95,11 +95,11 @@ impl Clock {
 
     /// Returns the source that this clock reads.
     #[must_use]
-    pub const fn source(&self) -> Source {
+    pub const fn source(&self) -> ClockSource {
         match self.state {
-            SourceState::Counter(_) => Source::Counter,
-            SourceState::Kernel => Source::Kernel,
-            SourceState::Simulated(_) => Source::Simulated,
+            SourceState::Counter(_) => ClockSource::Counter,
+            SourceState::Kernel => ClockSource::Kernel,
+            SourceState::Simulated(_) => ClockSource::Simulated,
         }
     }
 
@@ -247,7 +247,7 @@ mod tests {
         let mut clock = Clock::simulated(5);
         assert_eq!(
             (clock.now_ns(), clock.resync(), clock.source()),
-            (5, 5, Source::Simulated)
+            (5, 5, ClockSource::Simulated)
         );
         clock.set(7);
         assert_eq!(clock.now_ns(), 7);

@@ -18,7 +18,7 @@ const NANOS_PER_SECOND: u32 = 1_000_000_000;
 
 /// The processes whose threads can sleep on a word, or that a barrier reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum FutexScope {
     /// The threads of this process.
     Process,
     /// Every process of the machine; for a barrier, each that has called [`register_for_barriers`].
@@ -71,7 +71,12 @@ impl SleepOutcome {
 /// Sleeps while `word` is `seen`, until a wake or for at most `timeout`.
 ///
 /// May return early without a reason.
-pub(crate) fn wait(word: &AtomicU32, seen: u32, timeout: Duration, scope: Scope) -> SleepOutcome {
+pub(crate) fn wait(
+    word: &AtomicU32,
+    seen: u32,
+    timeout: Duration,
+    scope: FutexScope,
+) -> SleepOutcome {
     let operation = libc::FUTEX_WAIT | private_flag(scope);
     let timeout = timespec(timeout);
     let word = word.as_ptr();
@@ -83,17 +88,17 @@ pub(crate) fn wait(word: &AtomicU32, seen: u32, timeout: Duration, scope: Scope)
 }
 
 /// Wakes all threads that sleep on `word`; returns how many it woke.
-pub(crate) fn wake_all(word: &AtomicU32, scope: Scope) -> u32 {
+pub(crate) fn wake_all(word: &AtomicU32, scope: FutexScope) -> u32 {
     let operation = libc::FUTEX_WAKE | private_flag(scope);
     // SAFETY: the word is valid for as long as it is borrowed.
     let woken = unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, c_int::MAX) };
     u32::try_from(woken).unwrap_or(0)
 }
 
-const fn private_flag(scope: Scope) -> c_int {
+const fn private_flag(scope: FutexScope) -> c_int {
     match scope {
-        Scope::Process => libc::FUTEX_PRIVATE_FLAG,
-        Scope::Machine => 0,
+        FutexScope::Process => libc::FUTEX_PRIVATE_FLAG,
+        FutexScope::Machine => 0,
     }
 }
 
@@ -116,8 +121,8 @@ impl FutexWaitv {
         reserved: 0,
     };
 
-    pub(crate) fn new(word: &AtomicU32, seen: u32, scope: Scope) -> Self {
-        let private = if scope == Scope::Process {
+    pub(crate) fn new(word: &AtomicU32, seen: u32, scope: FutexScope) -> Self {
+        let private = if scope == FutexScope::Process {
             FUTEX2_PRIVATE
         } else {
             0
@@ -173,19 +178,19 @@ pub(crate) fn monotonic_time() -> Duration {
 }
 
 /// Registers this process so that [`barrier`] reaches it; returns false if the kernel refuses.
-pub(crate) fn register_for_barriers(scope: Scope) -> bool {
+pub(crate) fn register_for_barriers(scope: FutexScope) -> bool {
     membarrier(match scope {
-        Scope::Process => libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
-        Scope::Machine => libc::MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED,
+        FutexScope::Process => libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
+        FutexScope::Machine => libc::MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED,
     })
 }
 
 /// Makes a full memory barrier on every CPU that runs a registered process; returns false if the
 /// kernel refuses. Takes 0.2 µs if none of them runs, otherwise up to 20 µs.
-pub(crate) fn barrier(scope: Scope) -> bool {
+pub(crate) fn barrier(scope: FutexScope) -> bool {
     membarrier(match scope {
-        Scope::Process => libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED,
-        Scope::Machine => libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED,
+        FutexScope::Process => libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED,
+        FutexScope::Machine => libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED,
     })
 }
 

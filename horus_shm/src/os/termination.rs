@@ -25,18 +25,18 @@ const NOT_RECORDING: u64 = 0;
 const ARMED_FLAG: u64 = 1 << 32;
 /// Flag: [`TerminationSignals::received`] has returned the signal that came.
 const REPORTED_FLAG: u64 = 1 << 33;
-static USERS: Mutex<Users> = Mutex::new(Users {
+static USERS: Mutex<ReasonUsers> = Mutex::new(ReasonUsers {
     count: 0,
     previous: None,
 });
 
 /// The users that record signals, and the actions that were set before.
-struct Users {
+struct ReasonUsers {
     count: usize,
     previous: Option<[sigaction; 2]>,
 }
 
-fn lock_users() -> MutexGuard<'static, Users> {
+fn lock_users() -> MutexGuard<'static, ReasonUsers> {
     USERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -4,14 +4,14 @@
 //! the notice. So the mailbox has one notice for each time that the slot was filled, and all other
 //! blocks keep their places.
 
-use crate::protocol::mailbox::{self, Chain, MailboxMemory, Pushed};
+use crate::protocol::mailbox::{self, Chain, MailboxMemory, PushOutcome};
 use crate::protocol::sync::{Word, edge};
 
 /// The result of [`put_latest`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PutOutcome {
     /// The message is in the slot, and the mailbox has a notice of it.
-    Sent(Pushed),
+    Sent(PushOutcome),
     /// The message has replaced an older one, which this variant contains. The older message and
     /// the notice belong to the caller.
     Replaced(u64),

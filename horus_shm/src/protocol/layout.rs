@@ -206,7 +206,8 @@ pub struct LaneBlock<W> {
     pub refused: W,
     /// Number of wakes of sleeping readers, each a system call.
     pub wakes: W,
-    /// The history that outlives the owner, and keeps the topic file; see [`Latched`]. 0 for none.
+    /// The history that outlives the owner, and keeps the topic file; see [`LatchedHistory`]. 0 for
+    /// none.
     pub latched: W,
     /// Position where the history before `epoch_start` begins: with the last session that sent
     /// messages.
@@ -219,7 +220,7 @@ pub struct LaneBlock<W> {
 /// The word [`LaneBlock::latched`], if it is not 0: the owner and the length of the latched
 /// history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Latched {
+pub struct LatchedHistory {
     /// A hash of the publisher's key.
     pub key: u32,
     /// Number of the claim: higher than those of all earlier claims by latching publishers, until
@@ -231,7 +232,7 @@ pub struct Latched {
     pub messages: u16,
 }
 
-impl Latched {
+impl LatchedHistory {
     const CLAIM_MAX: u16 = u16::MAX >> 1;
 
     /// Decodes the word [`LaneBlock::latched`]; returns `None` for a lane without latched history.

@@ -6,7 +6,7 @@
 //! not name the block any more.
 
 use crate::protocol::holders::{Holders, RemovedAddress};
-use crate::protocol::mailbox::{self, Chain, Inbox, MailboxMemory, Pushed, Tag};
+use crate::protocol::mailbox::{self, Chain, Inbox, MailboxMemory, PushOutcome, Tag};
 
 /// The memory of an actor's cell: its mailbox, the counts of its holders, and the block of its last
 /// address.
@@ -44,7 +44,7 @@ pub unsafe fn remove_address<M: CellMemory>(memory: M, wake: impl FnOnce()) -> b
 unsafe fn send_last_block<M: CellMemory>(memory: M) -> bool {
     let chain = Chain::of_block(memory.last_block(), memory.last_block_tag());
     // SAFETY: the block is the caller's, who keeps the cell.
-    unsafe { mailbox::push_chain(memory, chain, 0) == Ok(Pushed::Woke) }
+    unsafe { mailbox::push_chain(memory, chain, 0) == Ok(PushOutcome::Woke) }
 }
 
 /// The result of [`sleep_or_end`]: says what the runner of the actor has to do next.

@@ -173,7 +173,7 @@ impl Chain {
 
 /// The reasons for which a mailbox refuses a chain, which stays the sender's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refused {
+pub enum RefusalReason {
     /// The depth would exceed the capacity.
     Full,
     /// The actor has ended.
@@ -182,7 +182,7 @@ pub enum Refused {
 
 /// The effect that an accepted chain of blocks has on the actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pushed {
+pub enum PushOutcome {
     /// The actor is awake: its runner will find the chain.
     Added,
     /// The actor was asleep: the caller is its runner now.
@@ -193,7 +193,7 @@ pub enum Pushed {
 ///
 /// # Errors
 ///
-/// [`Refused`]; with uncounted blocks only [`Refused::Gone`].
+/// [`RefusalReason`]; with uncounted blocks only [`RefusalReason::Gone`].
 ///
 /// # Safety
 ///
@@ -207,17 +207,17 @@ pub unsafe fn push_chain<M: MailboxMemory>(
     memory: M,
     chain: Chain,
     capacity: u16,
-) -> Result<Pushed, Refused> {
+) -> Result<PushOutcome, RefusalReason> {
     let mut back_off_steps = BACKOFF_LOG2_MIN;
     loop {
         // Relaxed: only a guess; the exchange decides.
         let seen = memory.word().get();
         let newest = seen & BLOCK_MASK;
         if newest == ACTOR_ENDED {
-            return Err(Refused::Gone);
+            return Err(RefusalReason::Gone);
         }
         if chain.counted > 0 && depth(seen) + u32::from(chain.counted) > u32::from(capacity) {
-            return Err(Refused::Full);
+            return Err(RefusalReason::Full);
         }
         // SAFETY: the block is the caller's by the contract.
         unsafe { memory.set_link(chain.oldest, newest | chain.tag.bits()) };
@@ -230,10 +230,10 @@ pub unsafe fn push_chain<M: MailboxMemory>(
         if is_sent && newest == ACTOR_ASLEEP {
             // ORDERING(turn): pairs with the exchange in `Inbox::sleep`.
             memory.fence(edge::TURN_TAKE);
-            return Ok(Pushed::Woke);
+            return Ok(PushOutcome::Woke);
         }
         if is_sent {
-            return Ok(Pushed::Added);
+            return Ok(PushOutcome::Added);
         }
         back_off(&mut back_off_steps);
     }
@@ -261,13 +261,13 @@ pub fn depth_now<M: MailboxMemory>(memory: M) -> u32 {
 
 /// Returns the reason for which the mailbox would refuse one more counted block now.
 #[must_use]
-pub fn refusal<M: MailboxMemory>(memory: M, capacity: u16) -> Option<Refused> {
+pub fn refusal<M: MailboxMemory>(memory: M, capacity: u16) -> Option<RefusalReason> {
     // Relaxed: a sender that is not refused here learns the truth from the exchange.
     let seen = memory.word().get();
     if seen & BLOCK_MASK == ACTOR_ENDED {
-        Some(Refused::Gone)
+        Some(RefusalReason::Gone)
     } else {
-        (depth(seen) >= u32::from(capacity)).then_some(Refused::Full)
+        (depth(seen) >= u32::from(capacity)).then_some(RefusalReason::Full)
     }
 }
 

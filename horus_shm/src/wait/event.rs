@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::WakeEdge;
 use super::{Eventcount, POLL_INTERVAL, Sleeper, WaitPolicy, has_sleepers, wait_until, wake};
-use crate::os::futex::{self, FutexWaitv, Scope, SleepOutcome, WAITV_MAX};
+use crate::os::futex::{self, FutexScope, FutexWaitv, SleepOutcome, WAITV_MAX};
 use crate::process::fork::ForkLocal;
 use crate::protocol::layout::WaitBlock;
 use crate::protocol::sync::{self, Edge, Word, edge};
@@ -26,7 +26,7 @@ impl WakeOrder {
     /// fences.
     pub(crate) fn of_sender(wake_edge: WakeEdge) -> Self {
         match wake_edge {
-            WakeEdge::Membarrier if register_once(Scope::Machine) => Self::Barrier,
+            WakeEdge::Membarrier if register_once(FutexScope::Machine) => Self::Barrier,
             _ => Self::Fences,
         }
     }
@@ -44,11 +44,11 @@ static REGISTRATIONS: ForkLocal<Registrations> = ForkLocal::new();
 
 /// Returns true if this process is registered for barriers of `scope`; registers it at the first
 /// call.
-fn register_once(scope: Scope) -> bool {
+fn register_once(scope: FutexScope) -> bool {
     let registrations = REGISTRATIONS.get();
     let place = match scope {
-        Scope::Process => &registrations.process,
-        Scope::Machine => &registrations.machine,
+        FutexScope::Process => &registrations.process,
+        FutexScope::Machine => &registrations.machine,
     };
     *place.get_or_init(|| {
         let is_registered = futex::register_for_barriers(scope);
@@ -61,14 +61,14 @@ fn register_once(scope: Scope) -> bool {
 
 /// Returns true if [`barrier_in_process`] works. Makes system calls only at the first call.
 pub fn can_barrier_in_process() -> bool {
-    register_once(Scope::Process)
+    register_once(FutexScope::Process)
 }
 
 /// Makes a full memory barrier on every CPU that runs a thread of this process; returns false if
 /// the kernel refuses.
 pub fn barrier_in_process() -> bool {
     // WHY registered first: a forked child has to register again.
-    register_once(Scope::Process) && futex::barrier(Scope::Process)
+    register_once(FutexScope::Process) && futex::barrier(FutexScope::Process)
 }
 
 /// An eventcount whose two words are in the memory of a topic, or of a [`LocalEventcount`].
@@ -81,7 +81,7 @@ pub(crate) struct Event<'a> {
     /// share it.
     sharers: Option<&'a Mutex<u32>>,
     order: WakeOrder,
-    scope: Scope,
+    scope: FutexScope,
 }
 
 impl<'a> Event<'a> {
@@ -107,7 +107,7 @@ impl<'a> Event<'a> {
             sleeper,
             sharers: None,
             order,
-            scope: Scope::Machine,
+            scope: FutexScope::Machine,
         }
     }
 
@@ -126,7 +126,7 @@ impl<'a> Event<'a> {
             sleeper,
             sharers: None,
             order,
-            scope: Scope::Machine,
+            scope: FutexScope::Machine,
         }
     }
 }
@@ -196,7 +196,7 @@ impl Eventcount for Event<'_> {
                 .any(|e| (e.order, e.scope) == (WakeOrder::Barrier, scope))
         };
         let made = |scope| !needs(scope) || futex::barrier(scope);
-        made(Scope::Machine) && made(Scope::Process)
+        made(FutexScope::Machine) && made(FutexScope::Process)
     }
 
     fn sleep(events: &[&Self], seen: &[u32], timeout: Duration) -> bool {
@@ -257,7 +257,7 @@ impl LocalEventcount {
     /// Creates an eventcount without sleepers.
     #[must_use]
     pub fn new() -> Self {
-        let order = if register_once(Scope::Process) {
+        let order = if register_once(FutexScope::Process) {
             WakeOrder::Barrier
         } else {
             WakeOrder::Fences
@@ -289,7 +289,7 @@ impl LocalEventcount {
             order,
         } = self;
         let sleeper = Sleeper::Counted;
-        let scope = Scope::Process;
+        let scope = FutexScope::Process;
         Event {
             wake,
             waiters,

@@ -97,7 +97,7 @@ impl WaitPolicy {
 }
 
 thread_local! {
-    static OVERSLEPT: Cell<u64> = const { Cell::new(0) };
+    static SLEEPS_WITHOUT_WAKE: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Returns the number of sleeps of this thread that ended by their timeout, without a wake.
@@ -106,7 +106,7 @@ thread_local! {
 /// should have ended it.
 #[must_use]
 pub fn overslept_count() -> u64 {
-    OVERSLEPT.get()
+    SLEEPS_WITHOUT_WAKE.get()
 }
 
 /// The way in which a sleeper announces itself, so that wakers see that somebody sleeps.
@@ -208,7 +208,7 @@ pub fn sleep_once<E: Eventcount, R>(
             timeout.min(POLL_INTERVAL)
         };
         if !E::sleep(events, &seen[..events.len()], timeout) {
-            OVERSLEPT.set(OVERSLEPT.get() + 1);
+            SLEEPS_WITHOUT_WAKE.set(SLEEPS_WITHOUT_WAKE.get() + 1);
         }
     }
     drop(announced);

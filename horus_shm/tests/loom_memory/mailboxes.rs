@@ -6,7 +6,7 @@ use std::cell::UnsafeCell as UncheckedUnsafeCell;
 use horus_shm::internals::holders::Holders;
 use horus_shm::internals::life::{self, CellMemory, SleepOutcome};
 use horus_shm::internals::mailbox::{
-    self, Chain, Inbox, MailboxLook, MailboxMemory, NEW_MAILBOX, Pushed, Refused, Tag,
+    self, Chain, Inbox, MailboxLook, MailboxMemory, NEW_MAILBOX, PushOutcome, RefusalReason, Tag,
 };
 use horus_shm::internals::sync::Edge;
 
@@ -100,7 +100,7 @@ impl Place {
     }
 
     /// Sends `message`. Runs the actor if it was asleep.
-    pub(crate) fn send(self, message: u64) -> Result<(), Refused> {
+    pub(crate) fn send(self, message: u64) -> Result<(), RefusalReason> {
         let address = self.fill(message);
         // SAFETY: the block is this thread's, and the models use the mailbox as they should.
         let pushed = unsafe { mailbox::push_chain(self, self.chain(address), self.0.capacity) };
@@ -119,8 +119,8 @@ impl Place {
     }
 
     /// Runs the actor if this thread has woken it.
-    pub(crate) fn run_if(self, pushed: Pushed) {
-        if pushed == Pushed::Woke {
+    pub(crate) fn run_if(self, pushed: PushOutcome) {
+        if pushed == PushOutcome::Woke {
             self.run(&|| {});
         }
     }

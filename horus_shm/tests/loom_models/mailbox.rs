@@ -1,7 +1,7 @@
 //! Mailboxes: messages, sleep, room, the last address, and the end of an actor.
 
 use horus_shm::internals::latest::{self, PutOutcome};
-use horus_shm::internals::mailbox::{self, Chain, MailboxMemory, Pushed, Refused, Tag};
+use horus_shm::internals::mailbox::{self, Chain, MailboxMemory, PushOutcome, RefusalReason, Tag};
 use horus_shm::internals::wait::{SLEEP_MAX, has_sleepers, sleep_once, wake};
 use loom::thread;
 
@@ -41,7 +41,7 @@ pub(crate) fn a_runner_sees_what_two_senders_sent() {
         let first = cell.fill(30);
         // SAFETY: the block is this thread's.
         let woke = unsafe { mailbox::push_chain(cell, cell.chain(first), 0) };
-        assert_eq!(woke, Ok(Pushed::Woke));
+        assert_eq!(woke, Ok(PushOutcome::Woke));
         let sending = [10, 20].map(|message| thread::spawn(move || cell.send(message).unwrap()));
         cell.run(&|| {});
         for sending in sending {
@@ -78,7 +78,7 @@ pub(crate) fn a_sender_waits_for_room() {
         let first = cell.fill(10);
         // SAFETY: the block is this thread's.
         let woke = unsafe { mailbox::push_chain(cell, cell.chain(first), 1) };
-        assert_eq!(woke, Ok(Pushed::Woke));
+        assert_eq!(woke, Ok(PushOutcome::Woke));
         let theirs = event.clone();
         let sending = thread::spawn(move || {
             let wake_senders = || notify(&theirs);
@@ -86,8 +86,10 @@ pub(crate) fn a_sender_waits_for_room() {
                 loop {
                     assert!(mailbox::depth_now(cell) <= 1);
                     match send_and_run(cell, 20, &wake_senders) {
-                        Err(Refused::Full) if mailbox::mark_room_wanted(cell, 1) => return None,
-                        Err(Refused::Full) => {}
+                        Err(RefusalReason::Full) if mailbox::mark_room_wanted(cell, 1) => {
+                            return None;
+                        }
+                        Err(RefusalReason::Full) => {}
                         sent => return Some(sent),
                     }
                 }
@@ -108,14 +110,16 @@ pub(crate) fn a_sender_waits_for_a_step() {
         let first = cell.fill(10);
         // SAFETY: the block is this thread's.
         let woke = unsafe { mailbox::push_chain(cell, cell.chain(first), 1) };
-        assert_eq!(woke, Ok(Pushed::Woke));
+        assert_eq!(woke, Ok(PushOutcome::Woke));
         let theirs = event.clone();
         let sending = thread::spawn(move || {
             let poll = || {
                 loop {
                     match cell.send(20) {
-                        Err(Refused::Full) if mailbox::mark_room_wanted(cell, 1) => return None,
-                        Err(Refused::Full) => {}
+                        Err(RefusalReason::Full) if mailbox::mark_room_wanted(cell, 1) => {
+                            return None;
+                        }
+                        Err(RefusalReason::Full) => {}
                         sent => return Some(sent),
                     }
                 }
@@ -138,12 +142,12 @@ fn notify(event: &LoomEvent) {
     }
 }
 
-fn send_and_run(cell: Place, message: u64, wake_senders: &dyn Fn()) -> Result<(), Refused> {
+fn send_and_run(cell: Place, message: u64, wake_senders: &dyn Fn()) -> Result<(), RefusalReason> {
     let address = cell.fill(message);
     // SAFETY: the block is this thread's.
     match unsafe { mailbox::push_chain(cell, cell.chain(address), 1) } {
-        Ok(Pushed::Woke) => cell.run(wake_senders),
-        Ok(Pushed::Added) => {}
+        Ok(PushOutcome::Woke) => cell.run(wake_senders),
+        Ok(PushOutcome::Added) => {}
         Err(refused) => {
             cell.empty(address);
             // SAFETY: the block was refused.
@@ -162,7 +166,7 @@ pub(crate) fn a_message_at_the_end_has_one_fate() {
         let first = cell.fill(10);
         // SAFETY: the block is this thread's.
         let woke = unsafe { mailbox::push_chain(cell, cell.chain(first), 0) };
-        assert_eq!(woke, Ok(Pushed::Woke));
+        assert_eq!(woke, Ok(PushOutcome::Woke));
         let sending = [20, 30].map(|message| thread::spawn(move || cell.send(message)));
         cell.handle();
         cell.end();
@@ -174,7 +178,7 @@ pub(crate) fn a_message_at_the_end_has_one_fate() {
         found.sort_unstable();
         assert_eq!(found, accepted);
         assert_eq!(cell.free_blocks(), 3);
-        assert_eq!(cell.send(40), Err(Refused::Gone));
+        assert_eq!(cell.send(40), Err(RefusalReason::Gone));
     });
 }
 
@@ -206,7 +210,7 @@ pub(crate) fn the_end_sees_mail_of_an_address_that_left() {
         let first = cell.fill(20);
         // SAFETY: the block is this thread's.
         let woke = unsafe { mailbox::push_chain(cell, cell.chain(first), 0) };
-        assert_eq!(woke, Ok(Pushed::Woke));
+        assert_eq!(woke, Ok(PushOutcome::Woke));
         let leaving = thread::spawn(move || {
             cell.send(10).unwrap();
             cell.remove_address();
@@ -252,7 +256,7 @@ pub(crate) fn the_last_address_leaves_twice() {
         let first = cell.fill(20);
         // SAFETY: the block is this thread's.
         let woke = unsafe { mailbox::push_chain(cell, cell.chain(first), 0) };
-        assert_eq!(woke, Ok(Pushed::Woke));
+        assert_eq!(woke, Ok(PushOutcome::Woke));
         cell.remove_address();
         assert!(cell.handle());
         let upgrading = thread::spawn(move || {
@@ -315,7 +319,7 @@ pub(crate) fn the_latest_message_at_the_end_has_one_fate() {
         let first = cell.fill(30);
         // SAFETY: the block is this thread's.
         let woke = unsafe { mailbox::push_chain(cell, cell.chain(first), 0) };
-        assert_eq!(woke, Ok(Pushed::Woke));
+        assert_eq!(woke, Ok(PushOutcome::Woke));
         let sending = thread::spawn(move || put_all(cell, &[10]));
         let own = thread::spawn(move || put_all(cell, &[20]));
         cell.end();

@@ -128,7 +128,7 @@ mod tests {
 
     use super::*;
     use crate::actor::group_settings::GroupSettings;
-    use crate::actor::timer::Alarm;
+    use crate::actor::timer::PendingTimer;
     use crate::actor::{Actor, Actors, Context};
     use crate::scheduler::api::node::NodeResult;
 
@@ -150,7 +150,7 @@ mod tests {
         let alarm = |period_ns| {
             let held = Arc::clone(&held);
             let send = move |_| Arc::strong_count(&held) > 0;
-            Alarm::new((1, period_ns), Box::new(send))
+            PendingTimer::new((1, period_ns), Box::new(send))
         };
         group.start_alarm(7, alarm(0));
         group.end();

@@ -5,11 +5,11 @@ use horus_shm::internals::heap::{Activation, Flow};
 use super::{HostedActor, drop_actor, shut_down_actor};
 use crate::actor::behaviour::Actor;
 use crate::actor::group::ActorGroup;
-use crate::actor::swap::{SwapRequest, Trial};
+use crate::actor::swap::{SwapRequest, SwapTrial};
 use crate::scheduler::run::catch_panic::error_text;
 
 impl<A: Actor> HostedActor<A> {
-    pub(super) fn trial(&mut self) -> Option<&mut Trial<A>> {
+    pub(super) fn trial(&mut self) -> Option<&mut SwapTrial<A>> {
         self.extras.as_mut()?.trial.as_mut()
     }
 
@@ -40,7 +40,7 @@ impl<A: Actor> HostedActor<A> {
         }
     }
 
-    pub(super) fn take_trial(&mut self) -> Option<Trial<A>> {
+    pub(super) fn take_trial(&mut self) -> Option<SwapTrial<A>> {
         self.extras.as_mut().and_then(|extras| extras.trial.take())
     }
 

@@ -10,7 +10,7 @@ pub use error::{FieldError, LayoutError};
 use super::{ParsedSchema, SCHEMA_TEXT_BYTES_MAX};
 use crate::value::Value;
 use crate::value::path::{Step, steps};
-use tree::{ElementKind, FieldNode, Numbers, Part};
+use tree::{ElementKind, FieldNode, Numbers, SelectedField};
 
 /// Maximum number of heap bytes that [`Layout::decode`] allocates for each byte of a message, in
 /// addition to 120 KiB. Usual messages take fewer than 50 bytes for each byte.
@@ -207,7 +207,7 @@ impl Layout {
                 element_bytes,
             });
         }
-        let mut target = PathTarget::Part(Part {
+        let mut target = PathTarget::Part(SelectedField {
             node: &self.root,
             arrays: &[],
             distance: 0,
@@ -237,7 +237,7 @@ impl Layout {
             path: path.to_owned(),
             name: name.to_owned(),
         };
-        let PathTarget::Part(part @ Part { arrays: [], .. }) = target else {
+        let PathTarget::Part(part @ SelectedField { arrays: [], .. }) = target else {
             return Err(missing());
         };
         if let Some(field) = part.node.child(name) {
@@ -255,7 +255,7 @@ impl Layout {
 #[derive(Debug, Clone, Copy)]
 enum PathTarget<'a> {
     /// A field, an element of an array of messages or texts, or the whole message.
-    Part(Part<'a>),
+    Part(SelectedField<'a>),
     /// The trailing data, or one element of an array of numbers.
     Numbers(Numbers),
 }

@@ -1,6 +1,6 @@
 //! Converts a part of a message to a value.
 
-use super::tree::{ElementKind, NodeContent, Numbers, Part};
+use super::tree::{ElementKind, NodeContent, Numbers, SelectedField};
 use super::{Layout, PathTarget};
 use crate::value::{TypedArray, Value};
 
@@ -19,7 +19,7 @@ pub(super) fn read_target(layout: &Layout, target: PathTarget<'_>, message: &[u8
     value
 }
 
-fn part_value(found: Part<'_>, message: &[u8]) -> Value {
+fn part_value(found: SelectedField<'_>, message: &[u8]) -> Value {
     if let Some(count) = found.element_count() {
         // WHY one allocation: the memory is then exactly what the layout has computed.
         let mut values = Vec::with_capacity(count);

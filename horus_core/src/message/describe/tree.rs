@@ -124,7 +124,7 @@ impl FieldNode {
 
 /// A field, after an element has been selected in each array of messages around it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Part<'a> {
+pub(super) struct SelectedField<'a> {
     pub(super) node: &'a FieldNode,
     /// The field's own arrays in which no element has been selected yet.
     pub(super) arrays: ArrayDimensions<'a>,
@@ -132,7 +132,7 @@ pub(super) struct Part<'a> {
     pub(super) distance: usize,
 }
 
-impl<'a> Part<'a> {
+impl<'a> SelectedField<'a> {
     /// Returns the part for `node`, which must be a field of this part's message.
     pub(super) fn field(self, node: &'a FieldNode) -> Self {
         Self {

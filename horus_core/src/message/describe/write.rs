@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::error::describe_value;
-use super::tree::{ElementKind, Numbers, Part};
+use super::tree::{ElementKind, Numbers, SelectedField};
 use super::{FieldError, Layout, PathTarget};
 use crate::message::{DType, f64_to_f32};
 use crate::value::Value;
@@ -89,7 +89,7 @@ struct PartWriter<'a> {
 impl PartWriter<'_> {
     fn write_part(
         &mut self,
-        part: Part<'_>,
+        part: SelectedField<'_>,
         value: &Value,
         trail: &PathTrail<'_>,
     ) -> Result<(), FieldError> {
@@ -113,7 +113,7 @@ impl PartWriter<'_> {
 
     fn write_message(
         &mut self,
-        part: Part<'_>,
+        part: SelectedField<'_>,
         value: &Value,
         trail: &PathTrail<'_>,
     ) -> Result<(), FieldError> {

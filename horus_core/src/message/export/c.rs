@@ -45,7 +45,7 @@ const FILE_HEADER: &str = r##"/*
 #define HORUS_4X(...) __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__
 "##;
 
-const FOOT: &str = "
+const FILE_FOOTER: &str = "
 #undef HORUS_ASSERT_OFFSET
 #undef HORUS_ASSERT_LAYOUT
 #undef HORUS_ALIGNOF
@@ -67,7 +67,7 @@ pub fn c(messages: &[&Schema]) -> String {
     for schema in messages {
         write_message(&mut out, schema);
     }
-    out + FOOT
+    out + FILE_FOOTER
 }
 
 fn write_message(out: &mut String, schema: &Schema) {

@@ -9,7 +9,7 @@ const FILE_HEADER: &str = "\
 
 ";
 
-const FOOT: &str = r#"
+const FILE_FOOTER: &str = r#"
 
 def dtype(name):
     """The numpy dtype of the message called `name`."""
@@ -62,7 +62,7 @@ pub fn numpy(messages: &[&Schema]) -> String {
             format_args!("    \"{}\": 0x{:032x},\n", schema.name, schema.hash()),
         );
     }
-    out + "}\n" + FOOT
+    out + "}\n" + FILE_FOOTER
 }
 
 fn write_layout(out: &mut String, schema: &Schema) {

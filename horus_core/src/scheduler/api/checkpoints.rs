@@ -141,7 +141,7 @@ impl CheckpointChecker {
     /// Records that the node passes a checkpoint; 1 is the first. Costs two comparisons and a
     /// relaxed store.
     #[inline]
-    pub(crate) fn pass(&mut self, checkpoint: u64) {
+    pub(crate) fn pass_checkpoint(&mut self, checkpoint: u64) {
         if checkpoint != self.last.wrapping_add(1) || checkpoint > self.wanted {
             self.note_wrong_order(checkpoint);
         }
@@ -195,7 +195,7 @@ mod tests {
         checkpoints.begin_tick(0);
         passed
             .iter()
-            .for_each(|checkpoint| checkpoints.pass(*checkpoint));
+            .for_each(|checkpoint| checkpoints.pass_checkpoint(*checkpoint));
         checkpoints.end_tick().map_err(|fault| fault.to_string())
     }
 
@@ -298,16 +298,16 @@ mod tests {
     fn a_fault_is_returned_once_and_the_first_of_a_tick_counts() {
         let mut checkpoints = CheckpointChecker::new(2, Duration::from_secs(1));
         checkpoints.begin_tick(0);
-        (1..=2).for_each(|checkpoint| checkpoints.pass(checkpoint));
+        (1..=2).for_each(|checkpoint| checkpoints.pass_checkpoint(checkpoint));
         assert_eq!(checkpoints.end_tick(), Ok(()));
         checkpoints.begin_tick(1);
-        checkpoints.pass(2);
+        checkpoints.pass_checkpoint(2);
         assert!(matches!(
             checkpoints.end_tick(),
             Err(CheckpointFault::Early { .. })
         ));
         checkpoints.begin_tick(2_000_000_000);
-        (1..=2).for_each(|checkpoint| checkpoints.pass(checkpoint));
+        (1..=2).for_each(|checkpoint| checkpoints.pass_checkpoint(checkpoint));
         assert_eq!(checkpoints.end_tick(), Ok(()));
     }
 
@@ -318,7 +318,7 @@ mod tests {
         let mut seen = vec![place.to_string()];
         checkpoints.begin_tick(0);
         for checkpoint in 1..=2 {
-            checkpoints.pass(checkpoint);
+            checkpoints.pass_checkpoint(checkpoint);
             seen.push(place.to_string());
         }
         checkpoints.end_tick().unwrap();

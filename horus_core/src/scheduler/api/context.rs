@@ -71,7 +71,7 @@ impl Context<'_> {
     #[inline]
     pub fn checkpoint(&mut self, number: u64) {
         if let Some(checkpoints) = &mut self.checkpoints {
-            checkpoints.pass(number);
+            checkpoints.pass_checkpoint(number);
         }
     }
 

@@ -32,7 +32,7 @@ pub(crate) struct LiveMetrics {
     skipped_ticks: AtomicU64,
     failures: AtomicU64,
     panics: AtomicU64,
-    /// The [`Health`], as its index in `Health::ALL`, and [`PAUSED`]. WHY one word: they change
+    /// The [`Health`], as its index in `Health::ALL`, and [`PAUSED_BIT`]. WHY one word: they change
     /// together.
     health: AtomicU64,
     /// The present budget of a tick; `u64::MAX` if there is none.
@@ -63,7 +63,7 @@ impl Default for LiveMetrics {
 }
 
 /// The bit of [`LiveMetrics::health`] that is set while a command has paused the node.
-const PAUSED: u64 = 1 << 63;
+const PAUSED_BIT: u64 = 1 << 63;
 
 /// The health of a node: whether it ticks, and if not, why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -164,7 +164,7 @@ impl LiveMetrics {
     /// Sets the health of the node. `is_paused` is true if a command has paused it, whatever its
     /// health is.
     pub(crate) fn set_health(&self, health: Health, is_paused: bool) {
-        let paused = if is_paused { PAUSED } else { 0 };
+        let paused = if is_paused { PAUSED_BIT } else { 0 };
         // Relaxed: a counter.
         self.health.set(health as u64 | paused);
     }
@@ -173,8 +173,8 @@ impl LiveMetrics {
     pub(crate) fn health(&self) -> (Health, bool) {
         // Relaxed: a counter.
         let word = self.health.get();
-        let health = Health::ALL.get((word & !PAUSED) as usize).copied();
-        (health.unwrap_or_default(), word & PAUSED != 0)
+        let health = Health::ALL.get((word & !PAUSED_BIT) as usize).copied();
+        (health.unwrap_or_default(), word & PAUSED_BIT != 0)
     }
 
     pub(crate) fn count_miss(&self) {

@@ -83,7 +83,7 @@ pub(crate) struct NodeSpec {
 
 /// The checked settings of a node, with all defaults filled in.
 #[derive(Debug, Clone)]
-pub(crate) struct Plan {
+pub(crate) struct NodePlan {
     pub(crate) name: String,
     pub(crate) order: i32,
     pub(crate) class: Class,
@@ -203,7 +203,7 @@ const DEFAULT_BUDGET_PERCENT_OF_PERIOD: u32 = 80;
 const DEFAULT_DEADLINE_PERCENT_OF_PERIOD: u32 = 95;
 
 impl NodeSpec {
-    pub(crate) fn into_plan(self, cores: usize) -> Result<Plan, PlanError> {
+    pub(crate) fn into_plan(self, cores: usize) -> Result<NodePlan, PlanError> {
         let is_name = (1..=NAME_BYTES_MAX).contains(&self.name.len());
         if !is_name || self.name.chars().any(char::is_control) {
             return Err(PlanError::Name { node: self.name });
@@ -228,7 +228,7 @@ impl NodeSpec {
         // WHY the minimum: a tick that may take longer than its deadline would be late.
         let budget = part(DEFAULT_BUDGET_PERCENT_OF_PERIOD)
             .map(|budget| budget.min(deadline.unwrap_or(budget)));
-        Ok(Plan {
+        Ok(NodePlan {
             class,
             rate,
             deadline,
@@ -458,7 +458,7 @@ impl NodeSpec {
     }
 }
 
-impl Plan {
+impl NodePlan {
     /// Returns true if a tick of the node can count as stuck: it has a budget or a watchdog.
     pub(crate) const fn is_watched(&self) -> bool {
         self.budget.is_some() || self.watchdog.is_some()

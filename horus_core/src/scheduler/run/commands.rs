@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use horus_shm::internals::sync::Word;
 
-use crate::scheduler::api::plan::Plan;
+use crate::scheduler::api::plan::NodePlan;
 use crate::scheduler::api::policy::saturating_nanos;
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::run::pending_swap::PendingSwap;
@@ -44,7 +44,7 @@ const PENDING_KNOWN: u64 = 1;
 /// The state that commands have requested for a node.
 #[derive(Debug, Default)]
 pub(crate) struct WantedState {
-    pub(crate) mode: Mode,
+    pub(crate) mode: NodeMode,
     /// True during an emergency stop: the node is in its safe state and does not tick.
     pub(crate) is_emergency: bool,
     /// A new rate, until the node's thread takes it.
@@ -55,7 +55,7 @@ pub(crate) struct WantedState {
 
 /// The wanted mode of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Mode {
+pub(crate) enum NodeMode {
     #[default]
     Run,
     Pause,
@@ -73,7 +73,7 @@ pub(crate) struct TickPace {
 }
 
 impl TickPace {
-    pub(crate) fn from_plan(plan: &Plan) -> Self {
+    pub(crate) fn from_plan(plan: &NodePlan) -> Self {
         let or_never = |time: Option<Duration>| time.map_or(u64::MAX, saturating_nanos);
         Self {
             rate: plan.rate,
@@ -145,7 +145,7 @@ impl Commands {
             Err(TryLockError::WouldBlock) => return None,
         };
         let answer = look(&mut wanted);
-        let is_plain = wanted.mode == Mode::Run && !wanted.is_emergency;
+        let is_plain = wanted.mode == NodeMode::Run && !wanted.is_emergency;
         let is_taken = wanted.pace.is_none() && wanted.pending_swap.is_none();
         // Relaxed: as in `are_pending`. Set under the lock, so that a later change is not
         // overwritten.
@@ -181,15 +181,16 @@ mod tests {
             deadline_ns: 2,
             period_ns: 3,
         };
-        commands
-            .change_wanted_state(|wanted| (wanted.mode, wanted.pace) = (Mode::Pause, Some(pace)));
+        commands.change_wanted_state(|wanted| {
+            (wanted.mode, wanted.pace) = (NodeMode::Pause, Some(pace))
+        });
         assert!(commands.are_pending());
         assert_eq!(
             commands.try_take_wanted_state(|wanted| wanted.pace.take()),
             Some(Some(pace))
         );
         assert!(commands.are_pending(), "it is still paused");
-        commands.change_wanted_state(|wanted| wanted.mode = Mode::Run);
+        commands.change_wanted_state(|wanted| wanted.mode = NodeMode::Run);
         assert!(
             commands.are_pending(),
             "the thread has not seen that it is over"

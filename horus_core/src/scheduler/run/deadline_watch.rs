@@ -4,7 +4,7 @@ use crate::scheduler::api::policy::Miss;
 
 /// The action of the runner after a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum DeadlineAction {
     /// Do nothing.
     Fine,
     /// Count and record the miss, but do nothing else.
@@ -76,9 +76,14 @@ impl DeadlineWatch {
     /// Records whether the tick that ended at `now_ns` was a miss, and returns what to do. Costs a
     /// branch as long as there are no misses.
     #[inline(always)]
-    pub(crate) fn record_tick(&mut self, policy: Miss, missed: bool, now_ns: u64) -> Verdict {
+    pub(crate) fn record_tick(
+        &mut self,
+        policy: Miss,
+        missed: bool,
+        now_ns: u64,
+    ) -> DeadlineAction {
         match (missed, self.is_recovering) {
-            (false, false) => Verdict::Fine,
+            (false, false) => DeadlineAction::Fine,
             (false, true) => self.record_tick_in_time(policy),
             (true, _) => self.record_miss(policy, now_ns),
         }
@@ -92,68 +97,68 @@ impl DeadlineWatch {
     /// Records a tick without a miss, after an earlier miss. After ten such ticks in a row, returns
     /// the action that takes the last step of the miss policy back.
     #[cold]
-    fn record_tick_in_time(&mut self, policy: Miss) -> Verdict {
+    fn record_tick_in_time(&mut self, policy: Miss) -> DeadlineAction {
         self.good_in_a_row += 1;
         if self.good_in_a_row < RECOVERY_TICKS {
-            return Verdict::Fine;
+            return DeadlineAction::Fine;
         }
         (self.good_in_a_row, self.misses) = (0, 0);
         match self.level {
             EscalationLevel::Free => {
                 self.is_recovering = false;
-                Verdict::Fine
+                DeadlineAction::Fine
             }
             EscalationLevel::Halved => {
                 *self = Self::default();
-                Verdict::Restore
+                DeadlineAction::Restore
             }
             EscalationLevel::Safe if policy == Miss::Graduated => {
                 self.level = EscalationLevel::Halved;
-                Verdict::LeaveSafeState
+                DeadlineAction::LeaveSafeState
             }
             EscalationLevel::Safe => {
                 *self = Self::default();
-                Verdict::LeaveSafeState
+                DeadlineAction::LeaveSafeState
             }
         }
     }
 
     #[cold]
-    fn record_miss(&mut self, policy: Miss, now_ns: u64) -> Verdict {
+    fn record_miss(&mut self, policy: Miss, now_ns: u64) -> DeadlineAction {
         self.is_recovering = true;
         self.good_in_a_row = 0;
         match policy {
-            Miss::Warn => Verdict::Warn,
-            Miss::Skip => Verdict::Skip,
-            Miss::SafeMode if self.level == EscalationLevel::Safe => Verdict::Warn,
+            Miss::Warn => DeadlineAction::Warn,
+            Miss::Skip => DeadlineAction::Skip,
+            Miss::SafeMode if self.level == EscalationLevel::Safe => DeadlineAction::Warn,
             Miss::SafeMode => {
                 self.level = EscalationLevel::Safe;
-                Verdict::EnterSafeState
+                DeadlineAction::EnterSafeState
             }
             Miss::Graduated => self.escalate(now_ns),
-            Miss::Stop => Verdict::Stop,
+            Miss::Stop => DeadlineAction::Stop,
         }
     }
 
     /// Records a miss under [`Miss::Graduated`].
-    fn escalate(&mut self, now_ns: u64) -> Verdict {
+    fn escalate(&mut self, now_ns: u64) -> DeadlineAction {
         self.misses += 1;
         if self.misses <= WARNED_MISSES_MAX {
-            return Verdict::Warn;
+            return DeadlineAction::Warn;
         }
         self.misses = 0;
         if self.level == EscalationLevel::Free {
             self.level = EscalationLevel::Halved;
-            return Verdict::Halve;
+            return DeadlineAction::Halve;
         }
         if self.isolations >= ISOLATIONS_MAX {
-            return Verdict::Stop;
+            return DeadlineAction::Stop;
         }
         let until_ns = now_ns.saturating_add(FIRST_ISOLATION_NS << self.isolations);
         self.isolations += 1;
         let enters_safe_state = self.level != EscalationLevel::Safe;
         self.level = EscalationLevel::Safe;
-        Verdict::Isolate {
+        DeadlineAction::Isolate {
             until_ns,
             enters_safe_state,
         }
@@ -166,27 +171,32 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// Records `ticks` ticks at `now_ns`; returns all verdicts except [`Verdict::Fine`].
+    /// Records `ticks` ticks at `now_ns`; returns all verdicts except [`DeadlineAction::Fine`].
     fn judge(
         deadline_watch: &mut DeadlineWatch,
         missed: bool,
         ticks: u32,
         now_ns: u64,
-    ) -> Vec<Verdict> {
+    ) -> Vec<DeadlineAction> {
         let verdicts =
             (0..ticks).map(|_| deadline_watch.record_tick(Miss::Graduated, missed, now_ns));
         verdicts
-            .filter(|verdict| *verdict != Verdict::Fine)
+            .filter(|verdict| *verdict != DeadlineAction::Fine)
             .collect()
     }
 
     /// Returns three warnings, and then this verdict.
-    fn after_warnings(verdict: Verdict) -> Vec<Verdict> {
-        vec![Verdict::Warn, Verdict::Warn, Verdict::Warn, verdict]
+    fn after_warnings(verdict: DeadlineAction) -> Vec<DeadlineAction> {
+        vec![
+            DeadlineAction::Warn,
+            DeadlineAction::Warn,
+            DeadlineAction::Warn,
+            verdict,
+        ]
     }
 
-    const fn isolated(until_ns: u64, enters_safe_state: bool) -> Verdict {
-        Verdict::Isolate {
+    const fn isolated(until_ns: u64, enters_safe_state: bool) -> DeadlineAction {
+        DeadlineAction::Isolate {
             until_ns,
             enters_safe_state,
         }
@@ -197,32 +207,38 @@ mod tests {
         let mut deadline_watch = DeadlineWatch::default();
         let mut judge = |missed| deadline_watch.record_tick(Miss::SafeMode, missed, 0);
         for _ in 0..3 {
-            assert_eq!(judge(false), Verdict::Fine);
-            assert_eq!(judge(true), Verdict::EnterSafeState);
-            assert_eq!(judge(true), Verdict::Warn);
+            assert_eq!(judge(false), DeadlineAction::Fine);
+            assert_eq!(judge(true), DeadlineAction::EnterSafeState);
+            assert_eq!(judge(true), DeadlineAction::Warn);
             for _ in 1..RECOVERY_TICKS {
-                assert_eq!(judge(false), Verdict::Fine);
+                assert_eq!(judge(false), DeadlineAction::Fine);
             }
-            assert_eq!(judge(true), Verdict::Warn, "not for long enough");
+            assert_eq!(judge(true), DeadlineAction::Warn, "not for long enough");
             for _ in 1..RECOVERY_TICKS {
-                assert_eq!(judge(false), Verdict::Fine);
+                assert_eq!(judge(false), DeadlineAction::Fine);
             }
-            assert_eq!(judge(false), Verdict::LeaveSafeState);
+            assert_eq!(judge(false), DeadlineAction::LeaveSafeState);
         }
     }
 
     #[test]
     fn warn_skip_and_stop_give_the_verdict_of_their_name() {
         for (policy, verdict) in [
-            (Miss::Warn, Verdict::Warn),
-            (Miss::Skip, Verdict::Skip),
-            (Miss::Stop, Verdict::Stop),
+            (Miss::Warn, DeadlineAction::Warn),
+            (Miss::Skip, DeadlineAction::Skip),
+            (Miss::Stop, DeadlineAction::Stop),
         ] {
             let mut deadline_watch = DeadlineWatch::default();
             for _ in 0..100 {
-                assert_eq!(deadline_watch.record_tick(policy, false, 0), Verdict::Fine);
+                assert_eq!(
+                    deadline_watch.record_tick(policy, false, 0),
+                    DeadlineAction::Fine
+                );
                 assert_eq!(deadline_watch.record_tick(policy, true, 0), verdict);
-                assert_eq!(deadline_watch.record_tick(policy, false, 0), Verdict::Fine);
+                assert_eq!(
+                    deadline_watch.record_tick(policy, false, 0),
+                    DeadlineAction::Fine
+                );
             }
         }
     }
@@ -230,7 +246,10 @@ mod tests {
     #[test]
     fn a_node_that_is_always_late_goes_through_all_steps_to_the_stop() {
         let mut node = DeadlineWatch::default();
-        assert_eq!(judge(&mut node, true, 4, 0), after_warnings(Verdict::Halve));
+        assert_eq!(
+            judge(&mut node, true, 4, 0),
+            after_warnings(DeadlineAction::Halve)
+        );
         assert_eq!(
             judge(&mut node, true, 4, 0),
             after_warnings(isolated(SECOND, true))
@@ -244,7 +263,7 @@ mod tests {
         assert_eq!(judge(&mut node, true, 4, 3 * SECOND), after_warnings(third));
         assert_eq!(
             judge(&mut node, true, 4, 7 * SECOND),
-            after_warnings(Verdict::Stop)
+            after_warnings(DeadlineAction::Stop)
         );
         assert_eq!(isolated(u64::MAX, true), {
             let mut node = DeadlineWatch::default();
@@ -263,9 +282,12 @@ mod tests {
                 "round {round}"
             );
             assert_eq!(judge(&mut node, false, 9, 0), []);
-            assert_eq!(judge(&mut node, false, 1, 0), [Verdict::LeaveSafeState]);
+            assert_eq!(
+                judge(&mut node, false, 1, 0),
+                [DeadlineAction::LeaveSafeState]
+            );
             assert_eq!(judge(&mut node, false, 9, 0), []);
-            assert_eq!(judge(&mut node, false, 1, 0), [Verdict::Restore]);
+            assert_eq!(judge(&mut node, false, 1, 0), [DeadlineAction::Restore]);
             assert_eq!(judge(&mut node, false, 1000, 0), []);
         }
     }
@@ -274,7 +296,10 @@ mod tests {
     fn a_miss_halfway_back_does_not_begin_anew() {
         let mut node = DeadlineWatch::default();
         judge(&mut node, true, 8, 0);
-        assert_eq!(judge(&mut node, false, 10, 0), [Verdict::LeaveSafeState]);
+        assert_eq!(
+            judge(&mut node, false, 10, 0),
+            [DeadlineAction::LeaveSafeState]
+        );
         // The isolation is longer than before, and begins outside of the safe state.
         assert_eq!(
             judge(&mut node, true, 4, 0),
@@ -282,9 +307,12 @@ mod tests {
         );
         assert_eq!(
             judge(&mut node, false, 20, 0),
-            [Verdict::LeaveSafeState, Verdict::Restore]
+            [DeadlineAction::LeaveSafeState, DeadlineAction::Restore]
         );
-        assert_eq!(judge(&mut node, true, 4, 0), after_warnings(Verdict::Halve));
+        assert_eq!(
+            judge(&mut node, true, 4, 0),
+            after_warnings(DeadlineAction::Halve)
+        );
         assert_eq!(
             judge(&mut node, true, 4, 0),
             after_warnings(isolated(SECOND, true))
@@ -302,12 +330,14 @@ mod tests {
                 verdicts.extend(judge(&mut node, false, good, 0));
             }
             assert_eq!(
-                verdicts.contains(&Verdict::Halve),
+                verdicts.contains(&DeadlineAction::Halve),
                 halves,
                 "{good} between two"
             );
             assert_eq!(
-                verdicts.iter().all(|verdict| *verdict == Verdict::Warn),
+                verdicts
+                    .iter()
+                    .all(|verdict| *verdict == DeadlineAction::Warn),
                 !halves
             );
         }

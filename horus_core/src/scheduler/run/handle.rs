@@ -8,7 +8,7 @@ use crate::scheduler::api::node::Node;
 use crate::scheduler::api::plan::{NodeSpec, PlanError};
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::report::Reason;
-use crate::scheduler::run::commands::{Mode, TickPace};
+use crate::scheduler::run::commands::{NodeMode, TickPace};
 use crate::scheduler::run::node_entry::NodeEntry;
 use crate::scheduler::run::pending_swap::{PendingSwap, Swap};
 use crate::scheduler::run::run_state::RunState;
@@ -102,7 +102,7 @@ impl Handle {
     ///
     /// Returns [`CommandError::NoSuchNode`].
     pub fn pause(&self, node: &str) -> Result<(), CommandError> {
-        self.change_mode(node, Mode::Pause)
+        self.change_mode(node, NodeMode::Pause)
     }
 
     /// Resumes the ticks of a paused node.
@@ -111,7 +111,7 @@ impl Handle {
     ///
     /// Returns [`CommandError::NoSuchNode`].
     pub fn resume(&self, node: &str) -> Result<(), CommandError> {
-        self.change_mode(node, Mode::Run)
+        self.change_mode(node, NodeMode::Run)
     }
 
     /// Shuts the node down for the rest of the run. It cannot be started again.
@@ -120,14 +120,14 @@ impl Handle {
     ///
     /// Returns [`CommandError::NoSuchNode`].
     pub fn stop_node(&self, node: &str) -> Result<(), CommandError> {
-        self.change_mode(node, Mode::Stop)
+        self.change_mode(node, NodeMode::Stop)
     }
 
-    fn change_mode(&self, node: &str, mode: Mode) -> Result<(), CommandError> {
+    fn change_mode(&self, node: &str, mode: NodeMode) -> Result<(), CommandError> {
         let change = |entry: &NodeEntry| {
             entry.commands.change_wanted_state(|wanted| {
                 // WHY: a node that is shut down cannot be started again.
-                if wanted.mode != Mode::Stop {
+                if wanted.mode != NodeMode::Stop {
                     wanted.mode = mode;
                 }
             });

@@ -67,12 +67,12 @@ fn for_each_node_in_a_tick(act: impl Fn(&LiveMetrics)) {
 
 /// Installs a panic hook that also calls the present hook. Does so once in a process.
 pub(crate) fn install_hook() {
-    static ONCE: Once = Once::new();
+    static INSTALLATION: Once = Once::new();
     // WHY the check: a thread that panics cannot change the hook.
     if std::thread::panicking() {
         return;
     }
-    ONCE.call_once(|| {
+    INSTALLATION.call_once(|| {
         let next = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
             for_each_node_in_a_tick(LiveMetrics::begin_panic);

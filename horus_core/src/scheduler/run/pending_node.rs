@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::actor::group::ActorGroup;
-use crate::scheduler::api::plan::{Plan, PlanError};
+use crate::scheduler::api::plan::{NodePlan, PlanError};
 use crate::scheduler::api::safe_state::SafeStateCallback;
 use crate::scheduler::api::subscription::Subscription;
 use crate::scheduler::run::runner::Runner;
@@ -25,7 +25,7 @@ pub(crate) struct PendingNode {
 
 /// Returns the group of actors whose threads run a node, if it has no thread of its own.
 pub(crate) fn shared_group(
-    plan: &Plan,
+    plan: &NodePlan,
     entries: &[PendingNode],
 ) -> Result<Option<Arc<ActorGroup>>, PlanError> {
     let Some(group) = &plan.shared else {

@@ -20,14 +20,14 @@ use crate::scheduler::api::checkpoints::CheckpointPosition;
 use crate::scheduler::api::context::Context;
 use crate::scheduler::api::metrics::LiveMetrics;
 use crate::scheduler::api::node::{Node, NodeResult};
-use crate::scheduler::api::plan::Plan;
+use crate::scheduler::api::plan::NodePlan;
 use crate::scheduler::api::policy::FailureHistory;
 use crate::scheduler::api::random::Random;
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::remote::recorder::Recorder;
 use crate::scheduler::run::catch_panic::catch_panic;
-use crate::scheduler::run::commands::{Commands, Mode, TickPace};
+use crate::scheduler::run::commands::{Commands, NodeMode, TickPace};
 use crate::scheduler::run::deadline_watch::DeadlineWatch;
 use crate::scheduler::run::node_entry::NodeEntry;
 use crate::scheduler::run::pending_swap::Probation;
@@ -59,7 +59,7 @@ pub(crate) struct Runner {
     log_name: &'static str,
     /// The error with which this node stops the run; `None` if it does not stop the run.
     fatal_error: Option<String>,
-    plan: Plan,
+    plan: NodePlan,
     /// The node's position in the order of start.
     position: usize,
     /// The thread settings that the system refused.
@@ -122,7 +122,7 @@ impl std::fmt::Debug for Runner {
 }
 
 impl Runner {
-    pub(crate) fn new(node: Box<dyn Node>, plan: Plan, entry: &NodeEntry) -> Self {
+    pub(crate) fn new(node: Box<dyn Node>, plan: NodePlan, entry: &NodeEntry) -> Self {
         let pace = TickPace::from_plan(&plan);
         entry.metrics.set_budget_ns(pace.budget_ns);
         Self {
@@ -191,7 +191,7 @@ impl Runner {
         self.refused = refused;
     }
 
-    pub(crate) const fn plan(&self) -> &Plan {
+    pub(crate) const fn plan(&self) -> &NodePlan {
         &self.plan
     }
 
@@ -476,7 +476,7 @@ impl Runner {
             self.event_log
                 .record(self.tick, NodeEvent::RATE_CHANGED, pace.period_ns, "");
         }
-        let is_paused = mode == Mode::Pause;
+        let is_paused = mode == NodeMode::Pause;
         let before = std::mem::replace(
             &mut self.blocked_by,
             BlockingCommands {
@@ -502,7 +502,7 @@ impl Runner {
             );
         }
         self.publish_health();
-        if mode == Mode::Stop && !self.is_over() {
+        if mode == NodeMode::Stop && !self.is_over() {
             self.shut_down();
         } else if let Some(pending_swap) = pending_swap {
             self.swap_node(pending_swap, clock, now_ns);

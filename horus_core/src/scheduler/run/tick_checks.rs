@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::message::{NodeEvent, Text};
 use crate::scheduler::api::checkpoints::{CheckpointChecker, CheckpointPosition};
 use crate::scheduler::api::input::{InputWatch, stalest_input};
-use crate::scheduler::api::plan::Plan;
+use crate::scheduler::api::plan::NodePlan;
 
 /// The checks of a node that has checkpoints, a shortest time between ticks, or inputs with a
 /// timeout.
@@ -29,7 +29,7 @@ pub(crate) struct TickFault {
 
 impl TickChecks {
     /// Returns the checks that the plan needs; `None` if it needs none, as for most nodes.
-    pub(crate) fn for_plan(plan: &Plan) -> Option<Box<Self>> {
+    pub(crate) fn for_plan(plan: &NodePlan) -> Option<Box<Self>> {
         let wanted = plan.checkpoints;
         let not_before = plan.not_before;
         let has_sequence = wanted > 0 || not_before.is_some();

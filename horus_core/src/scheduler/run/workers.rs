@@ -147,7 +147,7 @@ impl Workers {
         self.bells.push(Arc::clone(&bell));
         runner.commands().set_listener(Arc::clone(&bell));
         self.start_thread(vec![runner], start, move |runners, shared| {
-            event::run(&mut runners[0], &mut clock, shared, (&mut wake, &bell))
+            event::run_event_node(&mut runners[0], &mut clock, shared, (&mut wake, &bell))
         })
     }
 
@@ -215,7 +215,7 @@ impl Workers {
             // WHY: the first due time has passed during the measurement, and must not count as a
             // miss.
             let timeline = timeline.starting_after(clock.resync());
-            real_time::run(runners, &mut clock, shared, timeline, spin)
+            real_time::run_real_time_nodes(runners, &mut clock, shared, timeline, spin)
         })
     }
 

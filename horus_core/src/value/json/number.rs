@@ -125,17 +125,18 @@ fn float_from_json(dtype: DType, json: &Value, bytes: &mut Vec<u8>) -> Option<()
 /// Rounds a number, which is no NaN, to the nearest one of half precision.
 fn f16_bits(number: f32) -> u16 {
     /// The largest number that is not rounded to infinity.
-    const MAX: f32 = 65519.996;
-    /// The smallest normal number, 2^-14. Smaller numbers have a distance of `UNIT`, 2^-24.
-    const NORMAL: f32 = f32::from_bits((127 - 14) << 23);
-    const UNIT: f32 = f32::from_bits((127 - 24) << 23);
+    const F16_MAX: f32 = 65519.996;
+    /// The smallest normal number, 2^-14. Smaller numbers have a distance of `F16_SUBNORMAL_STEP`,
+    /// 2^-24.
+    const F16_NORMAL_MIN: f32 = f32::from_bits((127 - 14) << 23);
+    const F16_SUBNORMAL_STEP: f32 = f32::from_bits((127 - 24) << 23);
 
     let sign = (number.to_bits() >> 31 << 15) as u16;
     let size = number.abs();
-    let bits = if size > MAX {
+    let bits = if size > F16_MAX {
         0x7c00
-    } else if size < NORMAL {
-        (size / UNIT).round_ties_even() as u16
+    } else if size < F16_NORMAL_MIN {
+        (size / F16_SUBNORMAL_STEP).round_ties_even() as u16
     } else {
         round_bits(size.to_bits() - (112 << 23), 13) as u16
     };

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use super::SendError;
 use crate::endpoint::reader_slot::{self, FRUITLESS_WAKES_MAX};
-use crate::file::card::Card;
+use crate::file::card::EndpointCard;
 use crate::file::counters::Participant;
 use crate::file::error::{OpenError, UnusableReason};
 use crate::file::extent::Extent;
@@ -354,10 +354,10 @@ impl RawProducer {
         self.writer.next_message_number()
     }
 
-    /// Returns the card of this producer, from which [`Card::mismatch`] tells which readers it
-    /// matches.
+    /// Returns the card of this producer, from which [`EndpointCard::mismatch`] tells which readers
+    /// it matches.
     #[must_use]
-    pub fn card(&self) -> Card {
+    pub fn card(&self) -> EndpointCard {
         self.extent.offer.card()
     }
 

@@ -1,7 +1,7 @@
 //! The messages that readers have not passed yet, as any process sees them.
 
 use super::extents::SEARCHED_GENERATIONS_MAX;
-use crate::file::card::Card;
+use crate::file::card::EndpointCard;
 use crate::file::header::{ExtentBase, ExtentId};
 use crate::file::segment::{Blocks as _, TopicMemory};
 use crate::os::region::Access;
@@ -16,7 +16,7 @@ struct ExtentShape {
     /// True if positions are not message numbers, as slots may be stepped over.
     pinnable: bool,
     /// The type that its publisher sends, and the reliability that it offers.
-    card: Card,
+    card: EndpointCard,
 }
 
 impl ExtentShape {
@@ -54,7 +54,7 @@ pub(crate) struct ReadProgress {
     pub(crate) number: Option<u64>,
     /// The type that it reads, and the reliability that it requests: it gets messages only from
     /// publishers that match.
-    pub(crate) card: Card,
+    pub(crate) card: EndpointCard,
     /// Generation of the extent that the reader reads now; 0 if it reads none. `None` if the reader
     /// is in another process.
     pub(crate) followed: Option<u64>,

@@ -9,7 +9,7 @@ use super::{CellPointer, Group, Header, LATEST_CAPACITY, kind};
 use crate::heap::blocks::{self, BlockClass, Envelope};
 use crate::protocol::latest::{self, PutOutcome};
 use crate::protocol::life;
-use crate::protocol::mailbox::{self, Chain, MailboxMemory, Pushed, Refused, Tag};
+use crate::protocol::mailbox::{self, Chain, MailboxMemory, PushOutcome, RefusalReason, Tag};
 use crate::wait::WaitPolicy;
 
 /// The reason for which a mailbox refused a message or control. Contains what was refused.
@@ -29,10 +29,10 @@ impl<T> Refusal<T> {
         }
     }
 
-    fn from_refused(refused: Refused, value: T) -> Self {
+    fn from_refused(refused: RefusalReason, value: T) -> Self {
         match refused {
-            Refused::Full => Self::Full(value),
-            Refused::Gone => Self::Disconnected(value),
+            RefusalReason::Full => Self::Full(value),
+            RefusalReason::Gone => Self::Disconnected(value),
         }
     }
 }
@@ -60,7 +60,7 @@ pub enum WaitRefusal<T> {
 
 /// The effect of an accepted message on the mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sent {
+pub enum SendOutcome {
     /// The message waits in the mailbox, behind all earlier ones.
     Added,
     /// The message has replaced an older one, which was dropped. Only in a mailbox that keeps the
@@ -89,7 +89,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
     /// WHY always inlined: the message is then written into its block at once, and not first into
     /// the frame of the caller in small parts, which a wider load would have to wait for.
     #[inline(always)]
-    pub fn send(&self, message: M) -> Result<Sent, Refusal<M>> {
+    pub fn send(&self, message: M) -> Result<SendOutcome, Refusal<M>> {
         if self.0.belongs_to_parent() {
             return Err(Refusal::Disconnected(message));
         }
@@ -101,7 +101,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
             return Err(Refusal::from_refused(refused, message));
         }
         self.push_message(Envelope::new(message))
-            .map(|()| Sent::Added)
+            .map(|()| SendOutcome::Added)
             .map_err(|refusal| match refusal {
                 Refusal::Full(envelope) => Refusal::Full(envelope.into_inner()),
                 Refusal::Disconnected(envelope) => Refusal::Disconnected(envelope.into_inner()),
@@ -110,12 +110,12 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
 
     /// Returns the reason for which a message would be refused now.
     #[inline(always)]
-    fn refusal_now(&self) -> Option<Refused> {
+    fn refusal_now(&self) -> Option<RefusalReason> {
         let header = self.header();
         if header.is_bounded() {
             mailbox::refusal(self.0, header.capacity)
         } else {
-            mailbox::is_actor_gone(self.0).then_some(Refused::Gone)
+            mailbox::is_actor_gone(self.0).then_some(RefusalReason::Gone)
         }
     }
 
@@ -132,7 +132,11 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
     /// # Errors
     ///
     /// [`WaitRefusal`], with the message.
-    pub fn send_wait(&self, message: M, wait_policy: WaitPolicy) -> Result<Sent, WaitRefusal<M>> {
+    pub fn send_wait(
+        &self,
+        message: M,
+        wait_policy: WaitPolicy,
+    ) -> Result<SendOutcome, WaitRefusal<M>> {
         let mut message = match self.send(message) {
             Ok(sent) => return Ok(sent),
             Err(Refusal::Disconnected(message)) => return Err(WaitRefusal::Disconnected(message)),
@@ -158,7 +162,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
         match (sent, message.map(Envelope::into_inner)) {
             (Some(false), Some(message)) => Err(WaitRefusal::Disconnected(message)),
             (None, Some(message)) => Err(WaitRefusal::Timeout(message)),
-            _ => Ok(Sent::Added),
+            _ => Ok(SendOutcome::Added),
         }
     }
 
@@ -210,7 +214,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
     /// Puts `message` in the slot. Only for a mailbox that keeps the latest.
     ///
     /// WHY an envelope: a message that is passed on would be copied once more by every sender.
-    fn replace_latest(&self, message: Envelope<M>) -> Result<Sent, Refusal<M>> {
+    fn replace_latest(&self, message: Envelope<M>) -> Result<SendOutcome, Refusal<M>> {
         let header = self.header();
         if mailbox::is_actor_gone(self.0) {
             return Err(Refusal::Disconnected(message.into_inner()));
@@ -224,7 +228,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
         let (other, is_gone) = match put {
             PutOutcome::Sent(pushed) => {
                 schedule_if_woken(self.0, pushed);
-                return Ok(Sent::Added);
+                return Ok(SendOutcome::Added);
             }
             PutOutcome::Replaced(older) => (older, false),
             PutOutcome::Gone(left) => (left, true),
@@ -239,7 +243,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
             return Err(Refusal::Disconnected(other.into_inner()));
         }
         drop(other);
-        Ok(Sent::Replaced)
+        Ok(SendOutcome::Replaced)
     }
 }
 
@@ -337,7 +341,7 @@ unsafe fn push_envelope<T, G: Group>(
 ///
 /// As [`push_envelope`], for each block of the chain.
 #[inline(always)]
-unsafe fn push_chain<G: Group>(cell: CellPointer<G>, chain: Chain) -> Result<(), Refused> {
+unsafe fn push_chain<G: Group>(cell: CellPointer<G>, chain: Chain) -> Result<(), RefusalReason> {
     // SAFETY: the caller keeps the cell.
     let capacity = unsafe { cell.header() }.capacity;
     // SAFETY: the contract.
@@ -347,8 +351,8 @@ unsafe fn push_chain<G: Group>(cell: CellPointer<G>, chain: Chain) -> Result<(),
 
 /// Schedules the actor if this thread has woken it. The caller keeps the cell.
 #[inline(always)]
-fn schedule_if_woken<G: Group>(cell: CellPointer<G>, pushed: Pushed) {
-    if pushed == Pushed::Woke {
+fn schedule_if_woken<G: Group>(cell: CellPointer<G>, pushed: PushOutcome) {
+    if pushed == PushOutcome::Woke {
         // SAFETY: the caller has woken the actor.
         let runnable = unsafe { Runnable::from_woken(cell) };
         // SAFETY: the caller keeps the cell.
@@ -427,7 +431,7 @@ impl<M, G: Group> Drop for Address<M, G> {
         let cell = self.0;
         // SAFETY: the address is this one, which is not used after this.
         let is_free =
-            unsafe { life::remove_address(cell, || schedule_if_woken(cell, Pushed::Woke)) };
+            unsafe { life::remove_address(cell, || schedule_if_woken(cell, PushOutcome::Woke)) };
         if is_free {
             // SAFETY: the last hold was removed.
             unsafe { cell.free() };

@@ -330,7 +330,7 @@ impl Flow {
     }
 }
 
-/// Handles messages by [`batch`], and stores the result of that call in `end`. Then calls
+/// Handles messages by [`handle_batch`], and stores the result of that call in `end`. Then calls
 /// [`Behaviour::end_batch`], unless the behaviour pauses.
 #[inline(always)]
 unsafe fn whole_batch<B: Behaviour<G>, G: Group>(
@@ -338,7 +338,7 @@ unsafe fn whole_batch<B: Behaviour<G>, G: Group>(
     end: &mut Option<BatchEnd>,
 ) -> BatchEnd {
     // SAFETY: the contract of `run`.
-    let stop = unsafe { batch::<B, G>(turn) };
+    let stop = unsafe { handle_batch::<B, G>(turn) };
     *end = Some(stop);
     if matches!(stop, BatchEnd::Suspended) {
         return stop;
@@ -354,7 +354,9 @@ unsafe fn whole_batch<B: Behaviour<G>, G: Group>(
 
 /// Handles messages until the mailbox is empty, the budget is spent, or the behaviour says so.
 #[inline(always)]
-unsafe fn batch<B: Behaviour<G>, G: Group>(turn: &mut Activation<'_, B::Message, G>) -> BatchEnd {
+unsafe fn handle_batch<B: Behaviour<G>, G: Group>(
+    turn: &mut Activation<'_, B::Message, G>,
+) -> BatchEnd {
     let (cell, state) = (turn.cell, state_address::<B, G>(turn.cell));
     let inbox = turn.header().inbox.get();
     loop {
@@ -402,7 +404,7 @@ unsafe fn batch<B: Behaviour<G>, G: Group>(turn: &mut Activation<'_, B::Message,
 
 /// Handles a block that is no message; returns `None` if there is nothing in it to handle.
 ///
-/// WHY a function of its own: [`batch`] then has the code for messages only.
+/// WHY a function of its own: [`handle_batch`] then has the code for messages only.
 ///
 /// # Safety
 ///

@@ -10,7 +10,7 @@ fn spec(name: &str) -> NodeSpec {
     }
 }
 
-fn one(spec: NodeSpec) -> Result<Plan, PlanError> {
+fn one(spec: NodeSpec) -> Result<NodePlan, PlanError> {
     spec.into_plan(2)
 }
 

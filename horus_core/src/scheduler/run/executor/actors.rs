@@ -16,12 +16,12 @@ use crate::actor::worker_words::WorkerWords;
 use crate::log::set_real_time_thread;
 use crate::scheduler::api::metrics::Health;
 use crate::scheduler::api::report::Reason;
-use crate::scheduler::run::commands::{Listener, Mode, WantedState};
+use crate::scheduler::run::commands::{Listener, NodeMode, WantedState};
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::Runner;
 
 use super::real_time::pin_and_prioritise;
-use super::thread::{join, spawn};
+use super::thread::{join_thread, spawn_thread};
 
 /// The most messages that an actor handles in one activation.
 pub(super) const MESSAGES_MAX: u32 = 256;
@@ -59,10 +59,10 @@ impl Listener for Arc<ActorGroup> {
             mode, is_emergency, ..
         } = *wanted;
         // WHY: actors that have to end still run, but not in an emergency stop.
-        if mode == Mode::Stop {
+        if mode == NodeMode::Stop {
             return self.set_blocked(false, is_emergency);
         }
-        let is_paused = mode == Mode::Pause;
+        let is_paused = mode == NodeMode::Pause;
         self.set_blocked(is_paused, is_emergency);
         let health = match (is_emergency, is_paused) {
             (true, _) => Health::Safe,
@@ -116,7 +116,7 @@ impl ActorThreads {
                 shared.wait_for_start();
                 ActorThread::new(&group, context, &shared).run(worker, None);
             };
-            match spawn(&name, run) {
+            match spawn_thread(&name, run) {
                 Ok(thread) => started.threads.push((index, thread)),
                 Err(error) => return Err((error, started)),
             }
@@ -138,7 +138,7 @@ impl ActorThreads {
     /// last error of the group to its node, if that is among `runners`; else ends the group.
     pub(crate) fn end(self, deadline: Instant, runners: &mut [Runner]) {
         for (index, thread) in self.threads {
-            if join(thread, deadline).is_none() {
+            if join_thread(thread, deadline).is_none() {
                 let turns = self.group.long_activations(u64::MAX);
                 let actor = turns.iter().find(|turn| turn.index == index);
                 let actor = actor.map_or_else(String::new, |turn| {

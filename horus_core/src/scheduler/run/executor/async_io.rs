@@ -27,7 +27,7 @@ use crate::scheduler::run::panics::ThreadNodesGuard;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 
-use super::thread::{ThreadMember, join, spawn};
+use super::thread::{ThreadMember, join_thread, spawn_thread};
 
 /// The longest sleep of a task: after it, the task applies pending commands.
 const COMMAND_POLL_PERIOD: Duration = Duration::from_millis(20);
@@ -298,7 +298,7 @@ impl AsyncIo {
         let ended = Arc::default();
         let shared = Arc::clone(shared);
         let done = Arc::clone(&ended);
-        let thread = spawn("async i/o", move || {
+        let thread = spawn_thread("async i/o", move || {
             let tasks = given.recv().unwrap_or_default();
             shared.wait_for_start();
             run_tasks(runtime, tasks, &shared, &ends, &done);
@@ -323,7 +323,7 @@ impl AsyncIo {
         let drop_at = deadline.checked_sub(DROP_MARGIN).unwrap_or(deadline);
         self.end
             .send_replace(Some(time::Instant::from_std(drop_at)));
-        join(self.thread, deadline);
+        join_thread(self.thread, deadline);
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         let runners = std::mem::take(&mut *ended);
         let has_ended = |member: &&ThreadMember| {

@@ -15,7 +15,7 @@ use crate::scheduler::run::panics::ThreadNodesGuard;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 
-use super::thread::{ThreadMember, join, spawn};
+use super::thread::{ThreadMember, join_thread, spawn_thread};
 
 /// A compute node with its due times. WHY the runner is boxed: a heap moves small values cheaply.
 #[derive(Debug)]
@@ -245,7 +245,7 @@ impl ComputePool {
             let shared = Arc::clone(shared);
             let mut clock = clock.clone();
             let work = move || shared_queue.run_thread(&mut clock, &shared);
-            match spawn(&format!("compute {index}"), work) {
+            match spawn_thread(&format!("compute {index}"), work) {
                 Ok(thread) => pool.threads.push(thread),
                 Err(error) => {
                     pool.end_threads();
@@ -270,7 +270,7 @@ impl ComputePool {
     pub(crate) fn finish(self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
         self.end_threads();
         for thread in self.threads {
-            join(thread, deadline);
+            join_thread(thread, deadline);
         }
         let mut queue = self.shared_queue.lock();
         let runners = queue

@@ -32,7 +32,7 @@ impl Listener for Arc<LocalEventcount> {
 ///
 /// The thread sleeps until there are messages, or `bell` is notified: after each command, at the
 /// end of the run, and by the supervisor if a wake was lost.
-pub(crate) fn run(
+pub(crate) fn run_event_node(
     runner: &mut Runner,
     clock: &mut Clock,
     shared: &RunState,

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
-use horus_shm::clock::{Clock, Source};
+use horus_shm::clock::{Clock, ClockSource};
 
 use crate::actor::group::ActorGroup;
 use crate::actor::local;
@@ -122,7 +122,7 @@ impl Node for GroupNode {
             // WHY: the thread that ticked the node before waits for an answer, and runs the actors.
             return Ok(());
         };
-        if self.group.threads() == 0 && context.clock.source() != Source::Simulated {
+        if self.group.threads() == 0 && context.clock.source() != ClockSource::Simulated {
             self.add_turns(&mut turns, context.clock);
         }
         if let Some(error) = turns.error.take() {

@@ -5,7 +5,7 @@ use std::io;
 use horus_shm::clock::{Clock, sleep_until};
 use horus_shm::rt::{self, CpuAwakeRequest};
 
-use crate::scheduler::api::plan::Plan;
+use crate::scheduler::api::plan::NodePlan;
 use crate::scheduler::api::timeline::Timeline;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
@@ -15,7 +15,7 @@ use super::spin::Spin;
 
 /// Applies the node's thread settings to the calling thread. Returns a guard that keeps the CPUs
 /// from sleeping, and the settings that the system refused, each with the reason.
-pub(crate) fn apply_thread_settings(plan: &Plan) -> (Option<CpuAwakeRequest>, Vec<String>) {
+pub(crate) fn apply_thread_settings(plan: &NodePlan) -> (Option<CpuAwakeRequest>, Vec<String>) {
     let mut refused = Vec::new();
     let mut awake = None;
     if plan.stays_awake {
@@ -60,7 +60,7 @@ const COMMAND_POLL_PERIOD_NS: u64 = 20_000_000;
 ///
 /// Sleeps until shortly before the due time, as `spin` says, and then spins, because the kernel
 /// wakes threads late. Allocates nothing and takes no lock; its only system call is the sleep.
-pub(crate) fn run(
+pub(crate) fn run_real_time_nodes(
     runners: &mut [Runner],
     clock: &mut Clock,
     shared: &RunState,

@@ -120,7 +120,7 @@ impl SimulatedNode {
 /// Moves the clock from one due time to the next until `end_ns`. At each due time it runs, in the
 /// order of `nodes`, all nodes that are due or have messages, and repeats that until no node has
 /// messages. Ends earlier if a node or a handle stops the run.
-pub(crate) fn run(
+pub(crate) fn run_simulation(
     nodes: &mut [SimulatedNode],
     end_ns: u64,
     epoch_ns: u64,

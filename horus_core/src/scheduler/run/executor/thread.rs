@@ -50,7 +50,7 @@ impl NodeThread {
             std::mem::take(&mut *given.lock().unwrap_or_else(PoisonError::into_inner))
         };
         let to_thread = Arc::clone(&given);
-        let thread = spawn(&name, move || {
+        let thread = spawn_thread(&name, move || {
             let mut runners = take(&to_thread);
             let _marked = ThreadNodesGuard::mark(&runners);
             let plan = runners[0].plan();
@@ -75,7 +75,7 @@ impl NodeThread {
     /// `deadline`, returns reports of the nodes instead, and leaves the thread running.
     pub(crate) fn end(self, deadline: Instant) -> Result<Vec<Runner>, Vec<NodeReport>> {
         let Self { thread, members } = self;
-        join(thread, deadline)
+        join_thread(thread, deadline)
             .ok_or_else(|| members.iter().map(ThreadMember::left_behind).collect())
     }
 }
@@ -113,7 +113,7 @@ impl ThreadMember {
 }
 
 /// Starts a thread called `name`, as debuggers show it.
-pub(crate) fn spawn<R: Send + 'static>(
+pub(crate) fn spawn_thread<R: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> R + Send + 'static,
 ) -> io::Result<JoinHandle<R>> {
@@ -122,7 +122,7 @@ pub(crate) fn spawn<R: Send + 'static>(
 
 /// Waits for the end of a thread and returns its result; `None` if it has not ended at `deadline`,
 /// or has panicked.
-pub(crate) fn join<R>(thread: JoinHandle<R>, deadline: Instant) -> Option<R> {
+pub(crate) fn join_thread<R>(thread: JoinHandle<R>, deadline: Instant) -> Option<R> {
     while !thread.is_finished() {
         if Instant::now() > deadline {
             return None;

@@ -12,7 +12,7 @@ use horus_shm::internals::wait::{EVENTS_MAX, LocalEventcount};
 use crate::actor::Address;
 use crate::scheduler::run::run_state::RunState;
 
-use super::thread::{join, spawn};
+use super::thread::{join_thread, spawn_thread};
 
 /// Largest number of topics whose messages wake one sleeping thread. The thread also sleeps at a
 /// word that wakes it at the end of the run.
@@ -80,7 +80,7 @@ impl TopicAlarms {
                 shared.wait_for_start();
                 alarm.run(&bell, &shared);
             };
-            match spawn(&format!("{group} topics {number}"), run) {
+            match spawn_thread(&format!("{group} topics {number}"), run) {
                 Ok(thread) => started.threads.push(thread),
                 Err(error) => return Err((error, started)),
             }
@@ -97,7 +97,7 @@ impl TopicAlarms {
     pub(crate) fn end(self, deadline: Instant) {
         for thread in self.threads {
             // WHY ignored: the threads run no code of users.
-            let _ = join(thread, deadline);
+            let _ = join_thread(thread, deadline);
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::scheduler::api::metrics::Health;
 use crate::scheduler::api::node::{NodeError, NodeResult};
 use crate::scheduler::api::policy::Remedy;
 use crate::scheduler::run::catch_panic::{catch_panic, drop_caught, error_text};
-use crate::scheduler::run::deadline_watch::{DeadlineWatch, Verdict};
+use crate::scheduler::run::deadline_watch::{DeadlineAction, DeadlineWatch};
 use crate::scheduler::run::tick_checks::{TickChecks, TickFault};
 
 impl Runner {
@@ -86,7 +86,7 @@ impl Runner {
             .deadline_watch
             .record_tick(self.plan.on_miss, is_miss, now_ns)
         {
-            Verdict::Fine => AfterTurn::Continue,
+            DeadlineAction::Fine => AfterTurn::Continue,
             verdict => self.apply_verdict(verdict, fault, late_ns),
         }
     }
@@ -94,11 +94,14 @@ impl Runner {
     #[cold]
     fn apply_verdict(
         &mut self,
-        verdict: Verdict,
+        verdict: DeadlineAction,
         fault: Option<TickFault>,
         late_ns: u64,
     ) -> AfterTurn {
-        if !matches!(verdict, Verdict::LeaveSafeState | Verdict::Restore) {
+        if !matches!(
+            verdict,
+            DeadlineAction::LeaveSafeState | DeadlineAction::Restore
+        ) {
             self.metrics.count_miss();
             match &fault {
                 // The fault itself was recorded by `run_tick_check`.
@@ -109,14 +112,14 @@ impl Runner {
             }
         }
         match verdict {
-            Verdict::Fine | Verdict::Warn => {}
-            Verdict::LeaveSafeState => self.leave_safe_state(),
-            Verdict::Skip => self.state = NodeState::Skipping,
-            Verdict::Halve | Verdict::Restore => {
-                self.is_halved = verdict == Verdict::Halve;
+            DeadlineAction::Fine | DeadlineAction::Warn => {}
+            DeadlineAction::LeaveSafeState => self.leave_safe_state(),
+            DeadlineAction::Skip => self.state = NodeState::Skipping,
+            DeadlineAction::Halve | DeadlineAction::Restore => {
+                self.is_halved = verdict == DeadlineAction::Halve;
                 self.state = self.ticking_state();
             }
-            Verdict::Isolate {
+            DeadlineAction::Isolate {
                 until_ns,
                 enters_safe_state,
             } => {
@@ -125,10 +128,10 @@ impl Runner {
                 }
                 self.state = NodeState::Resting { until_ns };
             }
-            Verdict::EnterSafeState => {
+            DeadlineAction::EnterSafeState => {
                 self.enter_safe_state();
             }
-            Verdict::Stop => {
+            DeadlineAction::Stop => {
                 let late = || {
                     let late = Duration::from_nanos(late_ns);
                     format!("missed its deadline or its budget by {late:?}")

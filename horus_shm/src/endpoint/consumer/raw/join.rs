@@ -17,7 +17,7 @@ use crate::os::cancel::NoCancelGuard;
 use crate::os::region::Access;
 use crate::protocol::gate;
 use crate::protocol::lane::{self, LaneReader};
-use crate::protocol::layout::{Latched, POSITION_MAX};
+use crate::protocol::layout::{LatchedHistory, POSITION_MAX};
 use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::{Word, edge};
 use crate::protocol::takeover;
@@ -147,7 +147,7 @@ impl RawConsumer {
         }
         let offer = newest.as_ref().map(|(extent, _)| &extent.offer);
         // Relaxed: the owner stored it before its first message.
-        let latched = Latched::from_word(block.latched.get());
+        let latched = LatchedHistory::from_word(block.latched.get());
         let floor = match latched {
             Some(latched) if latched.continues => Some(0),
             Some(_) => Some(takeover::history_start(block, head)),

@@ -2,7 +2,7 @@
 //! requests.
 
 use super::{FollowedLane, RawConsumer, Reading};
-use crate::file::card::{Card, Mismatch};
+use crate::file::card::{EndpointCard, Mismatch};
 use crate::file::counters::UnmatchedPublisher;
 use crate::file::error::RecvError;
 use crate::file::extent::Extent;
@@ -36,8 +36,8 @@ impl RawConsumer {
 
     /// Returns the card of this reader: its type and reliability, on which matching depends.
     #[must_use]
-    pub fn card(&self) -> Card {
-        Card {
+    pub fn card(&self) -> EndpointCard {
+        EndpointCard {
             type_identity: self.segment.request().type_info.identity(),
             reliability: match self.reading {
                 Reading::Gated => Reliability::Reliable,

@@ -7,7 +7,7 @@ use crate::file::latch_key::LatchKey;
 use crate::file::offer::Offer;
 use crate::file::segment::{Blocks as _, Segment};
 use crate::os::region::Access;
-use crate::protocol::layout::{LaneBlock, Latched};
+use crate::protocol::layout::{LaneBlock, LatchedHistory};
 use crate::protocol::owner;
 use crate::protocol::sync::Word;
 use crate::protocol::takeover::end_history;
@@ -17,7 +17,7 @@ use crate::protocol::takeover::end_history;
 pub(super) struct LaneClaim {
     pub(super) lane: u32,
     /// The mark of the publisher's latched history; `None` if its history is not latched.
-    latched: Option<Latched>,
+    latched: Option<LatchedHistory>,
     pub(super) found: FoundHistory,
     /// True if the publisher moves here from another file.
     pub(super) moves: bool,
@@ -35,7 +35,7 @@ pub(super) enum FoundHistory {
 }
 
 impl FoundHistory {
-    fn of(latched: Option<Latched>, own: Option<LatchKey>) -> Self {
+    fn of(latched: Option<LatchedHistory>, own: Option<LatchKey>) -> Self {
         match latched {
             None => Self::None,
             Some(latched) if own == Some(LatchKey(latched.key)) => Self::Own,
@@ -45,10 +45,10 @@ impl FoundHistory {
 }
 
 /// Returns the latched history of a lane, if it has any.
-fn latched_in(block: &LaneBlock<AtomicU64>) -> Option<Latched> {
+fn latched_in(block: &LaneBlock<AtomicU64>) -> Option<LatchedHistory> {
     // Relaxed: before the claim it only sets the order in which lanes are tried, and the claim
     // orders it.
-    Latched::from_word(block.latched.get())
+    LatchedHistory::from_word(block.latched.get())
 }
 
 fn was_used(block: &LaneBlock<AtomicU64>) -> bool {
@@ -91,7 +91,7 @@ impl LaneClaim {
         let lane = order[place as usize];
         Ok(Self {
             lane,
-            latched: key.map(|LatchKey(key)| Latched {
+            latched: key.map(|LatchKey(key)| LatchedHistory {
                 key,
                 claim: newest.unwrap_or(0).wrapping_add(1),
                 continues: request.continues_history,
@@ -111,6 +111,8 @@ impl LaneClaim {
             end_history(block, position);
         }
         // Relaxed: only the owner of the lane writes it, and the head orders it.
-        block.latched.set(self.latched.map_or(0, Latched::to_word));
+        block
+            .latched
+            .set(self.latched.map_or(0, LatchedHistory::to_word));
     }
 }
