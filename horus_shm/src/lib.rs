@@ -42,7 +42,7 @@ mod wait;
 pub use bytemuck::{Pod, Zeroable, bytes_of};
 
 pub use endpoint::consumer::{
-    Alarm, Consumer, Key, LaneWatch, RawConsumer, ReadStats, Reading, Watch,
+    Alarm, Consumer, Key, LaneWatch, RawConsumer, ReadMode, ReadStats, Watch,
 };
 pub use endpoint::loan::{Loan, LoanError, RawLoan};
 pub use endpoint::producer::{LoanMemory, OnStalled, Producer, RawProducer, SendError};
@@ -62,7 +62,7 @@ pub use file::name::{NameError, NameKind, NamespaceName, TopicName};
 pub use file::name_watch::{NameLost, NameState, set_on_name_lost};
 pub use file::namespace::error::NamespaceError;
 pub use file::namespace::{Namespace, NamespaceConfig, NamespaceRemoveError};
-pub use file::offer::{Offer, PINNABLE_BYTES, Request};
+pub use file::offer::{Offer, PINNABLE_BYTES_MIN, Request};
 pub use file::segment::{Segment, TopicMemory};
 pub use file::session::EndpointId;
 pub use file::sweep::{SweepReport, remove_topic, sweep, topic_names};

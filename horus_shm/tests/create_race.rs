@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use horus_shm::{
     Consumer, Namespace, NamespaceRemoveError, OnStalled, Producer, RawConsumer, RawProducer,
-    Reading, Request, Segment, TopicName, TypeInfo, sweep,
+    ReadMode, Request, Segment, TopicName, TypeInfo, sweep,
 };
 use tempfile::TempDir;
 
@@ -103,7 +103,7 @@ fn race(book: &Logbook, id: u32) -> ! {
             .filter(|_| (u64::from(id) + round).is_multiple_of(2))
             .for_each(|_| drop(open()));
         let segment = open();
-        let raw = RawConsumer::new(Arc::clone(&segment), Reading::KeepLast).unwrap();
+        let raw = RawConsumer::new(Arc::clone(&segment), ReadMode::KeepLast).unwrap();
         let mut consumer = Consumer::<u64>::new(raw);
         let raw = RawProducer::new(Arc::clone(&segment), OnStalled::Full).unwrap();
         let mut producer = Producer::<u64>::new(raw);

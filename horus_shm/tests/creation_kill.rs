@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use horus_shm::internals::header::{self, Provenance};
 use horus_shm::{
-    Consumer, Namespace, OnStalled, OpenError, Producer, RawConsumer, RawProducer, Reading,
+    Consumer, Namespace, OnStalled, OpenError, Producer, RawConsumer, RawProducer, ReadMode,
     Request, Segment, TopicName, TypeInfo, sweep,
 };
 use tempfile::TempDir;
@@ -103,7 +103,7 @@ fn producer(segment: &Arc<Segment>) -> Result<Producer<u64>, OpenError> {
 fn consumer(segment: &Arc<Segment>) -> Result<Consumer<u64>, OpenError> {
     Ok(Consumer::new(RawConsumer::new(
         Arc::clone(segment),
-        Reading::KeepLast,
+        ReadMode::KeepLast,
     )?))
 }
 

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use horus_shm::{
     Namespace, NamespaceConfig, NamespaceError, NamespaceName, NamespaceRemoveError, OpenError,
-    Owner, Reading, Segment, remove_topic, sweep, topic_names,
+    Owner, ReadMode, Segment, remove_topic, sweep, topic_names,
 };
 
 use common::{Child, eventually, say};
@@ -189,7 +189,7 @@ fn write(namespace: &Arc<Namespace>) {
 /// Receives messages in their order, and then says so.
 fn read(namespace: &Arc<Namespace>) {
     let segment = Segment::open_or_create(namespace, &topic(), &request()).unwrap();
-    let mut consumer = consumer(&segment, Reading::KeepLast).unwrap();
+    let mut consumer = consumer(&segment, ReadMode::KeepLast).unwrap();
     say("ready");
     let mut next = 0;
     for _ in 0..MESSAGES {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use horus_shm::internals::layout::PREFIXES_MAX;
 use horus_shm::{
     Consumer, FieldPrefix, FieldPrefixes, Mismatch, Namespace, OnStalled, RawConsumer, RawProducer,
-    Reading, RecvError, Request, Segment, TopicName, TypeIdentity, TypeInfo,
+    ReadMode, RecvError, Request, Segment, TopicName, TypeIdentity, TypeInfo,
 };
 
 /// A message of the reader, and the bytes that it puts behind shorter ones.
@@ -50,7 +50,7 @@ fn received(sent: TypeInfo) -> (Option<(Message, usize)>, Result<(), RecvError>)
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
     let own = type_info(24, &[(3, 24), (2, 16), (1, 8)]);
-    let consumer = RawConsumer::new(open(&namespace, own), Reading::KeepLast).unwrap();
+    let consumer = RawConsumer::new(open(&namespace, own), ReadMode::KeepLast).unwrap();
     let mut consumer = Consumer::<Message>::new(consumer);
     let message = vec![1; sent.bytes as usize];
     let segment = open(&namespace, sent);

@@ -18,7 +18,7 @@ use std::thread;
 use std::time::Duration;
 
 use horus_shm::{
-    Namespace, OnStalled, RawConsumer, RawProducer, Reading, Reliability, Request, Segment,
+    Namespace, OnStalled, RawConsumer, RawProducer, ReadMode, Reliability, Request, Segment,
     TopicName, TypeInfo, sweep,
 };
 
@@ -106,7 +106,7 @@ fn read_all() {
     mark();
     {
         let segment = open(&spawn::inherited_namespace());
-        let mut reader = RawConsumer::new(segment, Reading::Gated).unwrap();
+        let mut reader = RawConsumer::new(segment, ReadMode::Gated).unwrap();
         for wanted in LENGTHS {
             let mut buffer = vec![0; reader.whole_bytes()];
             assert_eq!(reader.recv_bytes(&mut buffer), Some(wanted));
@@ -127,7 +127,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(reading: Reading) -> Self {
+    fn new(reading: ReadMode) -> Self {
         let dir = spawn::shm_dir();
         let namespace = spawn::namespace(dir.path());
         let reader = RawConsumer::new(open(&namespace), reading).unwrap();
@@ -202,7 +202,7 @@ fn a_publisher_stopped_at_any_system_call_of_growth_holds_nobody_up() {
     let stride = if is_long() { 1 } else { 9 };
     let mut stops = 0;
     loop {
-        let mut scene = Scene::new(Reading::Gated);
+        let mut scene = Scene::new(ReadMode::Gated);
         let mut victim = Victim::spawn("life", scene.dir.path());
         let mut marks = 0;
         for _ in 0..=stops {
@@ -248,7 +248,7 @@ fn a_publisher_stopped_at_any_system_call_of_growth_holds_nobody_up() {
 
 #[test]
 fn a_publisher_killed_at_any_system_call_of_growth_has_a_successor() {
-    for reading in [Reading::Gated, Reading::KeepLast] {
+    for reading in [ReadMode::Gated, ReadMode::KeepLast] {
         let mut stops = 0;
         while stops < STOPS_MAX {
             let scene = Scene::new(reading);
@@ -291,10 +291,10 @@ fn a_publisher_killed_after_any_change_by_claiming_or_growth_has_a_successor() {
             }
             victim
         };
-        let scene = Scene::new(Reading::Gated);
+        let scene = Scene::new(ReadMode::Gated);
         let changes = Changes::record(&mut life(&scene), &scene.namespace.topics_path(), &[]);
         for point in 0..changes.len() {
-            let scene = Scene::new(Reading::Gated);
+            let scene = Scene::new(ReadMode::Gated);
             let mut victim = life(&scene);
             changes.follow(&mut victim, point);
             victim.kill();
@@ -311,7 +311,7 @@ fn publishers_that_grow_are_killed_at_random_times() {
     let mut rng = fastrand::Rng::new();
     let mut lives = [0; LENGTHS.len() + 1];
     for _ in 0..kills() {
-        let scene = Scene::new([Reading::Gated, Reading::KeepLast][rng.usize(..2)]);
+        let scene = Scene::new([ReadMode::Gated, ReadMode::KeepLast][rng.usize(..2)]);
         let mut child = common::Child::spawn("untraced life", scene.dir.path());
         // The marks are at the beginning, before the growth, and behind it.
         (0..rng.usize(1..=3)).for_each(|_| drop(child.listen()));
@@ -324,7 +324,7 @@ fn publishers_that_grow_are_killed_at_random_times() {
 
 /// Returns a scene in which a publisher has sent the history that a reader joins.
 fn scene_with_history() -> (Scene, RawProducer) {
-    let mut scene = Scene::new(Reading::KeepLast);
+    let mut scene = Scene::new(ReadMode::KeepLast);
     let mut producer = RawProducer::new(open(&scene.namespace), OnStalled::Full).unwrap();
     for (number, bytes) in (0..).zip(LENGTHS) {
         producer.send_bytes(&message(3, number, bytes)).unwrap();

@@ -15,7 +15,7 @@ use horus_shm::internals::layout::{
     ENDIANNESS, HEADER_BYTES, Header, LANE_MAGIC, LAYOUT_VERSION, MAGIC, PART_ALIGN, POSITION_MAX,
     RETIRED_OFFSET, SCHEMA_OFFSET, STRIDE_MAX,
 };
-use horus_shm::{OpenError, RawConsumer, Reading, Reliability, Request, Segment};
+use horus_shm::{OpenError, RawConsumer, ReadMode, Reliability, Request, Segment};
 
 use hostile::{FIELDS, Image, Scene, expect_actionable, request, rounds};
 
@@ -185,7 +185,7 @@ fn check_health(segment: &Arc<Segment>) {
         (segment.publisher_count(), segment.subscriber_count()),
         (0, 0)
     );
-    let consumer = RawConsumer::new(Arc::clone(segment), Reading::Observer).unwrap();
+    let consumer = RawConsumer::new(Arc::clone(segment), ReadMode::Observer).unwrap();
     assert_eq!(consumer.stats().received, 0);
 }
 

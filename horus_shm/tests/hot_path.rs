@@ -17,7 +17,7 @@ use common::{Child, fate, fork, role, say};
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{
     Consumer, FanoutShm, MpscShm, Namespace, OnStalled, PodShm, Producer, RawConsumer, RawProducer,
-    Reading, Reliability, Request, RingOptions, Segment, SpscShm, TopicName, TypeInfo, WakeEdge,
+    ReadMode, Reliability, Request, RingOptions, Segment, SpscShm, TopicName, TypeInfo, WakeEdge,
 };
 use spawn::{die_with_parent, inherited_namespace, namespace, shm_dir};
 
@@ -178,7 +178,7 @@ fn reliable<const WORDS: usize>(place: Place<'_>) -> Ring {
         }
         None => Segment::heap(&request).unwrap(),
     };
-    let raw = RawConsumer::new(Arc::clone(&segment), Reading::Gated).unwrap();
+    let raw = RawConsumer::new(Arc::clone(&segment), ReadMode::Gated).unwrap();
     let mut consumer = Consumer::new(raw);
     let raw = RawProducer::new(segment, OnStalled::Full).unwrap();
     let mut producer = Producer::<[u64; WORDS]>::new(raw);
@@ -200,7 +200,7 @@ fn slept(place: Place<'_>, wake_edge: WakeEdge) -> Ring {
         }
         None => Segment::heap(&request).unwrap(),
     };
-    let raw = RawConsumer::new(Arc::clone(&segment), Reading::Gated).unwrap();
+    let raw = RawConsumer::new(Arc::clone(&segment), ReadMode::Gated).unwrap();
     let mut consumer = Consumer::new(raw);
     let raw = RawProducer::new(segment, OnStalled::Full).unwrap();
     let mut producer = Producer::<[u64; 1]>::new(raw);
@@ -233,7 +233,7 @@ fn pinnable<const WORDS: usize>(place: Place<'_>, holds: bool) -> Ring {
         }
         None => Segment::heap(&request).unwrap(),
     };
-    let raw = RawConsumer::new(Arc::clone(&segment), Reading::KeepLast).unwrap();
+    let raw = RawConsumer::new(Arc::clone(&segment), ReadMode::KeepLast).unwrap();
     let mut consumer = Consumer::new(raw);
     let raw = RawProducer::new(segment, OnStalled::Full).unwrap();
     let mut producer = Producer::<[u64; WORDS]>::new(raw);

@@ -20,8 +20,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use horus_shm::internals::header::{self, Provenance};
 use horus_shm::internals::{Blocks as _, forbid_name_thread};
 use horus_shm::{
-    Access, Consumer, Namespace, OnStalled, OpenError, Producer, RawConsumer, RawProducer, Reading,
-    Request, Segment, TopicName, TypeInfo, remove_topic, sweep,
+    Access, Consumer, Namespace, OnStalled, OpenError, Producer, RawConsumer, RawProducer,
+    ReadMode, Request, Segment, TopicName, TypeInfo, remove_topic, sweep,
 };
 
 use common::Child;
@@ -50,7 +50,7 @@ fn producer(segment: &Arc<Segment>) -> Result<Producer<u64>, OpenError> {
 }
 
 fn consumer(segment: &Arc<Segment>) -> Result<Consumer<u64>, OpenError> {
-    RawConsumer::new(Arc::clone(segment), Reading::KeepLast).map(Consumer::new)
+    RawConsumer::new(Arc::clone(segment), ReadMode::KeepLast).map(Consumer::new)
 }
 
 /// Not a test: entry point of the re-executed child process.

@@ -21,7 +21,8 @@ use horus_shm::internals::Blocks as _;
 use horus_shm::internals::layout::{POSITION_MAX, ReaderBlock, SKIP, published};
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{
-    Access, Consumer, Namespace, OnStalled, Producer, RawConsumer, Reading, Request, Segment, sweep,
+    Access, Consumer, Namespace, OnStalled, Producer, RawConsumer, ReadMode, Request, Segment,
+    sweep,
 };
 use tempfile::TempDir;
 
@@ -267,7 +268,7 @@ fn wide_ring() -> (TempDir, Arc<Segment>, Scribbler) {
 fn the_ledger_of_a_reader_survives_wild_heads_in_all_lanes() {
     for wild in [POSITION_MAX, POSITION_MAX - 1, 1 << 60, SKIP, u64::MAX] {
         let (_dir, segment, scribbler) = wide_ring();
-        let consumer = consumer(&segment, Reading::KeepLast).unwrap();
+        let consumer = consumer(&segment, ReadMode::KeepLast).unwrap();
         let set_heads = |value| {
             let heads = scribbler.heads.iter();
             heads.for_each(|&head| scribbler.word(head).store(value, Ordering::Relaxed));
@@ -275,7 +276,7 @@ fn the_ledger_of_a_reader_survives_wild_heads_in_all_lanes() {
         set_heads(wild);
         let _ = consumer.stats();
         // This reader joins at damaged heads that are valid again later.
-        let late = self::consumer(&segment, Reading::KeepLast);
+        let late = self::consumer(&segment, ReadMode::KeepLast);
         set_heads(5);
         let _ = (consumer.stats(), late.map(|late| late.stats()));
     }
@@ -287,8 +288,8 @@ fn the_ledger_of_a_reader_survives_wild_losses_in_all_lanes() {
     let producers: Vec<_> = (0..16)
         .map(|_| producer(&segment, OnStalled::Full))
         .collect();
-    let mut consumer = consumer(&segment, Reading::KeepLast).unwrap();
-    let mut latest = self::consumer(&segment, Reading::KeepLast).unwrap();
+    let mut consumer = consumer(&segment, ReadMode::KeepLast).unwrap();
+    let mut latest = self::consumer(&segment, ReadMode::KeepLast).unwrap();
     for (lane, &head) in scribbler.heads.iter().enumerate() {
         scribbler.word(head).store(POSITION_MAX, Ordering::Relaxed);
         for slot in scribbler
@@ -329,7 +330,7 @@ fn gets_through(producer: &mut Producer<u64>, consumer: &mut Consumer<u64>) -> b
 fn a_successor_of_a_dead_reader_is_not_stuck_behind_a_damaged_slot() {
     let (_dir, segment, scribbler) = ring(&Kind::spsc().request);
     let mut producer = producer(&segment, OnStalled::Full).unwrap();
-    let dead = consumer(&segment, Reading::Gated).unwrap();
+    let dead = consumer(&segment, ReadMode::Gated).unwrap();
     (0..4).for_each(|message| producer.send(message).unwrap());
     let shape = segment.shape();
     let start = segment.shape().reader_area().start as usize;
@@ -356,7 +357,7 @@ fn a_late_joiner_with_history_is_not_stuck_behind_a_damaged_slot() {
     (0..8).for_each(|message| producer.send(message).unwrap());
     let fourth_stamp = (scribbler.slots(0).start + 4 * scribbler.slots.stride() - 8) as usize;
     scribbler.word(fourth_stamp).store(0, Ordering::Relaxed);
-    let mut late = consumer(&segment, Reading::Gated).unwrap();
+    let mut late = consumer(&segment, ReadMode::Gated).unwrap();
     assert!(
         gets_through(&mut producer, &mut late),
         "stuck with {:?}",
@@ -367,12 +368,12 @@ fn a_late_joiner_with_history_is_not_stuck_behind_a_damaged_slot() {
 /// The reader is not notified of a missing message; it detects the gap, and counts it once.
 #[test]
 fn a_message_whose_stamp_is_damaged_is_one_loss_in_the_ledger() {
-    let reliable = (Kind::reliable(OnStalled::Full), Reading::Gated);
+    let reliable = (Kind::reliable(OnStalled::Full), ReadMode::Gated);
     for (mut kind, reading) in [
-        (Kind::fanout(), Reading::KeepLast),
+        (Kind::fanout(), ReadMode::KeepLast),
         reliable,
-        (Kind::spsc(), Reading::Gated),
-        (Kind::pinnable(), Reading::KeepLast),
+        (Kind::spsc(), ReadMode::Gated),
+        (Kind::pinnable(), ReadMode::KeepLast),
     ] {
         kind.request.history = None;
         let (_dir, segment, scribbler) = ring(&kind.request);
@@ -400,7 +401,7 @@ fn a_message_whose_stamp_is_damaged_is_one_loss_in_the_ledger() {
 #[test]
 fn a_waiting_reader_repairs_its_damaged_cursor() {
     let (_dir, segment, scribbler) = ring(&Kind::spsc().request);
-    let mut consumer = consumer(&segment, Reading::Gated).unwrap();
+    let mut consumer = consumer(&segment, ReadMode::Gated).unwrap();
     let mut producer = producer(&segment, OnStalled::Full).unwrap();
     for message in 0..8 {
         producer.send(message).unwrap();
@@ -427,8 +428,8 @@ fn a_waiting_reader_repairs_its_damaged_cursor() {
 #[test]
 fn a_wild_head_makes_no_reader_pass_on() {
     for (kind, reading) in [
-        (Kind::pod(), Reading::KeepLast),
-        (Kind::spsc(), Reading::Gated),
+        (Kind::pod(), ReadMode::KeepLast),
+        (Kind::spsc(), ReadMode::Gated),
     ] {
         let (_dir, segment, scribbler) = ring(&kind.request);
         let mut consumer = consumer(&segment, reading).unwrap();
@@ -466,8 +467,8 @@ fn endpoints_survive_scribbles_on_every_shared_word_during_their_calls() {
 fn a_message_of_one_size_is_copied_whole_whatever_its_length_says() {
     let (_dir, segment, scribbler) = ring(&Kind::pinnable().request);
     let mut producer = producer(&segment, OnStalled::Full).unwrap();
-    let mut consumers =
-        [Reading::KeepLast, Reading::Observer].map(|reading| consumer(&segment, reading).unwrap());
+    let mut consumers = [ReadMode::KeepLast, ReadMode::Observer]
+        .map(|reading| consumer(&segment, reading).unwrap());
     producer.send(42).unwrap();
     let length = (scribbler.slots(0).start + scribbler.slots.stride() - 24) as usize;
     scribbler.word(length).store(3, Ordering::Relaxed);
@@ -486,14 +487,14 @@ fn a_message_of_one_size_is_never_shortened() {
     let (_dir, segment, scribbler) = ring(&request);
     let mut producer = producer(&segment, OnStalled::Full).unwrap();
     let raw = |reading| RawConsumer::new(Arc::clone(&segment), reading).unwrap();
-    let mut observer = raw(Reading::Observer);
+    let mut observer = raw(ReadMode::Observer);
     let [
         mut copying,
         mut until,
         mut latest,
         mut borrowing,
         mut newest,
-    ] = [0; 5].map(|_| raw(Reading::KeepLast));
+    ] = [0; 5].map(|_| raw(ReadMode::KeepLast));
     for (position, damaged) in [0, 3, 9, u64::MAX].into_iter().enumerate() {
         producer.send(u64::from_le_bytes(*b"8 bytes.")).unwrap();
         let slot = scribbler.slots(0).start + position as u64 * scribbler.slots.stride();
@@ -526,7 +527,7 @@ fn an_impossible_lane_is_neither_ignored_nor_included() {
     );
     let segment = segment.unwrap();
     let mut producer = producer(&segment, OnStalled::Full).unwrap();
-    let mut consumer = consumer(&segment, Reading::KeepLast).unwrap();
+    let mut consumer = consumer(&segment, ReadMode::KeepLast).unwrap();
     for lane in [63, 64, 128, u32::MAX] {
         consumer.ignore(lane);
     }

@@ -20,7 +20,7 @@ use horus_shm::internals::Blocks as _;
 use horus_shm::internals::layout::{LatchedHistory, published};
 use horus_shm::{
     Access, Consumer, FanoutShm, LatchKey, MpscShm, OnStalled, Pod, PodShm, Producer, RawConsumer,
-    RawProducer, ReadStats, Reading, Request, RingOptions, Segment, SendError, SpscShm, TopicName,
+    RawProducer, ReadMode, ReadStats, Request, RingOptions, Segment, SendError, SpscShm, TopicName,
     TypeInfo, Zeroable,
 };
 use lane_oracle::{Oracle, Rules, refusal};
@@ -237,7 +237,7 @@ impl<R: Ring> World<R> {
     fn join_reader(&mut self, rng: &mut Rng) {
         let reading = match R::READINGS[rng.usize(..R::READINGS.len())] {
             // A publisher that offers best effort is not matched with a gated reader.
-            Reading::Gated if !self.oracle.rules.reliable => Reading::KeepLast,
+            ReadMode::Gated if !self.oracle.rules.reliable => ReadMode::KeepLast,
             reading => reading,
         };
         // WHY seldom: in a file a refusal takes about 10 ms, since the place of a dead reader may
@@ -442,8 +442,8 @@ fn a_stalled_reader_is_detached_and_learns_its_exact_loss() {
             after: Duration::ZERO,
         })
         .unwrap();
-    let mut stalled = topic.consumer(Reading::Gated).unwrap();
-    let mut reading = topic.consumer(Reading::Gated).unwrap();
+    let mut stalled = topic.consumer(ReadMode::Gated).unwrap();
+    let mut reading = topic.consumer(ReadMode::Gated).unwrap();
     for tag in 0..20 {
         producer.send(tag).unwrap();
         assert_eq!(reading.recv(), Some(tag));
@@ -472,7 +472,7 @@ fn a_reader_stalls_from_the_first_refusal_in_a_row_on() {
     let topic = reliable_topic();
     let after = Duration::from_millis(20);
     let mut producer = topic.producer(OnStalled::Detach { after }).unwrap();
-    let mut consumer = topic.consumer(Reading::Gated).unwrap();
+    let mut consumer = topic.consumer(ReadMode::Gated).unwrap();
     for tag in 0..8 {
         producer.send(tag).unwrap();
     }
@@ -500,20 +500,20 @@ fn a_reader_in_the_place_of_one_that_was_given_up_begins_undetached() {
             after: Duration::ZERO,
         })
         .unwrap();
-    let stalled = topic.consumer(Reading::Gated).unwrap();
+    let stalled = topic.consumer(ReadMode::Gated).unwrap();
     for tag in 0..9 {
         producer.send(tag).unwrap();
     }
     assert_eq!(stalled.raw().detached(), 1);
     drop(stalled);
-    assert_eq!(topic.consumer(Reading::Gated).unwrap().raw().detached(), 0);
+    assert_eq!(topic.consumer(ReadMode::Gated).unwrap().raw().detached(), 0);
 }
 
 #[test]
 fn a_ring_with_one_consumer_can_be_observed() {
     let ring = SpscShm::<u64>::heap(&RingOptions::default()).unwrap();
     let mut producer = ring.producer().unwrap();
-    let raw = RawConsumer::new(Arc::clone(ring.segment()), Reading::Observer).unwrap();
+    let raw = RawConsumer::new(Arc::clone(ring.segment()), ReadMode::Observer).unwrap();
     let mut observer = Consumer::<u64>::new(raw);
     producer.send(7).unwrap();
     assert_eq!(observer.recv(), Some(7));
@@ -537,7 +537,7 @@ fn persistent_history_outlives_every_endpoint_of_the_topic() {
         }
     }
     let segment = Segment::open(&namespace, &name, &request).unwrap();
-    let raw = RawConsumer::new(Arc::clone(&segment), Reading::KeepLast).unwrap();
+    let raw = RawConsumer::new(Arc::clone(&segment), ReadMode::KeepLast).unwrap();
     let mut consumer = Consumer::<u64>::new(raw);
     let received: Vec<_> = std::iter::from_fn(|| consumer.recv()).collect();
     assert_eq!(received, [17, 18, 19]);

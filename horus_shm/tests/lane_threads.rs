@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use horus_shm::{
     Consumer, FanoutShm, MpscShm, Namespace, OnStalled, PodShm, Producer, RawConsumer, RawProducer,
-    ReadStats, Reading, Reliability, Request, RingOptions, Segment, SpscShm, TopicName, TypeInfo,
+    ReadMode, ReadStats, Reliability, Request, RingOptions, Segment, SpscShm, TopicName, TypeInfo,
 };
 use spawn::{namespace, shm_dir};
 
@@ -183,7 +183,7 @@ fn run<const WORDS: usize>(ends: Ends<WORDS>) {
         }
         for mut consumer in ends.consumers {
             scope.spawn(move || {
-                let gated = consumer.raw().reading() == Reading::Gated;
+                let gated = consumer.raw().reading() == ReadMode::Gated;
                 let seen =
                     progress.consume(&mut consumer, producers, |consumer| match ends.takes {
                         Takes::Next | Takes::All => consumer.recv(),
@@ -270,7 +270,7 @@ fn tight<const WORDS: usize>(origin: Origin<'_>) -> Ends<WORDS> {
 fn reliable<const WORDS: usize>(origin: Origin<'_>) -> Ends<WORDS> {
     let segment = reliable_topic::<WORDS>(origin);
     let consumer = |reading| RawConsumer::new(Arc::clone(&segment), reading).map(Consumer::new);
-    let consumers = [Reading::Gated, Reading::KeepLast, Reading::Gated]
+    let consumers = [ReadMode::Gated, ReadMode::KeepLast, ReadMode::Gated]
         .map(|reading| consumer(reading).unwrap())
         .into();
     let producer = || RawProducer::new(Arc::clone(&segment), OnStalled::Full).map(Producer::new);
@@ -414,8 +414,8 @@ fn loans_race_with_no_reader() {
             }
         }
     };
-    let copying = [open(Reading::KeepLast), open(Reading::KeepLast)];
-    let mut borrowing = open(Reading::KeepLast);
+    let copying = [open(ReadMode::KeepLast), open(ReadMode::KeepLast)];
+    let mut borrowing = open(ReadMode::KeepLast);
     let raw = RawProducer::new(Arc::clone(&segment), OnStalled::Full).unwrap();
     let mut producer = Producer::<Message<38>>::new(raw);
     thread::scope(|scope| {
@@ -433,7 +433,7 @@ fn loans_race_with_no_reader() {
         let visit = if cfg!(miri) { 20 } else { 5000 };
         scope.spawn(move || {
             while is_over.load(Ordering::Relaxed) == 0 {
-                let mut observer = open(Reading::Observer);
+                let mut observer = open(ReadMode::Observer);
                 for _ in 0..visit {
                     if let Some(received) = observer.recv() {
                         assert_eq!(received, message(0, received[0]), "torn");
@@ -462,7 +462,7 @@ fn a_slow_reader_of_a_best_effort_ring_knows_its_exact_loss() {
 #[test]
 fn a_slow_reader_of_a_reliable_topic_loses_nothing() {
     let segment = reliable_topic::<38>(None);
-    let raw = RawConsumer::new(Arc::clone(&segment), Reading::Gated).unwrap();
+    let raw = RawConsumer::new(Arc::clone(&segment), ReadMode::Gated).unwrap();
     let producer = Producer::new(RawProducer::new(segment, OnStalled::Full).unwrap());
     let (mut consumer, seen) = run_slowly(producer, Consumer::new(raw));
     assert_eq!(drain(&mut consumer, seen).lost, 0);
@@ -472,7 +472,7 @@ fn a_slow_reader_of_a_reliable_topic_loses_nothing() {
 #[test]
 fn a_slow_reader_that_is_detached_knows_its_exact_loss() {
     let segment = reliable_topic::<38>(None);
-    let raw = RawConsumer::new(Arc::clone(&segment), Reading::Gated).unwrap();
+    let raw = RawConsumer::new(Arc::clone(&segment), ReadMode::Gated).unwrap();
     let on_stalled = OnStalled::Detach {
         after: Duration::ZERO,
     };
@@ -549,7 +549,7 @@ fn readers_that_come_and_go_keep_exact_ledgers_and_hold_no_writer_back_for_good(
         for _ in 0..3 {
             scope.spawn(|| {
                 while !progress.have_finished(1) {
-                    let raw = RawConsumer::new(Arc::clone(&segment), Reading::Gated).unwrap();
+                    let raw = RawConsumer::new(Arc::clone(&segment), ReadMode::Gated).unwrap();
                     let mut consumer = Consumer::<Message<38>>::new(raw);
                     let mut seen = Seen::new(1);
                     while seen.received < 50 && !progress.have_finished(1) {

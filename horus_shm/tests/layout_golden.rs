@@ -24,8 +24,8 @@ use horus_shm::internals::layout::{
 use horus_shm::internals::shape::{LaneShape, ShapeRequest, TopicShape};
 use horus_shm::{
     Access, Consumer, FanoutShm, FieldPrefix, FieldPrefixes, OnStalled, Producer, RawConsumer,
-    RawProducer, Reading, Reliability, Request, RingOptions, Segment, SpscShm, TopicName, TypeInfo,
-    WakeEdge,
+    RawProducer, ReadMode, Reliability, Request, RingOptions, Segment, SpscShm, TopicName,
+    TypeInfo, WakeEdge,
 };
 use spawn::{lane_files, namespace, shm_dir};
 
@@ -189,7 +189,7 @@ fn an_open_topic_has_the_golden_bytes() {
     let segment = Segment::create(&namespace, &name, &request).unwrap();
     let raw = RawProducer::new(Arc::clone(&segment), OnStalled::Full).unwrap();
     let mut producer = Producer::new(raw);
-    let raw = RawConsumer::new(Arc::clone(&segment), Reading::Gated).unwrap();
+    let raw = RawConsumer::new(Arc::clone(&segment), ReadMode::Gated).unwrap();
     let mut consumer = Consumer::new(raw);
     send_three(&mut producer, &mut consumer);
     assert_golden(
@@ -395,7 +395,7 @@ fn an_unclaimed_lane_takes_no_memory() {
     let namespace = namespace(dir.path());
     let name = TopicName::new("sparse").unwrap();
     let segment = Segment::create(&namespace, &name, &Request::new(type_info())).unwrap();
-    let raw = RawConsumer::new(Arc::clone(&segment), Reading::KeepLast).unwrap();
+    let raw = RawConsumer::new(Arc::clone(&segment), ReadMode::KeepLast).unwrap();
     let mut consumer = Consumer::<[u8; 24]>::new(raw);
     let raw = RawProducer::new(Arc::clone(&segment), OnStalled::Full).unwrap();
     let mut producer = Producer::new(raw);

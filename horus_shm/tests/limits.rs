@@ -11,7 +11,7 @@ mod spawn;
 use std::sync::Arc;
 
 use horus_shm::{
-    Consumer, Namespace, OnStalled, OpenError, Producer, RawConsumer, RawProducer, Reading,
+    Consumer, Namespace, OnStalled, OpenError, Producer, RawConsumer, RawProducer, ReadMode,
     Reliability, Request, Segment, TopicName, TypeInfo,
 };
 use tempfile::TempDir;
@@ -62,8 +62,8 @@ impl End {
                 let raw = RawProducer::new(segment, OnStalled::Full)?;
                 Open::Producer(Producer::new(raw))
             }
-            Self::Subscriber => Open::Consumer(reader(Reading::KeepLast)?),
-            Self::Reliable => Open::Consumer(reader(Reading::Gated)?),
+            Self::Subscriber => Open::Consumer(reader(ReadMode::KeepLast)?),
+            Self::Reliable => Open::Consumer(reader(ReadMode::Gated)?),
         })
     }
 
@@ -117,7 +117,7 @@ fn expect_served(segment: &Arc<Segment>, ends: &mut [Open]) {
         let message = number as u64;
         match end {
             Open::Producer(producer) => {
-                let raw = RawConsumer::new(Arc::clone(segment), Reading::KeepLast).unwrap();
+                let raw = RawConsumer::new(Arc::clone(segment), ReadMode::KeepLast).unwrap();
                 let mut consumer = Consumer::new(raw);
                 producer.send(message).unwrap();
                 assert_eq!(consumer.recv(), Some(message));

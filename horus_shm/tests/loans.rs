@@ -15,7 +15,7 @@ use horus_shm::internals::layout::SkipCounter;
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{
     Access, BorrowError, Consumer, FanoutShm, LoanError, Namespace, OnStalled, PodShm, RawConsumer,
-    RawProducer, Reading, Request, RingOptions, Sample, Segment, SendError, TopicName, TypeInfo,
+    RawProducer, ReadMode, Request, RingOptions, Sample, Segment, SendError, TopicName, TypeInfo,
 };
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -344,7 +344,7 @@ fn a_loan_is_apart_while_a_heap_segment_is_observed() {
     }
     for is_observed in [true, false] {
         let segment = Arc::clone(ring.segment());
-        let observer = is_observed.then(|| RawConsumer::new(segment, Reading::Observer).unwrap());
+        let observer = is_observed.then(|| RawConsumer::new(segment, ReadMode::Observer).unwrap());
         let mut loan = producer.loan().unwrap();
         loan.fill(9);
         let is_slot = slots.contains(&std::ptr::from_ref(&*loan));
@@ -359,7 +359,7 @@ fn a_loan_is_apart_while_a_heap_segment_is_observed() {
 #[test]
 fn a_loan_apart_from_its_slot_is_kept_while_its_memory_is_held() {
     let ring = FanoutShm::<[u64; 512]>::heap(&pinnable()).unwrap();
-    let _observer = RawConsumer::new(Arc::clone(ring.segment()), Reading::Observer).unwrap();
+    let _observer = RawConsumer::new(Arc::clone(ring.segment()), ReadMode::Observer).unwrap();
     let mut producer = RawProducer::new(Arc::clone(ring.segment()), OnStalled::Full).unwrap();
     let first = producer.lend().unwrap();
     let kept = producer.lent_memory();
@@ -384,7 +384,7 @@ fn the_kernel_copies_slots_that_may_be_on_loan_for_an_observer() {
     let ring = FanoutShm::<[u64; 512]>::create(&spawn::namespace(dir.path()), "seen", &pinnable());
     let ring = ring.unwrap();
     let mut producer = ring.producer().unwrap();
-    let mut ends = [Reading::KeepLast, Reading::Observer].map(|reading| {
+    let mut ends = [ReadMode::KeepLast, ReadMode::Observer].map(|reading| {
         let raw = RawConsumer::new(Arc::clone(ring.segment()), reading).unwrap();
         Consumer::<[u64; 512]>::new(raw)
     });
@@ -426,7 +426,7 @@ fn sized(max_bytes: u64) -> TypeInfo {
 fn messages_of_any_length_arrive_with_that_length() {
     let segment = Segment::heap(&Request::new(sized(5000))).unwrap();
     let mut producer = RawProducer::new(Arc::clone(&segment), Default::default()).unwrap();
-    let mut consumer = RawConsumer::new(segment, Reading::KeepLast).unwrap();
+    let mut consumer = RawConsumer::new(segment, ReadMode::KeepLast).unwrap();
     let mut buffer = vec![0_u8; 5000];
     for bytes in [0, 1, 7, 8, 63, 64, 65, 4999, 5000] {
         let message: Vec<u8> = (0..bytes).map(|index| index as u8 ^ 0x5a).collect();
@@ -479,7 +479,7 @@ fn the_longest_message_is_the_publishers_own() {
         request.max_message_bytes = bytes;
         Segment::open_or_create(&namespace, &name, &request).unwrap()
     };
-    let mut consumer = RawConsumer::new(open(None), Reading::KeepLast).unwrap();
+    let mut consumer = RawConsumer::new(open(None), ReadMode::KeepLast).unwrap();
     for bytes in [Some(500), Some(1000), None, Some(2000)] {
         let mut producer = RawProducer::new(open(bytes), OnStalled::Full).unwrap();
         let slot = bytes.unwrap_or(1000);
@@ -511,7 +511,7 @@ fn messages_are_copied_to_buffers_of_any_length() {
     let segment = Segment::heap(&Request::new(sized(5000))).unwrap();
     let mut producers =
         [0, 1].map(|_| RawProducer::new(Arc::clone(&segment), Default::default()).unwrap());
-    let mut consumer = RawConsumer::new(segment, Reading::KeepLast).unwrap();
+    let mut consumer = RawConsumer::new(segment, ReadMode::KeepLast).unwrap();
     let mut send = |producer: usize, message: &[u8]| {
         let mut loan = producers[producer]
             .loan_until(WaitPolicy::endless(), 0)

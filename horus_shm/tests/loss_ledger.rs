@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use horus_shm::{
-    Consumer, FanoutShm, OnStalled, Producer, ReadStats, Reading, RingOptions, Segment,
+    Consumer, FanoutShm, OnStalled, Producer, ReadMode, ReadStats, RingOptions, Segment,
 };
 
 use cases::Case;
@@ -434,7 +434,7 @@ fn balances(place: &str, case: &'static Case, run: fn(&'static Case, Pace) -> Ve
                 "{pace}: a reader that stops lost no message"
             );
         }
-        let gated = case.readings.contains(&Reading::Gated);
+        let gated = case.readings.contains(&ReadMode::Gated);
         let detaches = gated && case.on_stalled != OnStalled::Full;
         let detached = seen.iter().map(|seen| seen.detached).sum::<u64>();
         assert!(

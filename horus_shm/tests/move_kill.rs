@@ -18,8 +18,8 @@ use horus_shm::internals::layout::LaneBlock;
 use horus_shm::internals::sync::Word as _;
 use horus_shm::internals::{Blocks as _, forbid_name_thread, look_at_names};
 use horus_shm::{
-    Access, Namespace, OnStalled, RawConsumer, RawProducer, Reading, Reliability, Request, Segment,
-    TopicName, TypeInfo, sweep,
+    Access, Namespace, OnStalled, RawConsumer, RawProducer, ReadMode, Reliability, Request,
+    Segment, TopicName, TypeInfo, sweep,
 };
 
 use tracer::changes::{Changes, open_all};
@@ -107,7 +107,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(reading: Reading) -> Self {
+    fn new(reading: ReadMode) -> Self {
         // WHY: the test looks itself, at the moments that it chooses.
         forbid_name_thread();
         let dir = spawn::shm_dir();
@@ -201,7 +201,7 @@ fn a_publisher_killed_at_any_system_call_of_a_move_has_a_successor() {
     let stride = if is_long() { 1 } else { 4 };
     // WHY the subscriber first: a publisher that closes the next file before others have opened it
     // takes that file along.
-    for reading in [Reading::KeepLast, Reading::Gated] {
+    for reading in [ReadMode::KeepLast, ReadMode::Gated] {
         let mut stops = 0;
         let mut sent = [0; 1 + 2 * MESSAGES as usize];
         loop {
@@ -228,7 +228,7 @@ fn a_publisher_killed_after_any_change_by_a_move_has_a_successor() {
     if !is_long() {
         return;
     }
-    for reading in [Reading::KeepLast, Reading::Gated] {
+    for reading in [ReadMode::KeepLast, ReadMode::Gated] {
         let mut scene = Scene::new(reading);
         let mut victim = scene.victim();
         let changes = Changes::record(&mut victim, &scene.namespace.topics_path(), &scene.removed);
@@ -250,7 +250,7 @@ fn a_publisher_killed_after_any_change_by_a_move_has_a_successor() {
 #[test]
 fn a_publisher_stopped_at_any_system_call_of_a_move_holds_nobody_up() {
     let stride = if is_long() { 1 } else { 6 };
-    for reading in [Reading::KeepLast, Reading::Gated] {
+    for reading in [ReadMode::KeepLast, ReadMode::Gated] {
         let mut stops = 0;
         loop {
             let mut scene = Scene::new(reading);
@@ -276,7 +276,7 @@ fn a_publisher_stopped_at_any_system_call_of_a_move_holds_nobody_up() {
 /// A thread that waits for messages sleeps, although nobody tells it of what the victim began.
 #[test]
 fn a_publisher_killed_before_it_tells_readers_of_its_lane_makes_no_watch_due() {
-    for reading in [Reading::KeepLast, Reading::Gated] {
+    for reading in [ReadMode::KeepLast, ReadMode::Gated] {
         let mut changes = 0;
         loop {
             let mut scene = Scene::new(reading);
@@ -306,9 +306,9 @@ fn a_publisher_stopped_after_any_change_by_a_takeover_hides_no_messages() {
     // WHY so many: each change is seen by one of them.
     const READERS: usize = 32;
     let readings = if is_long() {
-        &[Reading::KeepLast, Reading::Gated][..]
+        &[ReadMode::KeepLast, ReadMode::Gated][..]
     } else {
-        &[Reading::KeepLast]
+        &[ReadMode::KeepLast]
     };
     for &reading in readings {
         forbid_name_thread();
@@ -369,7 +369,7 @@ fn a_publisher_stopped_after_any_change_by_a_takeover_hides_no_messages() {
 /// successors before the subscriber looks.
 #[test]
 fn a_publisher_killed_while_it_repeats_its_history_hides_no_messages_of_its_successors() {
-    for reading in [Reading::KeepLast, Reading::Gated] {
+    for reading in [ReadMode::KeepLast, ReadMode::Gated] {
         for changes in 0.. {
             let mut scene = Scene::new(reading);
             let mut victim = scene.victim();
@@ -406,7 +406,7 @@ fn a_publisher_killed_while_it_repeats_its_history_hides_no_messages_of_its_succ
 /// The subscriber does not know the publisher from the file before.
 #[test]
 fn a_subscriber_that_looks_while_a_publisher_begins_its_lane_gets_all_messages() {
-    for reading in [Reading::KeepLast, Reading::Gated] {
+    for reading in [ReadMode::KeepLast, ReadMode::Gated] {
         let mut changes = 0;
         loop {
             let mut scene = Scene::new(reading);

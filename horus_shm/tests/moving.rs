@@ -21,7 +21,7 @@ use horus_shm::internals::layout::Header;
 use horus_shm::internals::sync::Word as _;
 use horus_shm::internals::{Blocks as _, forbid_name_thread, look_at_names};
 use horus_shm::{
-    Access, Namespace, OnStalled, RawConsumer, RawProducer, Reading, Request, Segment, SendError,
+    Access, Namespace, OnStalled, RawConsumer, RawProducer, ReadMode, Request, Segment, SendError,
     TopicName, TypeInfo,
 };
 use tempfile::TempDir;
@@ -61,7 +61,7 @@ impl Scene {
     }
 
     fn reader(&self) -> RawConsumer {
-        RawConsumer::new(self.open(), Reading::KeepLast).unwrap()
+        RawConsumer::new(self.open(), ReadMode::KeepLast).unwrap()
     }
 
     fn producer(&self) -> RawProducer {

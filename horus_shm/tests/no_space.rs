@@ -22,7 +22,7 @@ use std::sync::atomic::AtomicU64;
 use horus_shm::internals::Blocks as _;
 use horus_shm::internals::layout::LaneBlock;
 use horus_shm::{
-    Access, FanoutShm, MpscShm, Namespace, NamespaceError, OpenError, Reading, RegistryError,
+    Access, FanoutShm, MpscShm, Namespace, NamespaceError, OpenError, ReadMode, RegistryError,
     Request, RingOptions, Segment, TypeInfo,
 };
 
@@ -249,7 +249,7 @@ fn fill_and_claim(dir: &Path) {
     let namespace = Namespace::current().unwrap();
     let segment = create(&namespace).unwrap();
     let mut live = producer(&segment).unwrap();
-    let mut reader = consumer(&segment, Reading::KeepLast).unwrap();
+    let mut reader = consumer(&segment, ReadMode::KeepLast).unwrap();
     with_more_and_more_room(dir, &namespace, |free, what| {
         let claim = producer(&segment);
         let owner = |lane| {
@@ -362,7 +362,7 @@ fn join_when_full(dir: &Path) {
     let others = fork(|| {
         let namespace = Namespace::current().unwrap();
         let segment = Segment::open(&namespace, &topic(), &request()).unwrap();
-        let mut reader = consumer(&segment, Reading::KeepLast).unwrap();
+        let mut reader = consumer(&segment, ReadMode::KeepLast).unwrap();
         common::eventually("a message", || reader.recv() == Some(7));
         horus_shm::sweep(&namespace).unwrap();
         true
@@ -442,7 +442,7 @@ fn follow_a_lying_generation(dir: &Path) {
     let namespace = Namespace::current().unwrap();
     let segment = create(&namespace).unwrap();
     let mut live = producer(&segment).unwrap();
-    let mut reader = consumer(&segment, Reading::KeepLast).unwrap();
+    let mut reader = consumer(&segment, ReadMode::KeepLast).unwrap();
     let ballast = Ballast::new(dir);
     ballast.leave(dir, 0);
     let file = OpenOptions::new().write(true).open(segment.path()).unwrap();

@@ -18,8 +18,8 @@ use horus_shm::internals::Blocks as _;
 use horus_shm::internals::layout::SkipCounter;
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{
-    Access, Consumer, LoanError, Namespace, OnStalled, Producer, RawConsumer, RawProducer, Reading,
-    Reliability, Request, Segment, TopicName, TypeInfo,
+    Access, Consumer, LoanError, Namespace, OnStalled, Producer, RawConsumer, RawProducer,
+    ReadMode, Reliability, Request, Segment, TopicName, TypeInfo,
 };
 
 use common::{Child, Raised, eventually, result, role, say};
@@ -54,10 +54,10 @@ fn producer(segment: &Arc<Segment>) -> Producer<Message> {
     Producer::new(RawProducer::new(Arc::clone(segment), OnStalled::Full).unwrap())
 }
 
-fn reading(segment: &Segment) -> Reading {
+fn reading(segment: &Segment) -> ReadMode {
     match segment.request().reliability.unwrap_or_default() {
-        Reliability::BestEffort => Reading::KeepLast,
-        Reliability::Reliable => Reading::Gated,
+        Reliability::BestEffort => ReadMode::KeepLast,
+        Reliability::Reliable => ReadMode::Gated,
     }
 }
 
@@ -65,7 +65,7 @@ fn reading(segment: &Segment) -> Reading {
 fn stream_of(segment: &Arc<Segment>, sender: u32, count: u32) {
     let mut producer = producer(segment);
     let wait_policy = WaitPolicy::endless();
-    let is_reliable = reading(segment) == Reading::Gated;
+    let is_reliable = reading(segment) == ReadMode::Gated;
     for number in 0..count {
         let message = Message::new(sender, number);
         if number % CAPACITY as u32 == 0 {
@@ -270,7 +270,7 @@ fn the_first_number_promised_is_exact_in_the_middle_of_skips() {
     let name = TopicName::new("joins").unwrap();
     let segment = Segment::create(&spawn::namespace(dir.path()), &name, &request).unwrap();
     let mut holder = Consumer::<Message>::new(
-        RawConsumer::new(Arc::clone(&segment), Reading::KeepLast).unwrap(),
+        RawConsumer::new(Arc::clone(&segment), ReadMode::KeepLast).unwrap(),
     );
     let mut producer = producer(&segment);
     let mut held = Vec::new();
@@ -321,7 +321,7 @@ fn expect_promise(
     is_paused: &AtomicBool,
 ) -> Result<(), String> {
     let (_, before) = *progress.lock().unwrap();
-    let raw = RawConsumer::new(Arc::clone(segment), Reading::KeepLast).unwrap();
+    let raw = RawConsumer::new(Arc::clone(segment), ReadMode::KeepLast).unwrap();
     let (after, _) = *progress.lock().unwrap();
     let mut consumer = Consumer::<Message>::new(raw);
     let message = consumer
@@ -409,7 +409,7 @@ fn readers_that_die_with_borrowed_messages_leave_nothing_behind() {
 /// Opens the topic anew in a forked child, borrows all it can, and is killed.
 fn borrow_and_die(dir: &std::path::Path) -> bool {
     let segment = segment(&spawn::namespace(dir), Reliability::BestEffort);
-    let raw = RawConsumer::new(segment, Reading::KeepLast).unwrap();
+    let raw = RawConsumer::new(segment, ReadMode::KeepLast).unwrap();
     let mut consumer = Consumer::<Message>::new(raw);
     let mut held = Vec::new();
     while held.len() < 5 {

@@ -20,7 +20,7 @@ use fastrand::Rng;
 use horus_shm::internals::Blocks as _;
 use horus_shm::{
     Access, Consumer, FanoutShm, Namespace, OnStalled, PodShm, Producer, RawConsumer, RawProducer,
-    Reading, Request, RingOptions, Segment, TopicName, TypeInfo, sweep,
+    ReadMode, Request, RingOptions, Segment, TopicName, TypeInfo, sweep,
 };
 
 use common::{Child, eventually, role, say};
@@ -468,7 +468,7 @@ fn race(namespace: &Arc<Namespace>, id: u64) {
         let segment = Segment::open_or_create(namespace, &name, &race_request()).unwrap();
         let raw = RawProducer::new(Arc::clone(&segment), OnStalled::Full).unwrap();
         let mut producer = Producer::<u64>::new(raw);
-        let raw = RawConsumer::new(Arc::clone(&segment), Reading::KeepLast).unwrap();
+        let raw = RawConsumer::new(Arc::clone(&segment), ReadMode::KeepLast).unwrap();
         let mut consumer = Consumer::<u64>::new(raw);
         let file = File::from(segment.fd().unwrap().try_clone_to_owned().unwrap());
         say(file.metadata().unwrap().ino());

@@ -18,7 +18,7 @@ use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use horus_shm::Reading;
+use horus_shm::ReadMode;
 
 use common::{fork, join_fork};
 use operations::{Answer, Operation, World, check_fresh, open_held};
@@ -326,7 +326,7 @@ fn sweep_calls(operation: Operation) -> Tally {
     let mut here = Here(format!("the start of {operation:?}"));
     let namespace = spawn::namespace(dir.path());
     let held = open_held(&namespace).unwrap();
-    let _stalled = hostile::consumer(&held, Reading::Gated).unwrap();
+    let _stalled = hostile::consumer(&held, ReadMode::Gated).unwrap();
     let mut victim = Victim::spawn(&format!("{operation:?}"), dir.path());
     let mut tally = Tally::default();
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use horus_shm::internals::lane::PollOutcome;
 use horus_shm::{
-    Namespace, OpenError, RawConsumer, RawProducer, Reading, RecvError, Reliability, Request,
+    Namespace, OpenError, RawConsumer, RawProducer, ReadMode, RecvError, Reliability, Request,
     Segment, TopicName, TypeInfo,
 };
 
@@ -137,7 +137,7 @@ fn recv(consumer: &mut RawConsumer) -> Option<u8> {
 fn receive_within(limit: &Limit) {
     let segment = open();
     let mut first = RawProducer::new(Arc::clone(&segment), Default::default()).unwrap();
-    let mut consumer = RawConsumer::new(Arc::clone(&segment), Reading::Gated).unwrap();
+    let mut consumer = RawConsumer::new(Arc::clone(&segment), ReadMode::Gated).unwrap();
     // Writers and readers of one process map a lane separately.
     let mut second = RawProducer::new(segment, Default::default()).unwrap();
     assert_eq!(second.lane(), 1);
@@ -192,7 +192,7 @@ fn open_without_memory() {
     let mut producer = RawProducer::new(Arc::clone(&segment), Default::default()).unwrap();
     send(&mut producer, 7);
     let before = set_limit(libc::RLIMIT_AS, status_bytes("VmSize:") + (1 << 20));
-    let error = RawConsumer::new(Arc::clone(&segment), Reading::Gated).unwrap_err();
+    let error = RawConsumer::new(Arc::clone(&segment), ReadMode::Gated).unwrap_err();
     let OpenError::LaneNotMapped { path, cause } = &error else {
         panic!("{error:?}")
     };
@@ -207,7 +207,7 @@ fn open_without_memory() {
         "its place was not given back"
     );
     set_limit(libc::RLIMIT_AS, before);
-    let mut consumer = RawConsumer::new(segment, Reading::Gated).unwrap();
+    let mut consumer = RawConsumer::new(segment, ReadMode::Gated).unwrap();
     send(&mut producer, 8);
     assert_eq!(recv(&mut consumer), Some(8));
 }

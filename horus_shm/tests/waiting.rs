@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use horus_shm::internals::wait::{SLEEP_MAX, WaitPolicy, overslept_count};
 use horus_shm::{
-    FanoutShm, OnStalled, Producer, RawConsumer, RawProducer, Reading, RingOptions, Segment,
+    FanoutShm, OnStalled, Producer, RawConsumer, RawProducer, ReadMode, RingOptions, Segment,
     SpscShm, WakeEdge, Watch,
 };
 
@@ -392,7 +392,7 @@ fn each_of_several_watches_ends_the_sleep() {
 #[test]
 fn an_observer_looks_again_and_again() {
     let segment = topic_on_heap(WakeEdge::Membarrier);
-    let mut observer = RawConsumer::new(Arc::clone(&segment), Reading::Observer)
+    let mut observer = RawConsumer::new(Arc::clone(&segment), ReadMode::Observer)
         .map(horus_shm::Consumer::<Message>::new)
         .unwrap();
     let reader = consumer(&segment);

@@ -134,11 +134,11 @@ impl Model {
 
     /// Returns the result of the model without a mutant. Runs the model only once for this.
     fn result_without_mutant(&self) -> &ModelResult {
-        self.sound.get_or_init(|| self.run(None))
+        self.sound.get_or_init(|| self.run_with_mutant(None))
     }
 
     /// Runs the model with `mutant` in the simulated memory.
-    fn run(&self, mutant: Option<Mutant>) -> ModelResult {
+    fn run_with_mutant(&self, mutant: Option<Mutant>) -> ModelResult {
         silence_panics();
         SITES.take();
         ITERATIONS.set(0);
@@ -173,7 +173,7 @@ fn find_killer(models: &'static [Model], mutant: Mutant) -> Option<(&'static Mod
     let mut able: Vec<_> = models.iter().filter(able).collect();
     able.sort_by_key(|model| model.result_without_mutant().iterations);
     able.into_iter().find_map(|model| {
-        let run = model.run(Some(mutant));
+        let run = model.run_with_mutant(Some(mutant));
         run.failure.is_some().then_some((model, run))
     })
 }

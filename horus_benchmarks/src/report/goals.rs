@@ -11,10 +11,10 @@ use crate::report::template::fill_template;
 use crate::report::versus;
 
 /// Group of the settings with the smallest, the median and the largest floor of each row.
-pub const FLOOR_NS: &str = "floor_ns";
+pub const FLOOR_NS_GROUP: &str = "floor_ns";
 
 /// Group of the settings with the ratio of each row in each [`MachineState`] of the machine.
-pub const STATES: &str = "floor_ratio_by_state";
+pub const STATES_GROUP: &str = "floor_ratio_by_state";
 
 /// A quantity that a goal limits, and the texts of such goals.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +50,7 @@ const P50: LimitedQuantity = quantity("/ns/p50", BELOW, "< {/limit:0} ns", "{/va
 const P99: LimitedQuantity = quantity("/ns/p99", BELOW, "p99 < {/limit:us}", "{/value:us}");
 const MEAN: LimitedQuantity = quantity("/ns/mean", BELOW, "mean < {/limit:0} ns", "{/value:1} ns");
 /// The memory of an actor, in bytes.
-const BYTES_EACH: LimitedQuantity = quantity(
+const BYTES_PER_ACTOR: LimitedQuantity = quantity(
     "/bytes_each",
     AT_MOST,
     "<= {/limit:0} B each",
@@ -100,10 +100,10 @@ const fn ratio_quantity(pointer: &'static str, goal: &'static str) -> LimitedQua
 
 /// Group of the settings with the ratios between rows: for each row and each other row, the median
 /// and the 95 % interval.
-pub const RATIOS: &str = "ratio_to";
+pub const RATIOS_GROUP: &str = "ratio_to";
 
-/// Key in the group [`RATIOS`] for the memory of our actors divided by that of the best peer: of
-/// the runtime of actors that needs the least memory, except ours.
+/// Key in the group [`RATIOS_GROUP`] for the memory of our actors divided by that of the best peer:
+/// of the runtime of actors that needs the least memory, except ours.
 pub const BEST_PEER: &str = "memory of the best peer";
 
 /// The id of each row that has a goal, the quantity, and its limit.
@@ -147,9 +147,9 @@ const GOALS: [(&str, LimitedQuantity, f64); 58] = [
     ("ask_outside/mt/ours", P50, 250.0),
     ("ask_outside/mt/ours", MEAN, 500.0),
     ("create/st/ours", P50, 120.0),
-    ("create/st/ours", BYTES_EACH, 150.0),
+    ("create/st/ours", BYTES_PER_ACTOR, 150.0),
     ("create/mt/ours", P50, 120.0),
-    ("create/mt/ours", BYTES_EACH, 150.0),
+    ("create/mt/ours", BYTES_PER_ACTOR, 150.0),
     ("counting/st/ours", P50, 25.0),
     ("counting/mt/ours", P50, 40.0),
     ("counting_all/st/ours", P50, 15.0),
@@ -169,20 +169,20 @@ const GOALS: [(&str, LimitedQuantity, f64); 58] = [
 ];
 
 /// The id of the row with the percentage of time in which a CPU runs no thread at all.
-pub const STALLS: &str = "floor/stalls";
+pub const STALLS_ROW: &str = "floor/stalls";
 
 /// Last part of the id of a row that only covers times in which the machine was quiet.
-pub const QUIET: &str = "/quiet";
+pub const QUIET_SUFFIX: &str = "/quiet";
 
 /// Name of the setting in which a report keeps the [`Verdict`]s of its run, on the goals as they
 /// were then.
-pub const VERDICTS: &str = "goals";
+pub const VERDICTS_SETTING: &str = "goals";
 
 /// The first word of the verdict on a goal that was met.
-const MET: &str = "met";
+const MET_WORD: &str = "met";
 
 /// The first word of the verdict on a goal that was not met.
-const MISSED: &str = "missed";
+const MISSED_WORD: &str = "missed";
 
 /// The result of comparing a goal with what was measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -209,7 +209,7 @@ impl Verdict {
 
     /// Returns true if the goal was met.
     pub fn is_met(&self) -> bool {
-        self.verdict.starts_with(MET)
+        self.verdict.starts_with(MET_WORD)
     }
 }
 
@@ -217,14 +217,15 @@ impl Verdict {
 /// `settings`.
 pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
     let find = |id: &str| rows.iter().find(|row| row.id == id);
-    let stalls = find(STALLS).and_then(|row| row.figures.stalled_percent);
+    let stalls = find(STALLS_ROW).and_then(|row| row.figures.stalled_percent);
     let of_goals = GOALS.into_iter().filter_map(|(id, quantity, limit)| {
         let mut verdict = judge_goal(quantity, limit, &row_with_ratios(find(id)?, settings))?;
-        let is_stalled = stalls.filter(|percent| *percent > 1.0 && !id.ends_with(QUIET));
+        let is_stalled = stalls.filter(|percent| *percent > 1.0 && !id.ends_with(QUIET_SUFFIX));
         if let Some(percent) = is_stalled.filter(|_| quantity.pointer == P99.pointer)
-            && verdict[2] == MISSED
+            && verdict[2] == MISSED_WORD
         {
-            verdict[2] = format!("{MISSED}; the CPU stood still in {percent:.1} % of the time");
+            verdict[2] =
+                format!("{MISSED_WORD}; the CPU stood still in {percent:.1} % of the time");
         }
         Some(Verdict::new(id, verdict))
     });
@@ -241,7 +242,11 @@ fn row_with_ratios(row: &Row, settings: &Map<String, Value>) -> Value {
     if let (Some(ratio), Some([low, high])) = (row.floor_ratio, row.floor_ratio_ci) {
         value["floor"] = json!([ratio, low, high]);
     }
-    value["ratio_to"] = json!(settings.get(RATIOS).and_then(|ratios| ratios.get(&row.id)));
+    value["ratio_to"] = json!(
+        settings
+            .get(RATIOS_GROUP)
+            .and_then(|ratios| ratios.get(&row.id))
+    );
     value
 }
 
@@ -294,7 +299,7 @@ pub fn verdict_table(report: &Report, verdicts: &[Verdict]) -> Option<String> {
 /// Returns the word for a verdict, and adds that the verdict is uncertain if the interval contains
 /// the limit.
 pub(crate) fn verdict_word(is_met: bool, limit: f64, [low, high]: [f64; 2]) -> String {
-    let word = if is_met { MET } else { MISSED };
+    let word = if is_met { MET_WORD } else { MISSED_WORD };
     let unsure = if low < limit && limit < high {
         ", limit within the interval"
     } else {
@@ -305,7 +310,7 @@ pub(crate) fn verdict_word(is_met: bool, limit: f64, [low, high]: [f64; 2]) -> S
 
 /// Returns the smallest, the median and the largest floor of a row in nanoseconds, if there is one.
 fn describe_floor(report: &Report, id: &str) -> String {
-    let floors: Vec<f64> = report.noted(FLOOR_NS, id).unwrap_or_default();
+    let floors: Vec<f64> = report.noted(FLOOR_NS_GROUP, id).unwrap_or_default();
     let texts = floors.iter().map(|ns| format!("{ns:.0}"));
     texts.collect::<Vec<_>>().join("/")
 }
@@ -313,7 +318,7 @@ fn describe_floor(report: &Report, id: &str) -> String {
 /// Returns the ratio and the floor in each state, such as `1.34 at 52 ns, 1.21 at 240 ns`, if the
 /// machine was in two states; otherwise an empty text.
 fn describe_states(report: &Report, id: &str) -> String {
-    let states: Vec<MachineState> = report.noted(STATES, id).unwrap_or_default();
+    let states: Vec<MachineState> = report.noted(STATES_GROUP, id).unwrap_or_default();
     if states.len() < 2 {
         return String::new();
     }

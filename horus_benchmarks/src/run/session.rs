@@ -100,7 +100,7 @@ impl BenchmarkSession {
             .machine
             .note_steal(self.cpu_times, CpuTimes::read(&self.cpus.both()));
         let verdicts = goals::verdicts(&self.report.rows, &self.report.settings);
-        self.report.set(goals::VERDICTS, json!(verdicts));
+        self.report.set(goals::VERDICTS_SETTING, json!(verdicts));
         println!("{}", table::render(&self.report));
         if let Some(table) = goals::verdict_table(&self.report, &verdicts) {
             println!("\n{table}");

@@ -279,7 +279,7 @@ impl Benchmark {
             peak.and_then(|(ours, best, _)| PairedMedians::from_medians(&best, &ours).ratio());
         if let Some(Ratio { median, low, high }) = memory {
             let note = json!({ goals::BEST_PEER: [median, low, high] });
-            report.note(goals::RATIOS, &format!("{id}/{OURS}"), note);
+            report.note(goals::RATIOS_GROUP, &format!("{id}/{OURS}"), note);
         }
         for (end, compared) in times {
             let measure = if end == "/throughput" {

@@ -10,7 +10,7 @@ use crate::measure::rounds::Rounds;
 use crate::measure::stats::{Ratio, Samples};
 use crate::measure::tsc::TickSource;
 use crate::measure::workload::Timing;
-use crate::report::goals::RATIOS;
+use crate::report::goals::RATIOS_GROUP;
 use crate::report::rows::Row;
 use crate::run::args::Args;
 use crate::run::floor::Placement;
@@ -125,7 +125,7 @@ fn measure(
     for ((id, _), rounds) in names.iter().zip(&rows).skip(1) {
         if let Some(Ratio { median, low, high }) = rounds.ratio_to(&rows[0]) {
             let note = json!({ names[0].0.as_str(): [median, low, high] });
-            session.report.note(RATIOS, id, note);
+            session.report.note(RATIOS_GROUP, id, note);
         }
     }
     Ok(())

@@ -44,15 +44,15 @@ pub(super) fn measure(
     private: &PrivateNamespace,
     ticks_asked: Option<u64>,
 ) -> Outcome {
-    if session.args.wants_row(goals::STALLS) {
+    if session.args.wants_row(goals::STALLS_ROW) {
         let time = session.args.quick_or_full(STALLS_TIME);
         let stalls = Stalls::find(session.cpus.far, PRIORITY, time)?;
-        note_refusals(session, goals::STALLS, &stalls.refused);
+        note_refusals(session, goals::STALLS_ROW, &stalls.refused);
         let basis = format!(
             "pauses of a thread that only reads the clock; CPU {}, priority {PRIORITY}",
             session.cpus.far
         );
-        session.report.push(stalls.row(goals::STALLS), &basis);
+        session.report.push(stalls.row(goals::STALLS_ROW), &basis);
     }
     for (awake, suffix) in [(false, ""), (true, "/awake")] {
         for (hz, rate, seconds) in RATES {
@@ -100,7 +100,7 @@ fn measure_node(
         plan,
         "from due to the begin of the tick",
     );
-    let quiet = format!("{id}{}", goals::QUIET);
+    let quiet = format!("{id}{}", goals::QUIET_SUFFIX);
     if let Some(row) = lateness.quiet_row(&quiet, plan, &windows) {
         let basis = format!("of {id}: {}", windows.describe());
         session.report.push(row, &basis);

@@ -116,11 +116,11 @@ fn measure_streams(
     let probe = PROBE_MESSAGES.min(samples);
     let seconds = session
         .clock
-        .to_ns(workers.stream(probe)?.elapsed_ticks.max(1))
+        .to_ns(workers.run_stream(probe)?.elapsed_ticks.max(1))
         / 1e9;
     let fitting = (probe as f64 / seconds * time.as_secs_f64()) as u64;
     let messages = fitting.clamp(probe, samples);
-    (0..rounds).map(|_| workers.stream(messages)).collect()
+    (0..rounds).map(|_| workers.run_stream(messages)).collect()
 }
 
 /// Returns the row of a number of publishers and subscribers. `base` stores the rate of the first
@@ -267,7 +267,7 @@ impl Workers {
 
     /// Streams `messages` messages of each publisher on a new topic. A message counts once for each
     /// subscriber; the duration is the slowest subscriber's.
-    fn stream(&mut self, messages: u64) -> Result<StreamResult, AnyError> {
+    fn run_stream(&mut self, messages: u64) -> Result<StreamResult, AnyError> {
         self.opened += 1;
         let number = self.opened;
         let source = self.source;
@@ -424,7 +424,7 @@ mod tests {
             let source = TickSource::detect();
             let mut workers = Workers::start(true, crowd, &cpus, source, &private).unwrap();
             for _ in 0..2 {
-                let all = workers.stream(2000).unwrap();
+                let all = workers.run_stream(2000).unwrap();
                 assert_eq!(all.sent(), (2000 * producers * consumers) as u64);
                 assert!(all.received > 0);
             }

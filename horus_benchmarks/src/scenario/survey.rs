@@ -11,7 +11,7 @@ use crate::measure::micro::{MicroPlan, MicroResult};
 use crate::measure::stats::{self, Samples};
 use crate::measure::stream::{StreamNote, StreamResult};
 use crate::measure::workload::{Round, Timing};
-use crate::report::goals::{FLOOR_NS, STATES};
+use crate::report::goals::{FLOOR_NS_GROUP, STATES_GROUP};
 use crate::report::rows::{Report, Row};
 use crate::run::args::{Args, Effort};
 use crate::run::floor::{Floor, FloorLines, Placement};
@@ -264,7 +264,7 @@ impl SurveyEnds<'_> {
             .push(row, &format!("RTT/2; {}", transport.carrier.basis()));
         session
             .report
-            .note(STATES, id, serde_json::to_value(states)?);
+            .note(STATES_GROUP, id, serde_json::to_value(states)?);
         self.note_floor(id, &measured);
         measured
             .floor
@@ -371,7 +371,7 @@ impl SurveyEnds<'_> {
     fn note_floor<S>(&mut self, id: &str, measured: &BracketedRounds<S>) {
         let report = &mut self.survey.session.report;
         if let Some(range) = measured.floor_range_ns() {
-            report.note(FLOOR_NS, id, range.to_vec());
+            report.note(FLOOR_NS_GROUP, id, range.to_vec());
         }
         report.note("rounds_repeated", id, measured.repeated);
         report.note("rounds_unsteady", id, measured.unsteady);

@@ -10,7 +10,7 @@ use crate::measure::micro::MicroPlan;
 use crate::measure::rounds::Rounds;
 use crate::measure::stats::{Ratio, Samples};
 use crate::measure::workload::Timing;
-use crate::report::goals::RATIOS;
+use crate::report::goals::RATIOS_GROUP;
 use crate::report::rows::{Row, SendTimes};
 use crate::run::args::{Args, Effort};
 use crate::run::floor::{Floor, Placement};
@@ -200,7 +200,7 @@ fn measure(
         });
         session
             .report
-            .note(RATIOS, id, Value::Object(ratios.collect()));
+            .note(RATIOS_GROUP, id, Value::Object(ratios.collect()));
     }
     Ok(all)
 }

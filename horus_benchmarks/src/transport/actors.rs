@@ -50,7 +50,7 @@ pub trait Runtime: Send + 'static {
     /// # Errors
     ///
     /// Returns an error if the runtime cannot start, or did not end well.
-    fn run<T: Send + 'static>(
+    fn run_workload<T: Send + 'static>(
         threads: usize,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> RunResult;
@@ -60,11 +60,11 @@ pub trait Runtime: Send + 'static {
     ///
     /// # Errors
     ///
-    /// The same as of [`Self::run`].
+    /// The same as of [`Self::run_workload`].
     fn run_alone<F: Future<Output = ()> + Send + 'static>(
         work: impl FnOnce() -> F + Send + 'static,
     ) -> RunResult {
-        Self::run(0, move || Self::spawn_task(work()))
+        Self::run_workload(0, move || Self::spawn_task(work()))
     }
 
     /// Spawns an actor.

@@ -130,7 +130,8 @@ pub(super) fn duplex_ends<P: Payload, T, R>(
 }
 
 /// Sends every other message of the plan (the `first` side sends the first one, the third, …) and
-/// receives the messages of both sides at the same time. Each is verified, each loss is counted.
+/// receives the messages of both sides at the same time. Verifies each message, and counts each
+/// loss.
 #[inline(never)]
 pub(super) fn exchange<P: Payload>(
     end: &mut impl Endpoint<P>,

@@ -110,7 +110,7 @@ fn open_sleeper(
         Mechanism::Pipe => kernel::pipe_sleeper(rendezvous)?,
         Mechanism::Topic | Mechanism::TopicFence => topics::sleeper_on(rendezvous, mechanism)?,
         Mechanism::WaitSet => topics::set_sleeper(rendezvous)?,
-        Mechanism::EventNode => return event_node::start(rendezvous),
+        Mechanism::EventNode => return event_node::start_event_node(rendezvous),
         #[cfg(feature = "iceoryx2")]
         Mechanism::Iceoryx2 => iceoryx::sleeper_on(rendezvous, lines)?,
         #[cfg(not(feature = "iceoryx2"))]

@@ -2,7 +2,7 @@
 
 use horus_benchmarks::measure::stats::{Ratio, Samples};
 use horus_benchmarks::report::figures::Figures;
-use horus_benchmarks::report::goals::{BEST_PEER, STALLS, Verdict, verdicts};
+use horus_benchmarks::report::goals::{BEST_PEER, STALLS_ROW, Verdict, verdicts};
 use horus_benchmarks::report::rows::Row;
 use horus_benchmarks::report::versus::{self, Measure};
 use serde_json::{Map, Value, json};
@@ -66,7 +66,7 @@ fn a_goal_missed_on_a_restless_machine_is_missed() {
         });
         let rows = [
             Row {
-                id: STALLS.to_owned(),
+                id: STALLS_ROW.to_owned(),
                 ..stalls
             },
             Row {

@@ -247,7 +247,7 @@ impl ActorGroup {
 
     /// Returns true if the thread of the scheduler has to run actors.
     pub(crate) fn has_due_activations(&self, now_ns: u64) -> bool {
-        now_ns >= self.timers.next_ns() || !self.waiting.is_empty()
+        now_ns >= self.timers.next_due_ns() || !self.waiting.is_empty()
     }
 
     /// Makes the time of the group simulated, beginning at 0. Timers start anew from there.

@@ -68,7 +68,7 @@ impl<T> Timers<T> {
 
     /// Returns the earliest time; `u64::MAX` if there is none. Costs a load.
     #[inline(always)]
-    pub(crate) fn next_ns(&self) -> u64 {
+    pub(crate) fn next_due_ns(&self) -> u64 {
         // Relaxed: the timers are under a lock, and a worker looks again before it sleeps.
         self.next_ns.get()
     }
@@ -79,7 +79,7 @@ impl<T> Timers<T> {
     ///
     /// WHY only one: otherwise all workers would wake for one timer.
     pub(crate) fn claim_sleep(&self) -> Option<u64> {
-        let next = self.next_ns();
+        let next = self.next_due_ns();
         loop {
             // Relaxed, both: a worker that is wrong about it wakes too often.
             let kept = self.kept_ns.get();
@@ -148,19 +148,22 @@ mod tests {
     fn timers_are_due_in_the_order_of_their_times() {
         let timers = Timers::default();
         assert_eq!(
-            (timers.next_ns(), timers.take_due(u64::MAX)),
+            (timers.next_due_ns(), timers.take_due(u64::MAX)),
             (u64::MAX, None)
         );
         for at_ns in [30, 10, 20] {
             timers.add(at_ns, at_ns);
         }
-        assert_eq!((timers.next_ns(), timers.take_due(9)), (10, None));
+        assert_eq!((timers.next_due_ns(), timers.take_due(9)), (10, None));
         assert_eq!(
             (timers.take_due(25), timers.take_due(25)),
             (Some(10), Some(20))
         );
-        assert_eq!((timers.take_due(25), timers.next_ns()), (None, 30));
-        assert_eq!((timers.take_all(), timers.next_ns()), (vec![30], u64::MAX));
+        assert_eq!((timers.take_due(25), timers.next_due_ns()), (None, 30));
+        assert_eq!(
+            (timers.take_all(), timers.next_due_ns()),
+            (vec![30], u64::MAX)
+        );
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub enum CdrWriteError {
     NotRepresentable {
         /// Name of the field in ROS.
         field: &'static str,
-        /// The value.
+        /// The value of the field, as a text.
         found: String,
     },
     /// The header of a message contradicts itself or its data.
@@ -165,7 +165,7 @@ pub enum CdrError {
         at: usize,
         /// Name of the field in ROS.
         field: &'static str,
-        /// The value.
+        /// The value of the field, as a text.
         found: String,
     },
     /// The header of a message contradicts itself or its data.

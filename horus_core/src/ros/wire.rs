@@ -13,7 +13,7 @@ type ReadResult = Result<(), CdrError>;
 /// A field type of ROS, whose values the horus message stores as `T`.
 pub(super) trait Wire<T: ?Sized> {
     /// Minimum size of a value in CDR, in bytes.
-    const BYTES_MIN: usize;
+    const ENCODED_BYTES_MIN: usize;
 
     /// Writes the value of a field.
     fn write(value: &T, field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult;
@@ -27,7 +27,7 @@ macro_rules! numbers {
         pub(super) enum $wire {}
 
         impl Wire<$number> for $wire {
-            const BYTES_MIN: usize = size_of::<$number>();
+            const ENCODED_BYTES_MIN: usize = size_of::<$number>();
 
             fn write(value: &$number, _: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
                 out.$number(*value);
@@ -52,7 +52,7 @@ pub(super) type byte = uint8;
 pub(super) enum bool {}
 
 impl Wire<u8> for bool {
-    const BYTES_MIN: usize = 1;
+    const ENCODED_BYTES_MIN: usize = 1;
 
     fn write(value: &u8, _: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
         out.bool(*value != 0);
@@ -69,7 +69,7 @@ impl Wire<u8> for bool {
 pub(super) enum float64_of_f32 {}
 
 impl Wire<f32> for float64_of_f32 {
-    const BYTES_MIN: usize = 8;
+    const ENCODED_BYTES_MIN: usize = 8;
 
     fn write(value: &f32, _: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
         out.f64(f64::from(*value));
@@ -96,7 +96,7 @@ pub(super) enum time {}
 const NS_PER_SECOND: u64 = 1_000_000_000;
 
 impl Wire<u64> for time {
-    const BYTES_MIN: usize = 8;
+    const ENCODED_BYTES_MIN: usize = 8;
 
     fn write(value: &u64, field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
         let error = CdrWriteError::Time {
@@ -133,7 +133,7 @@ impl Wire<u64> for time {
 pub(super) enum string {}
 
 impl<const N: usize> Wire<Text<N>> for string {
-    const BYTES_MIN: usize = 4;
+    const ENCODED_BYTES_MIN: usize = 4;
 
     fn write(value: &Text<N>, field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
         let ended = value
@@ -163,7 +163,7 @@ impl<const N: usize> Wire<Text<N>> for string {
 }
 
 impl Wire<String> for string {
-    const BYTES_MIN: usize = 4;
+    const ENCODED_BYTES_MIN: usize = 4;
 
     fn write(value: &String, field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
         out.string_in_field(field, value)
@@ -179,7 +179,7 @@ impl Wire<String> for string {
 pub(super) struct Array<W>(std::marker::PhantomData<W>);
 
 impl<T, W: Wire<T>, const N: usize> Wire<[T; N]> for Array<W> {
-    const BYTES_MIN: usize = N * W::BYTES_MIN;
+    const ENCODED_BYTES_MIN: usize = N * W::ENCODED_BYTES_MIN;
 
     fn write(value: &[T; N], field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
         value
@@ -204,7 +204,7 @@ pub(super) enum Nested {}
 impl<M: FromCdr<FrameNames = ()>> Wire<M> for Nested {
     // WHY 1: such a message has at least one field. A larger minimum would only refuse truncated
     // input earlier.
-    const BYTES_MIN: usize = 1;
+    const ENCODED_BYTES_MIN: usize = 1;
 
     fn write(value: &M, _: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
         value.write_cdr(&(), out)
@@ -258,7 +258,7 @@ impl<W> Sequence<W> {
         W: Wire<T>,
     {
         let at = from.at_length();
-        let found = from.count(W::BYTES_MIN)?;
+        let found = from.count(W::ENCODED_BYTES_MIN)?;
         let too_long = CdrError::TooLong {
             at,
             field,
@@ -287,7 +287,7 @@ impl<W> IgnoredSequence<W> {
     where
         W: Wire<T>,
     {
-        let count = from.count(W::BYTES_MIN)?;
+        let count = from.count(W::ENCODED_BYTES_MIN)?;
         (0..count).try_for_each(|_| W::read(&mut T::default(), "", from))
     }
 }
@@ -509,7 +509,7 @@ const DATATYPES: [Option<DType>; 9] = [
 pub(super) enum datatype {}
 
 impl Wire<u8> for datatype {
-    const BYTES_MIN: usize = 1;
+    const ENCODED_BYTES_MIN: usize = 1;
 
     fn write(value: &u8, field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
         let dtype = DType::from_code(*value);

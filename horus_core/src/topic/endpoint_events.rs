@@ -32,7 +32,7 @@ pub enum EndpointChange {
     Joined,
     /// It was closed.
     Left,
-    /// Its process ended without closing it.
+    /// The process of the endpoint ended without closing the endpoint.
     Died,
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use horus_shm::{
-    NameLost, NameState, Namespace, OpenError, RawConsumer, RawProducer, Reading, Request, Segment,
-    TopicName, TypeInfo,
+    NameLost, NameState, Namespace, OpenError, RawConsumer, RawProducer, ReadMode, Request,
+    Segment, TopicName, TypeInfo,
 };
 
 use super::Qos;
@@ -87,9 +87,9 @@ impl OpenSettings {
 
     pub(super) fn consumer(&self, segment: &Arc<Segment>) -> Result<RawConsumer, TopicError> {
         let reading = if self.qos.reads_reliably() {
-            Reading::Gated
+            ReadMode::Gated
         } else {
-            Reading::KeepLast
+            ReadMode::KeepLast
         };
         let raw = RawConsumer::new(Arc::clone(segment), reading);
         raw.map_err(|error| self.topic_error(error))
@@ -100,7 +100,7 @@ impl OpenSettings {
         let qos = Qos::new().strict(self.qos.is_strict());
         let qos = qos.strict_schema(self.qos.is_schema_strict());
         let segment = self.open(qos, Segment::open)?;
-        RawConsumer::new(segment, Reading::Observer).map_err(|error| self.topic_error(error))
+        RawConsumer::new(segment, ReadMode::Observer).map_err(|error| self.topic_error(error))
     }
 
     fn topic_error(&self, error: OpenError) -> TopicError {

@@ -12,7 +12,7 @@ use bytemuck::Pod;
 
 pub use alarm::Alarm;
 pub(crate) use raw::PrivateCopies;
-pub use raw::{Key, RawConsumer, ReadStats, Reading};
+pub use raw::{Key, RawConsumer, ReadMode, ReadStats};
 pub use watch::{LaneWatch, Watch};
 
 use crate::file::error::{OpenError, RecvError};

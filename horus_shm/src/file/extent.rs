@@ -219,7 +219,7 @@ impl Extent {
 
     /// Returns true once an access found that the lane file was truncated.
     pub(crate) fn is_truncated(&self) -> bool {
-        self.slots.is_lost()
+        self.slots.is_mapping_lost()
     }
 
     /// Populates the pages of all slots, all at once.

@@ -14,7 +14,7 @@ use crate::wait::WakeEdge;
 
 /// Messages of at least this size, in bytes, are pinnable by default. WHY: to copy them costs more
 /// than to write and read them in place.
-pub const PINNABLE_BYTES: u64 = 4096;
+pub const PINNABLE_BYTES_MIN: u64 = 4096;
 
 /// Length of the longest message that any slot can hold, in bytes.
 const MESSAGE_BYTES_MAX: u64 = STRIDE_MAX - 64;
@@ -257,7 +257,7 @@ impl Request {
 
     /// Returns true if the slots of this publisher can be pinned.
     fn is_pinnable(&self) -> Result<bool, ShapeError> {
-        let in_place = self.type_info.sized || self.type_info.bytes >= PINNABLE_BYTES;
+        let in_place = self.type_info.sized || self.type_info.bytes >= PINNABLE_BYTES_MIN;
         let pinnable = self.pinnable.unwrap_or(in_place);
         if self.type_info.sized && !pinnable {
             return Err(ShapeError {

@@ -91,7 +91,7 @@ impl RingHeads {
         }
     }
 
-    /// Returns the heads after the owner took one entry.
+    /// Returns the heads as they are after the owner has taken one entry.
     fn pop(self) -> Self {
         let real = self.real.wrapping_add(1);
         // WHY: while a thief copies, its slots must not be overwritten.

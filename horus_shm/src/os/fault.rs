@@ -108,7 +108,7 @@ impl RegionWatch {
     }
 
     /// Returns true once zeros were mapped over the region, because its file was truncated.
-    pub(crate) fn is_lost(&self) -> bool {
+    pub(crate) fn is_mapping_lost(&self) -> bool {
         // Relaxed: ordered by the fault epoch.
         self.entry.lost.load(Ordering::Relaxed)
     }
@@ -179,7 +179,7 @@ impl<const N: usize> MappingChunk<N> {
             if let Some(entry) = entries.find(|entry| entry.claim(mapping)) {
                 return entry;
             }
-            chunk = chunk.next().unwrap_or_else(|| chunk.append());
+            chunk = chunk.next().unwrap_or_else(|| chunk.append_chunk());
         }
     }
 
@@ -204,7 +204,7 @@ impl<const N: usize> MappingChunk<N> {
     }
 
     /// Appends a chunk to this one, if it is the last, and returns the chunk that follows this one.
-    fn append(&'static self) -> &'static Self {
+    fn append_chunk(&'static self) -> &'static Self {
         let new = Box::into_raw(Box::new(Self::new()));
         // ORDERING(watch-chunk): Release; Acquire if another thread was faster. Pairs with the load
         // in `next`, and with itself: a thread that sees the chunk sees its empty entries.

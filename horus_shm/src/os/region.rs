@@ -140,10 +140,10 @@ impl Region {
     }
 
     /// Returns true once an access found that the file no longer holds this region.
-    pub(crate) fn is_lost(&self) -> bool {
+    pub(crate) fn is_mapping_lost(&self) -> bool {
         match &self.kind {
             RegionKind::Heap(_) => false,
-            RegionKind::Mapped(watch, _) => watch.is_lost(),
+            RegionKind::Mapped(watch, _) => watch.is_mapping_lost(),
         }
     }
 }
@@ -174,10 +174,10 @@ mod tests {
         let regions: Vec<_> = (0..1500).map(map).collect();
         file.set_len(0).unwrap();
         for region in &regions {
-            assert!(!region.is_lost());
+            assert!(!region.is_mapping_lost());
             // SAFETY: the region is mapped, and the handler of faults provides its pages.
             assert_eq!(unsafe { region.address().read_volatile() }, 0);
-            assert!(region.is_lost());
+            assert!(region.is_mapping_lost());
         }
     }
 }

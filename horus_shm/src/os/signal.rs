@@ -24,7 +24,7 @@ pub(crate) type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
 /// is never changed or freed.
 static PREVIOUS_ACTION: AtomicPtr<sigaction> = AtomicPtr::new(ptr::null_mut());
 /// True once the previous handler has run, if it was to run for one signal only (`SA_RESETHAND`).
-static PREVIOUS_HAS_RUN: AtomicBool = AtomicBool::new(false);
+static PREVIOUS_HANDLER_HAS_RUN: AtomicBool = AtomicBool::new(false);
 
 /// Installs `handler` for SIGBUS. To be called only once in a process.
 pub(crate) fn install_sigbus_handler(handler: Handler) -> io::Result<()> {
@@ -164,7 +164,7 @@ pub(crate) unsafe fn forward_to_previous(
     // WHY: an unhandled fault is raised again; a signal that was sent is not.
     let recurs = code > 0 && code != libc::BUS_MCEERR_AO;
     let once = previous.sa_flags & libc::SA_RESETHAND != 0;
-    let spent = once && PREVIOUS_HAS_RUN.swap(true, Ordering::Relaxed);
+    let spent = once && PREVIOUS_HANDLER_HAS_RUN.swap(true, Ordering::Relaxed);
     match previous.sa_sigaction {
         libc::SIG_IGN if !recurs => {}
         libc::SIG_DFL | libc::SIG_IGN => take_default_action(signal, recurs),

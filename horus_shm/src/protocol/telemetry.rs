@@ -47,7 +47,7 @@ fn low_bits_ns(now: Duration) -> u64 {
     now.as_nanos() as u64 & TIME_MASK
 }
 
-/// Stores that the message at `pos` is published at `now`, a time of CLOCK_MONOTONIC.
+/// Stores `now`, the time by CLOCK_MONOTONIC at which the message at `pos` is published.
 #[cold]
 pub(crate) fn note_published<W: Word>(
     block: &LaneBlock<W>,

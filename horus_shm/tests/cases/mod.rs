@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use horus_shm::{
     Consumer, FanoutShm, MpscShm, Namespace, OnStalled, OpenError, Pod, PodShm, Producer,
-    RawConsumer, RawProducer, Reading, Reliability, Request, RingOptions, Segment, SpscShm,
+    RawConsumer, RawProducer, ReadMode, Reliability, Request, RingOptions, Segment, SpscShm,
     TopicName, TypeInfo,
 };
 
@@ -29,7 +29,7 @@ pub struct Case {
     pub kind: Kind,
     pub senders: u32,
     /// The reading mode of each receiver.
-    pub readings: &'static [Reading],
+    pub readings: &'static [ReadMode],
     pub on_stalled: OnStalled,
     /// The receivers read only the latest message.
     pub latest: bool,
@@ -40,18 +40,18 @@ const STALL: Duration = Duration::from_millis(2);
 
 /// Rows for pinned and borrowed messages belong here, too.
 pub const CASES: [Case; 7] = [
-    Case::new("spsc", Kind::Spsc, 1, &[Reading::Gated]),
-    Case::new("mpsc", Kind::Mpsc, 3, &[Reading::Gated]),
-    Case::new("fanout", Kind::Fanout, 3, &[Reading::KeepLast; 3]),
+    Case::new("spsc", Kind::Spsc, 1, &[ReadMode::Gated]),
+    Case::new("mpsc", Kind::Mpsc, 3, &[ReadMode::Gated]),
+    Case::new("fanout", Kind::Fanout, 3, &[ReadMode::KeepLast; 3]),
     Case {
         latest: true,
-        ..Case::new("pod", Kind::Pod, 1, &[Reading::KeepLast; 3])
+        ..Case::new("pod", Kind::Pod, 1, &[ReadMode::KeepLast; 3])
     },
     Case::new(
         "best_effort",
         BEST_EFFORT,
         2,
-        &[Reading::KeepLast, Reading::Observer],
+        &[ReadMode::KeepLast, ReadMode::Observer],
     ),
     Case::new("reliable_full", RELIABLE, 2, MIXED),
     Case {
@@ -62,14 +62,14 @@ pub const CASES: [Case; 7] = [
 
 const BEST_EFFORT: Kind = Kind::Topic(Reliability::BestEffort);
 const RELIABLE: Kind = Kind::Topic(Reliability::Reliable);
-const MIXED: &[Reading] = &[Reading::Gated, Reading::KeepLast, Reading::Gated];
+const MIXED: &[ReadMode] = &[ReadMode::Gated, ReadMode::KeepLast, ReadMode::Gated];
 
 impl Case {
     const fn new(
         name: &'static str,
         kind: Kind,
         senders: u32,
-        readings: &'static [Reading],
+        readings: &'static [ReadMode],
     ) -> Self {
         Self {
             name,
@@ -87,7 +87,7 @@ impl Case {
 
     /// Returns true if receiver `index` may not lose a message.
     pub fn is_lossless(&self, index: usize) -> bool {
-        self.readings[index] == Reading::Gated && self.on_stalled == OnStalled::Full
+        self.readings[index] == ReadMode::Gated && self.on_stalled == OnStalled::Full
     }
 
     /// Makes the ring on the heap, with lanes of `capacity` slots.

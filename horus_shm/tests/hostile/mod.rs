@@ -14,7 +14,7 @@ use horus_shm::internals::layout::{HEADER_BYTES, Header, RETIRED_OFFSET, SCHEMA_
 use horus_shm::internals::shape::TopicShape;
 use horus_shm::{
     Consumer, FanoutShm, Namespace, OnStalled, OpenError, Producer, RawConsumer, RawProducer,
-    Reading, Request, RingOptions, Segment, TopicName, TypeInfo,
+    ReadMode, Request, RingOptions, Segment, TopicName, TypeInfo,
 };
 use tempfile::TempDir;
 
@@ -304,7 +304,7 @@ pub fn producer(segment: &Arc<Segment>) -> Result<Producer<u64>, OpenError> {
     )?))
 }
 
-pub fn consumer(segment: &Arc<Segment>, reading: Reading) -> Result<Consumer<u64>, OpenError> {
+pub fn consumer(segment: &Arc<Segment>, reading: ReadMode) -> Result<Consumer<u64>, OpenError> {
     Ok(Consumer::new(RawConsumer::new(
         Arc::clone(segment),
         reading,
@@ -314,7 +314,7 @@ pub fn consumer(segment: &Arc<Segment>, reading: Reading) -> Result<Consumer<u64
 /// Expects a topic of `u64` to carry messages, whatever the rest of its contract is.
 #[track_caller]
 pub fn expect_usable(segment: &Arc<Segment>, what: &str) {
-    let mut consumer = consumer(segment, Reading::KeepLast).unwrap();
+    let mut consumer = consumer(segment, ReadMode::KeepLast).unwrap();
     let mut producer = producer(segment).unwrap();
     while consumer.recv().is_some() {}
     for message in 0..MESSAGES {

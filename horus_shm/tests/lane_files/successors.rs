@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use horus_shm::{
-    Consumer, Mismatch, Namespace, OnStalled, Producer, RawConsumer, RawProducer, Reading,
+    Consumer, Mismatch, Namespace, OnStalled, Producer, RawConsumer, RawProducer, ReadMode,
     RecvError, Reliability, Request, Segment, TypeInfo,
 };
 
@@ -48,7 +48,7 @@ fn segment(namespace: &Arc<Namespace>, request: &Request) -> Arc<Segment> {
     Segment::open_or_create(namespace, &name(TOPIC), request).unwrap()
 }
 
-fn reader(namespace: &Arc<Namespace>, reading: Reading) -> Consumer<u64> {
+fn reader(namespace: &Arc<Namespace>, reading: ReadMode) -> Consumer<u64> {
     let segment = segment(namespace, &request());
     Consumer::new(RawConsumer::new(segment, reading).unwrap())
 }
@@ -86,7 +86,7 @@ fn lane_files(dir: &Path) -> usize {
 #[test]
 fn publishers_with_other_settings_leave_few_files() {
     let (dir, namespace) = scene();
-    let mut consumer = reader(&namespace, Reading::KeepLast);
+    let mut consumer = reader(&namespace, ReadMode::KeepLast);
     for message in 0..16 {
         let (odd, even) = (pinnable(reliable()), request());
         send(
@@ -106,7 +106,7 @@ fn publishers_with_other_settings_leave_few_files() {
 #[test]
 fn a_reliable_reader_gets_what_it_has_not_read_from_all_predecessors() {
     let (_dir, namespace) = scene();
-    let mut consumer = reader(&namespace, Reading::Gated);
+    let mut consumer = reader(&namespace, ReadMode::Gated);
     for message in 0..12 {
         let mut request = reliable();
         request.capacity = Some(16 << (message % 2));
@@ -122,7 +122,7 @@ fn a_latched_publisher_does_not_latch_what_another_one_sent() {
     let keep = segment(&namespace, &request());
     send(&namespace, &request(), [1]);
     send(&namespace, &latched(), []);
-    let mut late = reader(&namespace, Reading::KeepLast);
+    let mut late = reader(&namespace, ReadMode::KeepLast);
     assert_eq!(received(&mut late), []);
     assert_eq!(ledger(&late), [0; 4]);
     drop((late, keep));
@@ -136,7 +136,7 @@ fn a_latched_publisher_does_not_latch_what_another_one_sent() {
     send(&namespace, &request(), [1]);
     send(&namespace, &latched(), [2, 3]);
     drop(keep);
-    let mut late = reader(&namespace, Reading::KeepLast);
+    let mut late = reader(&namespace, ReadMode::KeepLast);
     assert_eq!(received(&mut late), [2, 3]);
 }
 
@@ -148,7 +148,7 @@ fn a_reliable_reader_is_not_owed_what_an_unreliable_publisher_sends_in_between()
             (pinnable(reliable()), pinnable(reliable())),
         ] {
             let (_dir, namespace) = scene();
-            let mut consumer = reader(&namespace, Reading::Gated);
+            let mut consumer = reader(&namespace, ReadMode::Gated);
             send(&namespace, &first, [1, 2]);
             assert_eq!(received(&mut consumer), [1, 2]);
             send(&namespace, &other, [3, 4, 5]);
@@ -167,7 +167,7 @@ fn a_reliable_reader_that_met_the_unreliable_publisher_first_gets_only_what_it_i
     let raw = RawProducer::new(segment(&namespace, &request()), OnStalled::Full).unwrap();
     let mut producer = Producer::new(raw);
     producer.send(1_u64).unwrap();
-    let mut consumer = reader(&namespace, Reading::Gated);
+    let mut consumer = reader(&namespace, ReadMode::Gated);
     producer.send(2).unwrap();
     assert_eq!(received(&mut consumer), []);
     assert!(matches!(
@@ -184,7 +184,7 @@ fn a_reliable_reader_that_met_the_unreliable_publisher_first_gets_only_what_it_i
 /// Also if the reader has not looked since, and finds the extents of all three at once.
 #[test]
 fn a_reader_is_not_owed_what_a_publisher_of_another_type_sends_in_between() {
-    let scenes = [Reading::KeepLast, Reading::Gated]
+    let scenes = [ReadMode::KeepLast, ReadMode::Gated]
         .into_iter()
         .flat_map(|reading| [(reading, true), (reading, false)]);
     for (reading, looks) in scenes {
@@ -218,7 +218,7 @@ fn a_reader_is_not_owed_what_a_publisher_of_another_type_sends_in_between() {
 #[test]
 fn a_publisher_of_another_type_leaves_what_a_reliable_reader_has_not_read() {
     let (_dir, namespace) = scene();
-    let mut consumer = reader(&namespace, Reading::Gated);
+    let mut consumer = reader(&namespace, ReadMode::Gated);
     send(&namespace, &reliable(), [1, 2]);
     send(&namespace, &of_another_type(reliable()), 0..100_000);
     assert_eq!(received(&mut consumer), [1, 2]);
@@ -230,7 +230,7 @@ fn a_publisher_that_does_not_match_is_reported_once_for_each_claim() {
     static REPORTS: Mutex<Vec<(Mismatch, bool)>> = Mutex::new(Vec::new());
     let (_dir, namespace) = scene();
     let segment = segment(&namespace, &request());
-    let mut raw = RawConsumer::new(segment, Reading::Gated).unwrap();
+    let mut raw = RawConsumer::new(segment, ReadMode::Gated).unwrap();
     raw.set_on_mismatch(|found| {
         let lives = found.publisher.is_some();
         REPORTS.lock().unwrap().push((found.cause, lives));
@@ -256,7 +256,12 @@ fn a_publisher_that_does_not_match_is_reported_once_for_each_claim() {
 #[test]
 fn a_borrowed_message_outlives_the_extent_and_all_of_its_readers() {
     let (_dir, namespace) = scene();
-    let open = || RawConsumer::new(segment(&namespace, &pinnable(request())), Reading::KeepLast);
+    let open = || {
+        RawConsumer::new(
+            segment(&namespace, &pinnable(request())),
+            ReadMode::KeepLast,
+        )
+    };
     let (mut first, mut second) = (open().unwrap(), open().unwrap());
     send(&namespace, &pinnable(request()), [7]);
     let sample = first.borrow().unwrap().unwrap();

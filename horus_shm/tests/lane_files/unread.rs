@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 use horus_shm::{
-    Consumer, Namespace, OnStalled, Producer, RawConsumer, RawProducer, ReadStats, Reading,
+    Consumer, Namespace, OnStalled, Producer, RawConsumer, RawProducer, ReadMode, ReadStats,
     Reliability, Request, Segment, TypeInfo,
 };
 
@@ -32,7 +32,7 @@ fn open(namespace: &Arc<Namespace>, request: &Request) -> Arc<Segment> {
     Segment::open_or_create(namespace, &name(TOPIC), request).unwrap()
 }
 
-fn reader(namespace: &Arc<Namespace>, reading: Reading) -> Consumer<u64> {
+fn reader(namespace: &Arc<Namespace>, reading: ReadMode) -> Consumer<u64> {
     let segment = open(namespace, &request(CAPACITY, false));
     Consumer::new(RawConsumer::new(segment, reading).unwrap())
 }
@@ -137,7 +137,7 @@ impl Onlooker {
 fn a_reader_that_has_read_nothing_has_lost_what_was_overwritten() {
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
-    let mut consumer = reader(&namespace, Reading::KeepLast);
+    let mut consumer = reader(&namespace, ReadMode::KeepLast);
     let mut producer = publisher(&namespace, &request(CAPACITY, false));
     let mut onlooker = Onlooker::start(dir.path());
     for (count, lost, waiting) in [(16, 0, 16), (1, 3, KEPT), (983, 986, KEPT)] {
@@ -156,7 +156,7 @@ fn the_latest_message_skips_what_is_there_and_has_lost_what_is_not() {
     for pinnable in [false, true] {
         let dir = spawn::shm_dir();
         let namespace = spawn::namespace(dir.path());
-        let mut consumer = reader(&namespace, Reading::KeepLast);
+        let mut consumer = reader(&namespace, ReadMode::KeepLast);
         let mut producer = publisher(&namespace, &request(CAPACITY, pinnable));
         let mut onlooker = Onlooker::start(dir.path());
         let mut expected = [0; 5];
@@ -230,7 +230,7 @@ fn what_is_waiting_is_what_comes_and_what_is_lost_stays_lost() {
         let dir = spawn::shm_dir();
         let namespace = spawn::namespace(dir.path());
         let mut rng = Rng::with_seed(seed);
-        let mut consumer = reader(&namespace, Reading::KeepLast);
+        let mut consumer = reader(&namespace, ReadMode::KeepLast);
         let mut publishers = Publishers::start(dir.path());
         let mut onlooker = (seed < 8).then(|| Onlooker::start(dir.path()));
         let mut account = Account::default();
@@ -270,7 +270,7 @@ fn what_is_lost_stays_lost_where_slots_are_stepped_over() {
         let dir = spawn::shm_dir();
         let namespace = spawn::namespace(dir.path());
         let mut rng = Rng::with_seed(seed);
-        let mut consumer = reader(&namespace, Reading::KeepLast);
+        let mut consumer = reader(&namespace, ReadMode::KeepLast);
         let mut producer = publisher(&namespace, &request(CAPACITY, true));
         let mut held = Vec::new();
         let mut account = Account::default();
@@ -317,7 +317,7 @@ fn what_is_lost_stays_lost_where_slots_are_stepped_over() {
 fn a_reliable_reader_loses_nothing_of_publishers_that_do_not_match() {
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
-    let consumer = reader(&namespace, Reading::Gated);
+    let consumer = reader(&namespace, ReadMode::Gated);
     let mut onlooker = Onlooker::start(dir.path());
     let mut producer = publisher(&namespace, &request(CAPACITY, false));
     (0..1000).for_each(|message| producer.send(message).unwrap());

@@ -11,7 +11,7 @@ use fastrand::Rng;
 use horus_shm::internals::lane::PollOutcome;
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{
-    Consumer, OnStalled, OpenError, Producer, RawConsumer, RawProducer, RawSample, Reading,
+    Consumer, OnStalled, OpenError, Producer, RawConsumer, RawProducer, RawSample, ReadMode,
     Segment, Watch,
 };
 
@@ -69,7 +69,7 @@ pub(crate) fn raw_producer(segment: &Arc<Segment>, on_stalled: OnStalled) -> Opt
         .ok()
 }
 
-pub(crate) fn raw_consumer(segment: &Arc<Segment>, reading: Reading) -> Option<RawConsumer> {
+pub(crate) fn raw_consumer(segment: &Arc<Segment>, reading: ReadMode) -> Option<RawConsumer> {
     RawConsumer::new(Arc::clone(segment), reading)
         .inspect_err(expect_typed)
         .ok()
@@ -79,7 +79,7 @@ pub(crate) fn producer(segment: &Arc<Segment>, on_stalled: OnStalled) -> Option<
     raw_producer(segment, on_stalled).map(Producer::new)
 }
 
-pub(crate) fn consumer(segment: &Arc<Segment>, reading: Reading) -> Option<Consumer<u64>> {
+pub(crate) fn consumer(segment: &Arc<Segment>, reading: ReadMode) -> Option<Consumer<u64>> {
     raw_consumer(segment, reading).map(Consumer::new)
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn expect_in_time<T>(call: impl FnOnce(WaitPolicy) -> T) -> T {
 /// One endpoint, or its place while it is closed.
 pub(crate) enum End {
     Producer(Option<RawProducer>),
-    Consumer(Reading, Option<Receiver>, Vec<RawSample>),
+    Consumer(ReadMode, Option<Receiver>, Vec<RawSample>),
 }
 
 /// A receiving endpoint in one of its forms.
@@ -159,7 +159,7 @@ pub(crate) enum Receiver {
 }
 
 impl Receiver {
-    pub(crate) fn new(segment: &Arc<Segment>, reading: Reading, typed: bool) -> Option<Self> {
+    pub(crate) fn new(segment: &Arc<Segment>, reading: ReadMode, typed: bool) -> Option<Self> {
         if typed && !segment.type_info().sized {
             return consumer(segment, reading).map(Self::Typed);
         }

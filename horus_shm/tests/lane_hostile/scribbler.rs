@@ -9,7 +9,7 @@ use fastrand::Rng;
 use horus_shm::internals::Blocks as _;
 use horus_shm::internals::layout::{POSITION_MAX, SKIP, SkipCounter, published, writing};
 use horus_shm::internals::shape::{LaneShape, TopicShape};
-use horus_shm::{OnStalled, Reading, Reliability, Request, Segment, TypeInfo};
+use horus_shm::{OnStalled, ReadMode, Reliability, Request, Segment, TypeInfo};
 use memmap2::{MmapOptions, MmapRaw};
 
 /// The number of words that are overwritten in one round.
@@ -24,12 +24,12 @@ pub(crate) struct Kind {
     pub(crate) name: &'static str,
     pub(crate) request: Request,
     pub(crate) producers: usize,
-    pub(crate) readings: &'static [Reading],
+    pub(crate) readings: &'static [ReadMode],
     pub(crate) on_stalled: OnStalled,
 }
 
 impl Kind {
-    pub(crate) fn new(name: &'static str, readings: &'static [Reading]) -> Self {
+    pub(crate) fn new(name: &'static str, readings: &'static [ReadMode]) -> Self {
         let mut request = Request::new(TypeInfo::opaque::<u64>());
         request.capacity = Some(8);
         Self {
@@ -42,14 +42,14 @@ impl Kind {
     }
 
     pub(crate) fn spsc() -> Self {
-        let mut kind = Self::new("spsc", &[Reading::Gated]);
+        let mut kind = Self::new("spsc", &[ReadMode::Gated]);
         kind.request.reliability = Some(Reliability::Reliable);
         (kind.request.lane_limit, kind.request.reader_limit) = (Some(1), Some(1));
         kind
     }
 
     pub(crate) fn mpsc() -> Self {
-        let mut kind = Self::new("mpsc", &[Reading::Gated]);
+        let mut kind = Self::new("mpsc", &[ReadMode::Gated]);
         kind.request.reliability = Some(Reliability::Reliable);
         kind.request.reader_limit = Some(1);
         kind.producers = 2;
@@ -57,14 +57,14 @@ impl Kind {
     }
 
     pub(crate) fn fanout() -> Self {
-        let mut kind = Self::new("fanout", &[Reading::KeepLast, Reading::Observer]);
+        let mut kind = Self::new("fanout", &[ReadMode::KeepLast, ReadMode::Observer]);
         kind.request.history = Some(4);
         kind.producers = 2;
         kind
     }
 
     pub(crate) fn pod() -> Self {
-        let mut kind = Self::new("pod", &[Reading::KeepLast, Reading::KeepLast]);
+        let mut kind = Self::new("pod", &[ReadMode::KeepLast, ReadMode::KeepLast]);
         (kind.request.lane_limit, kind.request.history) = (Some(1), Some(1));
         kind
     }
@@ -73,7 +73,7 @@ impl Kind {
     pub(crate) fn pinnable() -> Self {
         let mut kind = Self::new(
             "pinnable",
-            &[Reading::KeepLast, Reading::KeepLast, Reading::Observer],
+            &[ReadMode::KeepLast, ReadMode::KeepLast, ReadMode::Observer],
         );
         (kind.request.pinnable, kind.request.history) = (Some(true), Some(2));
         (kind.request.lane_limit, kind.request.reader_limit) = (Some(2), Some(4));
@@ -99,7 +99,7 @@ impl Kind {
     }
 
     pub(crate) fn reliable(on_stalled: OnStalled) -> Self {
-        let mut kind = Self::new("reliable", &[Reading::Gated, Reading::KeepLast]);
+        let mut kind = Self::new("reliable", &[ReadMode::Gated, ReadMode::KeepLast]);
         kind.request.reliability = Some(Reliability::Reliable);
         kind.request.persists = Some(true);
         kind.request.history = Some(u32::MAX);

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use fastrand::Rng;
 use horus_shm::internals::telemetry::MESSAGES_PER_SAMPLE;
-use horus_shm::{OpenError, ReadStats, Reading, RingOptions};
+use horus_shm::{OpenError, ReadMode, ReadStats, RingOptions};
 
 /// The number of lanes that a reader looks at before that of the last message.
 const LOOKS_BEFORE_LAST: usize = 2;
@@ -109,7 +109,7 @@ pub struct ModelLane {
 /// A reader in the oracle.
 #[derive(Debug)]
 pub struct ModelReader {
-    pub reading: Reading,
+    pub reading: ReadMode,
     pub starts: Vec<usize>,
     /// By lane: the messages that were sent since it joined and that it has not passed.
     pub pending: Vec<VecDeque<u64>>,
@@ -195,18 +195,18 @@ impl Oracle {
     }
 
     /// Returns the reason why a reader cannot join, if there is one.
-    pub fn refusal_of(&self, reading: Reading) -> Option<Refusal> {
-        let count = |kind: fn(Reading) -> bool| {
+    pub fn refusal_of(&self, reading: ReadMode) -> Option<Refusal> {
+        let count = |kind: fn(ReadMode) -> bool| {
             self.readers
                 .iter()
                 .filter(|reader| kind(reader.reading))
                 .count() as u32
         };
-        let is_full = count(|kind| kind != Reading::Observer) == self.rules.readers;
-        (reading != Reading::Observer && is_full).then_some(Refusal::Subscribers)
+        let is_full = count(|kind| kind != ReadMode::Observer) == self.rules.readers;
+        (reading != ReadMode::Observer && is_full).then_some(Refusal::Subscribers)
     }
 
-    pub fn join_reader(&mut self, reading: Reading) -> Result<(), Refusal> {
+    pub fn join_reader(&mut self, reading: ReadMode) -> Result<(), Refusal> {
         self.refusal_of(reading).map_or(Ok(()), Err)?;
         let starts: Vec<usize> = self.lanes.iter().map(|lane| self.start(lane)).collect();
         let tail = |(lane, &start): (&ModelLane, &usize)| lane.log[start..].to_vec().into();
@@ -258,7 +258,7 @@ impl Oracle {
         let gated = self
             .readers
             .iter_mut()
-            .filter(|reader| reader.reading == Reading::Gated);
+            .filter(|reader| reader.reading == ReadMode::Gated);
         let mut counted: Vec<_> = gated
             .filter(|reader| reader.holds_back(index, head))
             .collect();

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fastrand::Rng;
 use horus_shm::{
     Consumer, FanoutShm, MpscShm, Namespace, OnStalled, OpenError, Pod, PodShm, Producer,
-    RawConsumer, RawProducer, Reading, Reliability, Request, Segment, SpscShm, TopicName, TypeInfo,
+    RawConsumer, RawProducer, ReadMode, Reliability, Request, Segment, SpscShm, TopicName,
+    TypeInfo,
 };
 use tempfile::TempDir;
 
@@ -45,12 +46,12 @@ pub trait Ring: Sized {
     type Message: Pod;
 
     /// The reading modes of its consumers, by choice or by its kind.
-    const READINGS: &[Reading];
+    const READINGS: &[ReadMode];
 
     fn rules(rng: &mut Rng) -> Rules;
     fn make(memory: &Memory, rules: &Rules) -> Self;
     fn producer(&self, on_stalled: OnStalled) -> Result<Producer<Self::Message>, OpenError>;
-    fn consumer(&self, reading: Reading) -> Result<Consumer<Self::Message>, OpenError>;
+    fn consumer(&self, reading: ReadMode) -> Result<Consumer<Self::Message>, OpenError>;
     fn segment(&self) -> &Arc<Segment>;
 }
 
@@ -59,7 +60,7 @@ macro_rules! ring {
         impl<T: Pod> Ring for $ring<T> {
             type Message = T;
 
-            const READINGS: &[Reading] = &[$reading];
+            const READINGS: &[ReadMode] = &[$reading];
 
             fn rules($rng: &mut Rng) -> Rules {
                 $rules
@@ -80,7 +81,7 @@ macro_rules! ring {
                 $ring::producer(self)
             }
 
-            fn consumer(&self, _: Reading) -> Result<Consumer<T>, OpenError> {
+            fn consumer(&self, _: ReadMode) -> Result<Consumer<T>, OpenError> {
                 $ring::consumer(self)
             }
 
@@ -91,18 +92,20 @@ macro_rules! ring {
     };
 }
 
-ring!(SpscShm, Reading::Gated, |rng| Rules::random::<T>(rng, 1, 1)
-    .one_gated());
-ring!(MpscShm, Reading::Gated, |rng| {
+ring!(SpscShm, ReadMode::Gated, |rng| Rules::random::<T>(
+    rng, 1, 1
+)
+.one_gated());
+ring!(MpscShm, ReadMode::Gated, |rng| {
     let lanes = 1 + rng.u64(..4) as u32;
     Rules::random::<T>(rng, lanes, 1).one_gated()
 });
-ring!(FanoutShm, Reading::KeepLast, |rng| {
+ring!(FanoutShm, ReadMode::KeepLast, |rng| {
     let lanes = 1 + rng.u64(..4) as u32;
     let readers = 1 + rng.u64(..4) as u32;
     Rules::random::<T>(rng, lanes, readers)
 });
-ring!(PodShm, Reading::KeepLast, |rng| {
+ring!(PodShm, ReadMode::KeepLast, |rng| {
     let readers = 1 + rng.u64(..4) as u32;
     let rules = Rules::random::<T>(rng, 1, readers);
     let capacity = rules
@@ -138,11 +141,11 @@ impl<T> Topic<T> {
 impl<T: Pod> Ring for Topic<T> {
     type Message = T;
 
-    const READINGS: &[Reading] = &[
-        Reading::KeepLast,
-        Reading::Gated,
-        Reading::Gated,
-        Reading::Observer,
+    const READINGS: &[ReadMode] = &[
+        ReadMode::KeepLast,
+        ReadMode::Gated,
+        ReadMode::Gated,
+        ReadMode::Observer,
     ];
 
     fn rules(rng: &mut Rng) -> Rules {
@@ -176,7 +179,7 @@ impl<T: Pod> Ring for Topic<T> {
         RawProducer::new(Arc::clone(&self.segment), on_stalled).map(Producer::new)
     }
 
-    fn consumer(&self, reading: Reading) -> Result<Consumer<T>, OpenError> {
+    fn consumer(&self, reading: ReadMode) -> Result<Consumer<T>, OpenError> {
         RawConsumer::new(Arc::clone(&self.segment), reading).map(Consumer::new)
     }
 
@@ -191,7 +194,7 @@ pub struct Pinnable<T>(Topic<T>);
 impl<T: Pod> Ring for Pinnable<T> {
     type Message = T;
 
-    const READINGS: &[Reading] = Topic::<T>::READINGS;
+    const READINGS: &[ReadMode] = Topic::<T>::READINGS;
 
     fn rules(rng: &mut Rng) -> Rules {
         let mut rules = Topic::<T>::rules(rng);
@@ -212,7 +215,7 @@ impl<T: Pod> Ring for Pinnable<T> {
         self.0.producer(on_stalled)
     }
 
-    fn consumer(&self, reading: Reading) -> Result<Consumer<T>, OpenError> {
+    fn consumer(&self, reading: ReadMode) -> Result<Consumer<T>, OpenError> {
         self.0.consumer(reading)
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::spawn;
 use horus_shm::{
-    BorrowError, Namespace, OnStalled, RawConsumer, RawProducer, RawSample, Reading, Request,
+    BorrowError, Namespace, OnStalled, RawConsumer, RawProducer, RawSample, ReadMode, Request,
     Segment, TopicName, TypeInfo,
 };
 
@@ -24,7 +24,7 @@ fn publisher(namespace: &Arc<Namespace>, capacity: u64) -> RawProducer {
 }
 
 fn reader(namespace: &Arc<Namespace>) -> RawConsumer {
-    RawConsumer::new(opened(namespace, 16), Reading::KeepLast).unwrap()
+    RawConsumer::new(opened(namespace, 16), ReadMode::KeepLast).unwrap()
 }
 
 fn send(publisher: &mut RawProducer, messages: u64) {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use horus_shm::internals::Blocks as _;
-use horus_shm::{Access, Namespace, OpenError, Reading, Request, Segment, TypeInfo};
+use horus_shm::{Access, Namespace, OpenError, ReadMode, Request, Segment, TypeInfo};
 
 use super::{PAGE_BYTES, create, play, request};
 use crate::common::{fork, join_fork};
@@ -56,7 +56,7 @@ fn live_once(config: &horus_shm::NamespaceConfig) -> Result<(), Box<dyn std::err
     let namespace = Namespace::open(config)?;
     let segment = create(&namespace)?;
     let mut producer = producer(&segment)?;
-    let mut consumer = consumer(&segment, Reading::KeepLast)?;
+    let mut consumer = consumer(&segment, ReadMode::KeepLast)?;
     producer.send(1).unwrap();
     assert_eq!(consumer.recv(), Some(1));
     Ok(())
@@ -116,13 +116,13 @@ pub(crate) fn go_on_without_descriptors(dir: &Path) {
     let segment = create(&namespace).unwrap();
     let mut first = producer(&segment).unwrap();
     let mut second = producer(&segment).unwrap();
-    let mut late = consumer(&segment, Reading::KeepLast).unwrap();
+    let mut late = consumer(&segment, ReadMode::KeepLast).unwrap();
     with_descriptors(0, || {
         assert!(File::open("/dev/null").is_err());
         // A new publisher makes a lane file; the files of the others are mapped already.
         let error = producer(&segment).unwrap_err();
         assert!(carries(&error, libc::EMFILE), "{error:?}");
-        drop(consumer(&segment, Reading::KeepLast).unwrap());
+        drop(consumer(&segment, ReadMode::KeepLast).unwrap());
         for message in 0..100 {
             first.send(message).unwrap();
             second.send(message).unwrap();

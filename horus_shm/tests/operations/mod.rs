@@ -15,7 +15,7 @@ use horus_shm::internals::Blocks as _;
 use horus_shm::internals::layout::LAYOUT_VERSION;
 use horus_shm::{
     Access, Consumer, Namespace, NamespaceConfig, NamespaceName, NamespaceRemoveError, OpenError,
-    Owner, Producer, Reading, RecvError, Reliability, Request, Segment, TopicName, TypeInfo,
+    Owner, Producer, ReadMode, RecvError, Reliability, Request, Segment, TopicName, TypeInfo,
     remove_topic, sweep,
 };
 
@@ -222,7 +222,7 @@ impl World {
             ConsumeGated => world.create(&reliable()),
             Discover => {
                 world.create(&request());
-                world.consumer = Some(consumer(world.segment(), Reading::KeepLast).unwrap());
+                world.consumer = Some(consumer(world.segment(), ReadMode::KeepLast).unwrap());
                 world.producer = Some(producer(world.segment()).unwrap());
                 world.producer.as_mut().unwrap().send(7).unwrap();
             }
@@ -234,7 +234,7 @@ impl World {
             SendPastDead => world.be_behind_the_dead(),
             Leave => {
                 world.create(&reliable());
-                world.consumer = Some(consumer(world.segment(), Reading::Gated).unwrap());
+                world.consumer = Some(consumer(world.segment(), ReadMode::Gated).unwrap());
                 world.producer = Some(producer(world.segment()).unwrap());
             }
             LeaveOthers => world.segment = Some(open_held(world.namespace()).unwrap()),
@@ -273,7 +273,7 @@ impl World {
 
     fn be_behind_the_dead(&mut self) {
         self.create(&reliable());
-        self.consumer = Some(consumer(self.segment(), Reading::Gated).unwrap());
+        self.consumer = Some(consumer(self.segment(), ReadMode::Gated).unwrap());
         self.producer = Some(producer(self.segment()).unwrap());
         self.fill();
         // An owner that the registry never had.
@@ -327,9 +327,9 @@ impl World {
             Consume | ConsumeGated => {
                 let gated = self.operation == ConsumeGated;
                 let reading = if gated {
-                    Reading::Gated
+                    ReadMode::Gated
                 } else {
-                    Reading::KeepLast
+                    ReadMode::KeepLast
                 };
                 self.consumer = Some(consumer(self.segment(), reading)?);
                 Ok("done".into())
@@ -503,7 +503,7 @@ pub fn check_fresh(base: &Path, entries: u64) -> Result<(), String> {
         ));
     }
     let segment = Segment::create(&namespace, &topic(), &reliable()).map_err(said)?;
-    let mut consumer = consumer(&segment, Reading::Gated).map_err(said)?;
+    let mut consumer = consumer(&segment, ReadMode::Gated).map_err(said)?;
     let mut producer = producer(&segment).map_err(said)?;
     for message in 0..2 * CAPACITY {
         producer.send(message).map_err(|error| error.to_string())?;

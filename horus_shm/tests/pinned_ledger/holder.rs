@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use horus_shm::internals::wait::WaitPolicy;
-use horus_shm::{BorrowError, Consumer, RawConsumer, Reading, Sample, Segment};
+use horus_shm::{BorrowError, Consumer, RawConsumer, ReadMode, Sample, Segment};
 
 use super::{Message, SENDERS, reading};
 use crate::stream::{Account, Tagged};
@@ -139,7 +139,7 @@ impl Holder {
             stats.received,
             streams.map(|stream| stream.count).sum::<u64>()
         );
-        if self.consumer.raw().reading() == Reading::Gated {
+        if self.consumer.raw().reading() == ReadMode::Gated {
             assert_eq!(stats.lost, 0, "{stats:?}");
         }
         let received = stats.received;

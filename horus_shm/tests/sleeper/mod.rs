@@ -9,7 +9,7 @@ use std::time::Duration;
 use horus_shm::internals::Blocks as _;
 use horus_shm::internals::wait::{SLEEP_MAX, WaitPolicy, overslept_count};
 use horus_shm::{
-    Access, Consumer, Namespace, OnStalled, Producer, RawConsumer, RawProducer, Reading,
+    Access, Consumer, Namespace, OnStalled, Producer, RawConsumer, RawProducer, ReadMode,
     Reliability, Request, Segment, TopicName, TypeInfo, WakeEdge, Watch,
 };
 
@@ -64,8 +64,8 @@ pub fn producer(segment: &Arc<Segment>) -> Producer<Message> {
 
 pub fn consumer(segment: &Arc<Segment>) -> Consumer<Message> {
     let reading = match segment.request().reliability.unwrap_or_default() {
-        Reliability::Reliable => Reading::Gated,
-        Reliability::BestEffort => Reading::KeepLast,
+        Reliability::Reliable => ReadMode::Gated,
+        Reliability::BestEffort => ReadMode::KeepLast,
     };
     Consumer::new(RawConsumer::new(Arc::clone(segment), reading).unwrap())
 }

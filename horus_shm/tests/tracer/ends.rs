@@ -11,7 +11,7 @@ use horus_shm::internals::Blocks as _;
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{
     Consumer, FanoutShm, MpscShm, Namespace, OnStalled, OpenError, PodShm, Producer, RawConsumer,
-    RawProducer, ReadStats, Reading, Reliability, Request, RingOptions, Sample, Segment, SpscShm,
+    RawProducer, ReadMode, ReadStats, Reliability, Request, RingOptions, Sample, Segment, SpscShm,
     TopicName, TypeInfo,
 };
 
@@ -98,7 +98,7 @@ pub enum Ring<M> {
     Fanout(FanoutShm<M>),
     Pod(PodShm<M>),
     /// A topic with any settings, and its reading mode.
-    Topic(Arc<Segment>, Reading),
+    Topic(Arc<Segment>, ReadMode),
     Ticket(PathBuf),
 }
 
@@ -144,9 +144,9 @@ impl<M: Tagged> Ring<M> {
                 let name = TopicName::new(name)?;
                 let segment = Segment::open_or_create(namespace, &name, &request::<M>(kind))?;
                 let reading = if kind.is_gated() {
-                    Reading::Gated
+                    ReadMode::Gated
                 } else {
-                    Reading::KeepLast
+                    ReadMode::KeepLast
                 };
                 Self::Topic(segment, reading)
             }

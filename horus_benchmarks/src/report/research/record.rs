@@ -77,7 +77,7 @@ impl ProgramRecord {
     /// Returns the verdicts on the goals: those that the program recorded, or, for records without
     /// any, verdicts on the present goals.
     pub fn verdicts(&self) -> Vec<Verdict> {
-        let noted = self.settings.get(goals::VERDICTS).cloned();
+        let noted = self.settings.get(goals::VERDICTS_SETTING).cloned();
         let noted = noted.and_then(|noted| serde_json::from_value(noted).ok());
         noted.unwrap_or_else(|| goals::verdicts(&self.rows, &self.settings))
     }

@@ -120,21 +120,25 @@ fn perform_once<R: Runtime>(
     HANDLED_MESSAGES.store(0, Ordering::Relaxed);
     GATE.begin_pass(pass);
     match job.workload {
-        Workload::Create => R::run(threads, move || run_create::<R>(count)),
-        Workload::Tell => R::run(threads, move || run_tell::<R>(count)),
-        Workload::Counting(batch) => R::run(threads, move || run_counting::<R>(count, batch)),
+        Workload::Create => R::run_workload(threads, move || run_create::<R>(count)),
+        Workload::Tell => R::run_workload(threads, move || run_tell::<R>(count)),
+        Workload::Counting(batch) => {
+            R::run_workload(threads, move || run_counting::<R>(count, batch))
+        }
         Workload::Ask if threads == 0 => R::run_alone(move || run_ask_alone::<R>(count)),
-        Workload::Ask => R::run(threads, move || run_ask::<R>(count)),
-        Workload::AskOutside => R::run(threads, move || run_ask_outside::<R>(count)),
-        Workload::ThreadRing => R::run(threads, move || run_ring::<R>(RING_ACTORS, 1, count)),
-        Workload::ParallelThreadRing => R::run(threads, move || {
+        Workload::Ask => R::run_workload(threads, move || run_ask::<R>(count)),
+        Workload::AskOutside => R::run_workload(threads, move || run_ask_outside::<R>(count)),
+        Workload::ThreadRing => {
+            R::run_workload(threads, move || run_ring::<R>(RING_ACTORS, 1, count))
+        }
+        Workload::ParallelThreadRing => R::run_workload(threads, move || {
             run_ring::<R>(RING_ACTORS, RING_ACTORS, count)
         }),
-        Workload::PingPong => R::run(threads, move || run_ring::<R>(2, 1, count)),
+        Workload::PingPong => R::run_workload(threads, move || run_ring::<R>(2, 1, count)),
         Workload::ProducerConsumer(batch) => {
-            R::run(threads, move || run_produce::<R>(count, batch))
+            R::run_workload(threads, move || run_produce::<R>(count, batch))
         }
-        Workload::Blitz => R::run(threads, move || run_blitz::<R>(count)),
+        Workload::Blitz => R::run_workload(threads, move || run_blitz::<R>(count)),
     }?;
     let [begun, done] = GATE
         .moments()

@@ -55,7 +55,7 @@ fn next() -> Option<&'static ArbiterHandle> {
 impl Runtime for Actix {
     type Address<P: WorkloadActor> = Addr<ActorAdapter<P>>;
 
-    fn run<T: Send + 'static>(
+    fn run_workload<T: Send + 'static>(
         threads: usize,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> RunResult {

@@ -40,7 +40,7 @@ impl<P: WorkloadActor> Message<Mail<P::Message>> for ActorAdapter<P> {
 impl Runtime for Kameo {
     type Address<P: WorkloadActor> = ActorRef<ActorAdapter<P>>;
 
-    fn run<T: Send + 'static>(
+    fn run_workload<T: Send + 'static>(
         threads: usize,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> RunResult {

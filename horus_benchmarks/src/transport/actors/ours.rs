@@ -99,7 +99,7 @@ fn spawn<A: Actor>(actor: A) -> Address<A::Message> {
 impl Runtime for Ours {
     type Address<P: WorkloadActor> = Address<Mail<P::Message>>;
 
-    fn run<T: Send + 'static>(
+    fn run_workload<T: Send + 'static>(
         threads: usize,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> RunResult {

@@ -47,7 +47,7 @@ impl<P: WorkloadActor> Actor for ActorAdapter<P> {
 impl Runtime for Ractor {
     type Address<P: WorkloadActor> = ActorRef<Mail<P::Message>>;
 
-    fn run<T: Send + 'static>(
+    fn run_workload<T: Send + 'static>(
         threads: usize,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> RunResult {

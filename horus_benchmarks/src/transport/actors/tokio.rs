@@ -46,7 +46,7 @@ async fn run_actor<P: WorkloadActor>(
 impl Runtime for Tokio {
     type Address<P: WorkloadActor> = mpsc::UnboundedSender<Mail<P::Message>>;
 
-    fn run<T: Send + 'static>(
+    fn run_workload<T: Send + 'static>(
         threads: usize,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> RunResult {

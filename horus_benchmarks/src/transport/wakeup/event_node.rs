@@ -44,7 +44,7 @@ struct Running {
 }
 
 /// Starts the scheduler. Returns its sleeper, and the number of the thread of the node.
-pub(super) fn start(rendezvous: &Rendezvous<'_>) -> Result<(Sleeper, u32), AnyError> {
+pub(super) fn start_event_node(rendezvous: &Rendezvous<'_>) -> Result<(Sleeper, u32), AnyError> {
     let subscriber = topics::subscriber(rendezvous, Mechanism::EventNode)?;
     let ((messages, woken), (thread, threads)) = (mpsc::channel(), mpsc::channel());
     let mut scheduler = Scheduler::new();

@@ -295,7 +295,7 @@ fn build_node(
             is_root: false,
         });
     }
-    let arrays: Vec<_> = array_around(group, depth).into_iter().collect();
+    let arrays: Vec<_> = enclosing_array(group, depth).into_iter().collect();
     let content = NodeContent::Message(build_children(group, level + 1, depth + arrays.len())?);
     Ok(FieldNode {
         name,
@@ -308,7 +308,7 @@ fn build_node(
 /// Returns the length, and the stride in bytes, of the array whose elements are messages with the
 /// fields `group`; `None` if there is no such array. There is one if all fields have the same
 /// length and stride at this depth, and lie within one stride.
-fn array_around(group: &[&PathEntry<'_>], depth: usize) -> Option<(usize, usize)> {
+fn enclosing_array(group: &[&PathEntry<'_>], depth: usize) -> Option<(usize, usize)> {
     let (count, stride) = *group[0].field.shape.arrays.get(depth)?;
     let is_shared =
         |entry: &&PathEntry<'_>| entry.field.shape.arrays.get(depth) == Some(&(count, stride));

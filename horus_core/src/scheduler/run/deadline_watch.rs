@@ -37,7 +37,8 @@ const RECOVERY_TICKS: u32 = 10;
 const WARNED_MISSES_MAX: u32 = 3;
 /// Number of isolations after which the next step stops the scheduler.
 const ISOLATIONS_MAX: u32 = 3;
-/// The duration of the first isolation. It doubles each time.
+/// The duration of a node's first isolation. Each further isolation lasts twice as long as the one
+/// before.
 const FIRST_ISOLATION_NS: u64 = 1_000_000_000;
 
 /// The step of the miss policy that a node has reached.

@@ -315,7 +315,7 @@ impl Workers {
             return shared.wait_for_stop(time);
         }
         let running = groups().filter(|group| !group.is_paused());
-        let timers = running.map(|group| group.timers.next_ns());
+        let timers = running.map(|group| group.timers.next_due_ns());
         let due_ns = timers.fold(u64::MAX, u64::min);
         let time = time.min(Duration::from_nanos(due_ns.saturating_sub(clock.now_ns())));
         let wait_policy = WaitPolicy::with_timeout(time).with_spin(Duration::ZERO);

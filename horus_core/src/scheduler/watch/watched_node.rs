@@ -44,7 +44,8 @@ pub(crate) struct WatchedNode {
     position: Option<Arc<CheckpointPosition>>,
     /// The limit of a tick, if it does not follow from the budget.
     watchdog_ns: Option<u64>,
-    /// True if a tick that lasts far too long ends the run, once.
+    /// True if a tick that lasts far too long makes the supervisor end the run; false once it has
+    /// done so.
     may_give_up: bool,
     pub(crate) safe_state: Option<SafeStateCallback>,
     /// The channel on which another thread will send the result of the last safe-state callback;

@@ -50,7 +50,7 @@ const DRAIN_STEPS: u64 = 8;
 
 /// The way in which a reader reads a topic: whether publishers wait for it, or know of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
+pub enum ReadMode {
     /// The reader never delays a writer. It loses messages if it is slow.
     KeepLast,
     /// The reader is gated: reliable writers do not overwrite messages that it has not read.
@@ -109,7 +109,7 @@ pub struct RawConsumer {
     starts: Box<[LaneStart]>,
     /// A mask with a bit for each lane that this consumer does not read at all.
     ignored: u64,
-    reading: Reading,
+    reading: ReadMode,
     /// True if a lane's slots can be pinned, and are read in place, or if its messages have to be
     /// completed.
     in_place: bool,
@@ -149,8 +149,8 @@ impl RawConsumer {
     ///
     /// [`OpenError::TooManySubscribers`], [`OpenError::Forked`], [`OpenError::RegionLost`],
     /// [`OpenError::LaneNotMapped`] or [`OpenError::Io`].
-    pub fn new(segment: Arc<Segment>, reading: Reading) -> Result<Self, OpenError> {
-        let segment = segment.present(reading != Reading::Observer)?;
+    pub fn new(segment: Arc<Segment>, reading: ReadMode) -> Result<Self, OpenError> {
+        let segment = segment.present(reading != ReadMode::Observer)?;
         Self::open(segment, reading, StartOrigin::Head)
     }
 
@@ -163,12 +163,12 @@ impl RawConsumer {
     /// As [`Self::new`].
     pub fn successor(segment: Arc<Segment>) -> Result<Self, OpenError> {
         let segment = segment.present(true)?;
-        Self::open(segment, Reading::Gated, StartOrigin::Successor)
+        Self::open(segment, ReadMode::Gated, StartOrigin::Successor)
     }
 
     fn open(
         segment: Arc<Segment>,
-        reading: Reading,
+        reading: ReadMode,
         origin: StartOrigin,
     ) -> Result<Self, OpenError> {
         let mut this = Self::join_lanes(segment, reading, origin, Arc::default())?;
@@ -187,7 +187,7 @@ impl RawConsumer {
     /// Joins every lane, without a look at the messages in them.
     fn join_lanes(
         segment: Arc<Segment>,
-        reading: Reading,
+        reading: ReadMode,
         origin: StartOrigin,
         health: Arc<ConsumerState>,
     ) -> Result<Self, OpenError> {
@@ -504,7 +504,7 @@ impl RawConsumer {
 
     /// Returns the way in which this reader takes part.
     #[must_use]
-    pub const fn reading(&self) -> Reading {
+    pub const fn reading(&self) -> ReadMode {
         self.reading
     }
 
@@ -525,10 +525,10 @@ impl Drop for RawConsumer {
         if let Some(place) = &self.place {
             place.announce_leave();
         }
-        if self.reading == Reading::Observer {
+        if self.reading == ReadMode::Observer {
             self.segment.remove_observer();
         }
-        if self.reading == Reading::Gated
+        if self.reading == ReadMode::Gated
             && let (Some(place), Ok(wait)) = (&self.place, self.segment.wait_block(Access::Write))
         {
             // WHY now: borrowed messages may keep the slot, but hold back no writer.

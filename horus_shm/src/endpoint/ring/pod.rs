@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 
 use super::{RingOptions, RingOrigin, constructors};
-use crate::endpoint::consumer::{Consumer, RawConsumer, Reading};
+use crate::endpoint::consumer::{Consumer, RawConsumer, ReadMode};
 use crate::endpoint::producer::{OnStalled, Producer, RawProducer};
 use crate::file::error::OpenError;
 use crate::file::segment::Segment;
@@ -74,7 +74,7 @@ impl<T: Pod> PodShm<T> {
     pub fn consumer(&self) -> Result<Consumer<T>, OpenError> {
         Ok(Consumer::new(RawConsumer::new(
             Arc::clone(&self.segment),
-            Reading::KeepLast,
+            ReadMode::KeepLast,
         )?))
     }
 }

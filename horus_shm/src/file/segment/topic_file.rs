@@ -85,7 +85,7 @@ impl PartMappings {
     pub(super) fn is_lost(&self) -> bool {
         [&self.read, &self.write]
             .iter()
-            .any(|map| map.get().is_some_and(Region::is_lost))
+            .any(|map| map.get().is_some_and(Region::is_mapping_lost))
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn run_turns(
         if group.is_paused() {
             break;
         }
-        let is_due = now_ns >= group.timers.next_ns();
+        let is_due = now_ns >= group.timers.next_due_ns();
         let due = is_due.then(|| group.run_due_timers(now_ns)).flatten();
         let Some(task) = due.or_else(|| group.waiting.pop()) else {
             break;

@@ -268,7 +268,7 @@ impl<'a> ActorThread<'a> {
     /// Takes an actor to run: one whose pause is over, or else the next one of this thread.
     #[inline]
     fn next(&mut self) -> Option<Task> {
-        let timer_ns = self.group.timers.next_ns();
+        let timer_ns = self.group.timers.next_due_ns();
         let has_timers = timer_ns != u64::MAX;
         if self.now_ns >= timer_ns
             && let Some(task) = self.group.run_due_timers(self.now_ns)
@@ -318,13 +318,13 @@ impl<'a> ActorThread<'a> {
             return;
         }
         let begin_ns = self.now_ns;
-        let timer_ns = self.group.timers.next_ns();
+        let timer_ns = self.group.timers.next_due_ns();
         let mut next = Some(task);
         while let Some(task) = next {
             self.run_actor(task);
             if self.now_ns != begin_ns
                 || self.group.is_paused()
-                || self.group.timers.next_ns() != timer_ns
+                || self.group.timers.next_due_ns() != timer_ns
             {
                 return;
             }
@@ -387,7 +387,7 @@ impl<'a> ActorThread<'a> {
         let is_wanted = || {
             // WHY only new ones: those of a group that was stopped stay pending.
             let has_commands = runner.is_some_and(|runner| runner.commands().has_unapplied());
-            shared.is_stopping() || has_commands || timers.next_ns() <= clock.now_ns()
+            shared.is_stopping() || has_commands || timers.next_due_ns() <= clock.now_ns()
         };
         let park = |local: &mut local::LocalWorker| {
             let now_ns = || clock.now_ns();
@@ -429,7 +429,7 @@ impl<'a> ActorThread<'a> {
 
     /// Runs an actor that this thread has taken from the queue of another worker.
     fn run_stolen_actor(&mut self, task: Task) {
-        let has_timers = self.group.timers.next_ns() != u64::MAX;
+        let has_timers = self.group.timers.next_due_ns() != u64::MAX;
         local::with_local_worker(|local| local.begin_activation(has_timers));
         self.run_from(task);
     }

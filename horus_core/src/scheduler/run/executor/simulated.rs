@@ -105,7 +105,7 @@ impl SimulatedNode {
             }
             // WHY not before: a timer may be due at once again and again.
             let earliest_ns = now_ns + u64::from(self.has_run);
-            let next_ns = actors.timers.next_ns().max(earliest_ns);
+            let next_ns = actors.timers.next_due_ns().max(earliest_ns);
             // WHY only at first: mail that is left after the rounds at one time waits for the next.
             let has_mail = !self.has_run && !actors.waiting.is_empty();
             let next_ns = if has_mail { now_ns } else { next_ns };

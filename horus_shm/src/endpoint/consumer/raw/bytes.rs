@@ -1,6 +1,6 @@
 //! Messages as bytes: for callers that know their type or their length only at run time.
 
-use super::{RawConsumer, Reading};
+use super::{RawConsumer, ReadMode};
 use crate::endpoint::sample::{BorrowError, RawSample};
 use crate::protocol::copy::COMMAND_BYTES;
 use crate::protocol::lane::PollOutcome;
@@ -111,7 +111,7 @@ impl RawConsumer {
     ///
     /// As [`Self::borrow`].
     pub fn borrow_latest(&mut self, key: Key<'_>) -> Result<Option<RawSample>, BorrowError> {
-        if self.reading() == Reading::Observer {
+        if self.reading() == ReadMode::Observer {
             return Err(self.unannounced_error());
         }
         let mut refused = None;

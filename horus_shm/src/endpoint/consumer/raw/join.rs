@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::waits::PublisherRoom;
-use super::{FollowedLane, NO_LANE, RawConsumer, Reading};
+use super::{FollowedLane, NO_LANE, RawConsumer, ReadMode};
 use crate::endpoint::consumer::watch::ConsumerProgress;
 use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::error::{LaneNotMapped, OpenError, RecvError};
@@ -68,7 +68,7 @@ impl RawConsumer {
         let segment = Arc::clone(&self.segment);
         let resumes = origin == StartOrigin::Successor;
         let mut resumed = false;
-        if self.reading == Reading::Observer {
+        if self.reading == ReadMode::Observer {
             segment.add_observer();
         } else {
             let claimed = ReaderSlot::claim(&segment, resumes)?;
@@ -82,7 +82,7 @@ impl RawConsumer {
             )?);
             place.announce_pins();
         }
-        if self.reading == Reading::Gated {
+        if self.reading == ReadMode::Gated {
             // WHY before the first cursor: a process that wakes others must be registered with the
             // kernel.
             self.room = Some(PublisherRoom::of_topic(&segment)?);
@@ -116,7 +116,7 @@ impl RawConsumer {
 
     /// Returns the start at the beginning of a lane. A gated reader joins the lane there.
     fn start_at_beginning(&self, lane: u32) -> Result<LaneStart, OpenError> {
-        if self.reading == Reading::Gated {
+        if self.reading == ReadMode::Gated {
             gate::join_lane(&self.lane_without_slots(lane)?, self.progress.reader(), 0);
         }
         Ok(LaneStart {
@@ -169,7 +169,7 @@ impl RawConsumer {
             *position = (*position).max(first.base.position);
         }
         let mut position = back_to.unwrap_or(head);
-        if self.reading == Reading::Gated {
+        if self.reading == ReadMode::Gated {
             let memory = self.lane_without_slots(lane)?;
             let reader = self.progress.reader();
             if let Some(position) = gate::resume_position(&memory, reader).filter(|_| resumed) {
@@ -250,7 +250,7 @@ impl RawConsumer {
 
     /// Maps an extent, and returns it with the lane in it.
     pub(super) fn map_extent(&self, id: ExtentId) -> Result<(Arc<Extent>, RawLane), OpenError> {
-        let usage = if self.reading == Reading::Observer {
+        let usage = if self.reading == ReadMode::Observer {
             ExtentUse::Observe
         } else {
             ExtentUse::Read
@@ -516,7 +516,7 @@ impl RawConsumer {
         };
         let memory = self.lane_without_slots(lane)?;
         let position = match self.reading {
-            Reading::Gated => gate::join_lane(&memory, self.progress.reader(), u64::MAX),
+            ReadMode::Gated => gate::join_lane(&memory, self.progress.reader(), u64::MAX),
             // ORDERING(head): pairs with the store in `LaneWriter::publish`.
             _ => Word::load(&memory.block().head, edge::HEAD_SEE).min(POSITION_MAX),
         };

@@ -1,7 +1,7 @@
 //! Matching: the lanes whose publisher sends another message, or offers less than this reader
 //! requests.
 
-use super::{FollowedLane, RawConsumer, Reading};
+use super::{FollowedLane, RawConsumer, ReadMode};
 use crate::file::card::{EndpointCard, Mismatch};
 use crate::file::counters::UnmatchedPublisher;
 use crate::file::error::RecvError;
@@ -40,7 +40,7 @@ impl RawConsumer {
         EndpointCard {
             type_identity: self.segment.request().type_info.identity(),
             reliability: match self.reading {
-                Reading::Gated => Reliability::Reliable,
+                ReadMode::Gated => Reliability::Reliable,
                 _ => Reliability::BestEffort,
             },
         }

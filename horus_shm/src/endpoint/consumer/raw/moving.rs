@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::join::{LaneStart, StartOrigin};
-use super::{MessageInfo, NO_LANE, RawConsumer, ReadStats, Reading};
+use super::{MessageInfo, NO_LANE, RawConsumer, ReadMode, ReadStats};
 use crate::endpoint::sample::{BorrowError, RawSample};
 use crate::file::error::{OpenError, RecvError};
 use crate::file::header::ExtentId;
@@ -112,7 +112,7 @@ impl RawConsumer {
         } else {
             StartOrigin::Head
         };
-        let mut this = Self::join_lanes(segment, Reading::Observer, origin, health)?;
+        let mut this = Self::join_lanes(segment, ReadMode::Observer, origin, health)?;
         this.ignored = !(1 << lane);
         this.past.get_or_insert_default().stays = true;
         this.map_and_announce()?;
@@ -189,7 +189,7 @@ impl RawConsumer {
     }
 
     fn move_to_new_file(&mut self) -> Result<(), OpenError> {
-        let segment = self.segment.reopen(self.reading != Reading::Observer)?;
+        let segment = self.segment.reopen(self.reading != ReadMode::Observer)?;
         let health = Arc::clone(self.progress.health());
         let mut moved = Self::join_lanes(segment, self.reading, StartOrigin::Beginning, health)?;
         moved.on_mismatch = self.on_mismatch;
