@@ -1,7 +1,8 @@
 //! Runtimes of actors, ours and those of other crates, behind one trait.
 //!
 //! A process runs one workload on one runtime, in a few passes, so a runtime has no handle: its
-//! functions are called in that process, by the work that [`Runtime::run`] was given, or by actors.
+//! functions are called in that process, by the work that [`Runtime::run_workload`] was given, or
+//! by actors.
 
 use std::error::Error;
 use std::future::Future;

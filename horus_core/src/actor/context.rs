@@ -11,7 +11,7 @@ use crate::actor::behaviour::Actor;
 use crate::actor::children::Child;
 use crate::actor::group::{ActorGroup, ControlMessage};
 use crate::actor::timer::{PendingTimer, Timer, TimerMessage};
-use crate::actor::watch::{ActorId, ChildEnd, Down, Watch, Watcher};
+use crate::actor::watch::{ActorId, ActorWatch, ChildEnd, Down, Watcher};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::saturating_nanos;
 
@@ -127,7 +127,7 @@ impl<'a, A: Actor> Context<'a, A> {
             // WHY ignored: the one that watches has ended itself.
             let _ = handle.send(report(down));
         };
-        let watch = Watch::new(other.id(), watcher, Box::new(report));
+        let watch = ActorWatch::new(other.id(), watcher, Box::new(report));
         // WHY ignored: the watch comes back, and is dropped, which reports the end.
         let _ = other.control().send(ControlMessage::Watch(watch));
     }

@@ -7,7 +7,7 @@ use crate::actor::context::StashAndChildren;
 use crate::actor::safe_slot::SafeSlot;
 use crate::actor::stash::Stash;
 use crate::actor::swap::SwapTrial;
-use crate::actor::watch::Watch;
+use crate::actor::watch::ActorWatch;
 use crate::scheduler::api::policy::{FailureHistory, FailurePolicy};
 
 /// The rarely used parts of an actor, such as its children and its failure policy.
@@ -17,7 +17,7 @@ pub(super) struct ActorExtras<A: Actor> {
     pub(super) policy: Option<FailurePolicy>,
     pub(super) failures: FailureHistory,
     /// The actors that watch this one.
-    pub(super) watches: Vec<Watch>,
+    pub(super) watches: Vec<ActorWatch>,
     /// The text of the failure that ends the actor, for the actors that watch it.
     pub(super) error: Option<String>,
     /// The trial of a swap, while this actor may still be replaced by the old one.

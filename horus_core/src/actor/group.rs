@@ -23,7 +23,7 @@ use crate::actor::swap::SwapRequest;
 use crate::actor::timer::{PendingTimer, TimerMessage};
 use crate::actor::timers::Timers;
 use crate::actor::waiting::{PushOutcome, WaitingTasks};
-use crate::actor::watch::{ChildEnd, Down, Watch};
+use crate::actor::watch::{ActorWatch, ChildEnd, Down};
 use crate::actor::worker_context::WorkerContext;
 use crate::actor::worker_words::{LongActivation, WorkerWords, long_activations};
 use crate::message::NodeEvent;
@@ -48,7 +48,7 @@ pub(crate) enum ControlMessage {
     /// The actor has to end.
     End,
     /// Another actor wants to know when this one ends.
-    Watch(Watch),
+    Watch(ActorWatch),
     /// An actor that this one watches has ended.
     Down(Box<Down>),
     /// A child has ended.

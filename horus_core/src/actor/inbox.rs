@@ -22,7 +22,7 @@ use crate::actor::error::{RecvTimeoutError, TryRecvError};
 use crate::actor::group::{ActorGroup, ControlMessage, Task};
 use crate::actor::local;
 use crate::actor::mailbox::Mailbox;
-use crate::actor::watch::{ActorId, DownReason, Watch};
+use crate::actor::watch::{ActorId, ActorWatch, DownReason};
 use crate::actor::worker_context::WorkerContext;
 
 /// A mailbox out of which a thread receives messages. If it is dropped, senders are refused.
@@ -60,7 +60,7 @@ struct HostedInbox<M> {
     /// The number among the members of the group; `None` if the group took no more.
     number: Option<u64>,
     /// The actors that watch this inbox.
-    watches: Vec<Watch>,
+    watches: Vec<ActorWatch>,
     message: PhantomData<fn(M)>,
 }
 

@@ -66,7 +66,7 @@ impl<T> Timers<T> {
         self.heap.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the earliest time; `u64::MAX` if there is none. Costs a load.
+    /// Returns the earliest due time of a timer; `u64::MAX` if there is no timer. Costs a load.
     #[inline(always)]
     pub(crate) fn next_due_ns(&self) -> u64 {
         // Relaxed: the timers are under a lock, and a worker looks again before it sleeps.

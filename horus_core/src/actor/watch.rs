@@ -76,14 +76,14 @@ pub(crate) enum Watcher {
 
 /// A watch of one actor over another one. When the watch is dropped, it reports that the watched
 /// actor has ended. WHY so: it may still wait in the mailbox of the watched actor when that ends.
-pub(crate) struct Watch {
+pub(crate) struct ActorWatch {
     watched: ActorId,
     watcher: Watcher,
     reason: DownReason,
     report: Box<dyn FnMut(Down) + Send>,
 }
 
-impl Watch {
+impl ActorWatch {
     /// Makes the watch of `watcher` over `watched`; `report` sends the report to the watcher.
     pub(crate) const fn new(
         watched: ActorId,
@@ -127,7 +127,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for ActorWatch {
     fn drop(&mut self) {
         let reason = std::mem::replace(&mut self.reason, DownReason::Ended);
         (self.report)(Down {
@@ -137,9 +137,9 @@ impl Drop for Watch {
     }
 }
 
-impl fmt::Debug for Watch {
+impl fmt::Debug for ActorWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch")
+        f.debug_struct("ActorWatch")
             .field("watched", &self.watched)
             .finish_non_exhaustive()
     }

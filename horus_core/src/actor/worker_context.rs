@@ -24,7 +24,8 @@ const MESSAGES_PER_CLOCK_READ_MAX: u32 = 16;
 /// batch.
 const LINGER_NS: u64 = 2_000;
 
-/// Largest number of occasions to linger that are skipped after a wait in vain.
+/// Largest number of times that an actor without mail is put to sleep at once, after a short wait
+/// for another message was in vain.
 const LINGER_SKIPS_MAX: u32 = 1023;
 
 /// The short wait for another message before an actor without mail is put to sleep.

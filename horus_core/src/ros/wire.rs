@@ -296,14 +296,14 @@ impl<W> IgnoredSequence<W> {
 pub(super) trait MaybeAbsent: Copy {
     const ABSENT: Self;
     /// The value of array elements behind the last one that is used.
-    const FILLER: Self;
+    const UNUSED_ELEMENT: Self;
 
     fn is_absent(&self) -> std::primitive::bool;
 }
 
 impl MaybeAbsent for f32 {
     const ABSENT: Self = Self::NAN;
-    const FILLER: Self = 0.0;
+    const UNUSED_ELEMENT: Self = 0.0;
 
     fn is_absent(&self) -> std::primitive::bool {
         self.is_nan()
@@ -312,7 +312,7 @@ impl MaybeAbsent for f32 {
 
 impl MaybeAbsent for f64 {
     const ABSENT: Self = Self::NAN;
-    const FILLER: Self = 0.0;
+    const UNUSED_ELEMENT: Self = 0.0;
 
     fn is_absent(&self) -> std::primitive::bool {
         self.is_nan()
@@ -321,7 +321,7 @@ impl MaybeAbsent for f64 {
 
 impl<const N: usize> MaybeAbsent for Text<N> {
     const ABSENT: Self = Self::EMPTY;
-    const FILLER: Self = Self::EMPTY;
+    const UNUSED_ELEMENT: Self = Self::EMPTY;
 
     fn is_absent(&self) -> std::primitive::bool {
         self.is_empty()
@@ -425,7 +425,7 @@ impl UnusedElements {
         values
             .iter_mut()
             .skip(*count as usize)
-            .for_each(|element| *element = T::FILLER);
+            .for_each(|element| *element = T::UNUSED_ELEMENT);
     }
 }
 

@@ -72,7 +72,7 @@ pub struct RawSample {
 pub(crate) enum SampleMemory {
     /// The slots of a lane.
     Extent(#[expect(dead_code, reason = "kept mapped")] Arc<Extent>),
-    /// Private copies of a reader.
+    /// The memory that a reader copies messages to, where it cannot pin them.
     PrivateCopies(#[expect(dead_code, reason = "kept allocated")] Arc<PrivateCopies>),
 }
 

@@ -51,9 +51,9 @@ impl AccessRule {
         self.excludes_others(stat, self.dir_mode()) && is_usable
     }
 
-    /// Returns true if the file has an owner or group, and a mode, that this rule accepts. WHY a
-    /// user's file may lack permission bits: then no other user has any, and a call that needs one
-    /// fails.
+    /// Returns true if this rule accepts the owner or group of the file, and its mode. A file of
+    /// this user may lack permission bits. WHY: no other user has them then, and a call that needs
+    /// such a bit fails.
     pub(crate) fn permits_file(self, stat: &Stat) -> bool {
         let is_usable = match self {
             Self::User => true,
