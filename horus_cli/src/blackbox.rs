@@ -68,6 +68,9 @@ pub(crate) struct Arguments {
     /// Only events of the last S seconds
     #[arg(long, value_name = "S", value_parser = seconds)]
     since: Option<Duration>,
+    /// Begin with the last N of these events
+    #[arg(short = 'n', value_name = "N")]
+    number: Option<usize>,
     /// Only events of this node
     #[arg(long, value_name = "NODE")]
     node: Option<String>,
@@ -129,6 +132,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let deadline = context.deadline();
     let mut news = EventNews::default();
     let mut skips_earlier_runs = !arguments.all_runs;
+    let mut last = arguments.number;
     loop {
         let mut events = news.take(read(&namespace, name)?);
         if std::mem::take(&mut skips_earlier_runs) {
@@ -136,7 +140,12 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             let begin = events.iter().rposition(is_start).unwrap_or(0);
             events.drain(..begin);
         }
-        for event in events.iter().filter(|event| is_wanted(arguments, event)) {
+        events.retain(|event| is_wanted(arguments, event));
+        // WHY only once: with `--follow`, all later events are shown.
+        let surplus = last
+            .take()
+            .map_or(0, |last| events.len().saturating_sub(last));
+        for event in &events[surplus..] {
             print(event, context)?;
         }
         context.out.flush()?;

@@ -12,10 +12,13 @@ use horus_core::TopicError;
 use horus_core::introspect::{self, Inspector};
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceError, NamespaceName};
 
+use crate::clean;
 use crate::cli::GlobalOptions;
 use crate::failure::{Failure, chain};
+use crate::namespace;
 use crate::output::{Output, nearest};
 use crate::stop::{Deadline, StopSignal};
+use crate::topic::select::is_internal;
 
 /// The context in which a command runs.
 #[derive(Debug)]
@@ -130,9 +133,10 @@ impl Context {
             return self.namespace().map(Some);
         }
         self.note(format_args!(
-            "no namespace '{}': {} does not exist",
+            "no namespace '{}': {} does not exist.{}",
             config.name(),
-            path.display()
+            path.display(),
+            other_namespaces(&config)
         ));
         Ok(None)
     }
@@ -145,9 +149,10 @@ impl Context {
             return self.namespace();
         }
         Err(Failure::not_found(format_args!(
-            "no topic '{name}': the namespace '{}' does not exist in {}",
+            "no topic '{name}': the namespace '{}' does not exist in {}.{}",
             config.name(),
-            config.dir().display()
+            config.dir().display(),
+            other_namespaces(&config)
         )))
     }
 
@@ -174,6 +179,11 @@ impl Context {
         }
         let topics = introspect::topics(namespace).unwrap_or_default();
         let near = nearest::suggestion(name.trim_start_matches('/'), &topics);
+        let near = if near.is_empty() {
+            other_namespaces(namespace.config())
+        } else {
+            near
+        };
         Failure::not_found(format_args!(
             "no topic '{name}' in namespace '{}'.{near}",
             namespace.config().name()
@@ -184,6 +194,29 @@ impl Context {
 /// Returns the directory of a namespace.
 pub(crate) fn path_of(config: &NamespaceConfig) -> PathBuf {
     config.dir().join(config.name().as_str())
+}
+
+/// Returns a sentence, after a space, that names the other namespaces with topics; an empty text if
+/// there are none.
+pub(crate) fn other_namespaces(config: &NamespaceConfig) -> String {
+    let mut others = namespace::names(config.dir());
+    others.retain(|name| name != config.name().as_str() && has_topics(config, name));
+    if others.is_empty() {
+        return String::new();
+    }
+    format!(
+        " Namespaces with topics: {}. Choose one with --namespace or HORUS_NAMESPACE",
+        others.join(", ")
+    )
+}
+
+/// Returns true if the namespace `name` has topics that are not the library's own. Does not open
+/// it.
+fn has_topics(config: &NamespaceConfig, name: &str) -> bool {
+    NamespaceName::new(name).is_ok_and(|name| {
+        let topics = clean::names(&config.clone().with_name(name));
+        topics.iter().any(|topic| !is_internal(topic))
+    })
 }
 
 /// Converts an error of opening a namespace.

@@ -104,7 +104,12 @@ impl Failure {
 
     /// Appends `advice`, a sentence without a full stop, to the message.
     pub(crate) fn with_advice(mut self, advice: &str) -> Self {
-        self.message = self.message.map(|message| format!("{message}. {advice}"));
+        self.message = self.message.map(|mut message| {
+            if !message.ends_with(['.', '?', '!']) {
+                message.push('.');
+            }
+            format!("{message} {advice}")
+        });
         self
     }
 

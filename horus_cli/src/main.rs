@@ -28,6 +28,8 @@ mod stop;
 mod top;
 mod topic;
 
+use std::env;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -38,11 +40,22 @@ use failure::Failure;
 
 fn main() -> ExitCode {
     panics::report_as_one_line();
-    let failure = match Cli::try_parse() {
+    let failure = match Cli::try_parse_from(arguments()) {
         Ok(cli) => run(cli).err(),
         Err(error) => Some(Failure::of_arguments(&error)),
     };
     failure.map_or(ExitCode::SUCCESS, |failure| failure.report())
+}
+
+/// Returns the arguments of the process. `horus help topic echo` stands for
+/// `horus topic echo --help`.
+fn arguments() -> Vec<OsString> {
+    let mut arguments: Vec<_> = env::args_os().collect();
+    if arguments.get(1).is_some_and(|first| first == "help") {
+        arguments.remove(1);
+        arguments.push("--help".into());
+    }
+    arguments
 }
 
 fn run(cli: Cli) -> Result<(), Failure> {

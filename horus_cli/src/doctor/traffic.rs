@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use horus_core::introspect::{self, Inspector, LivenessCache, Participant, topics};
 use horus_core::namespace::Namespace;
+use horus_core::scheduler::EMERGENCY_STOP_TOPIC;
 
 use super::Finding;
 use super::fix::Fix;
@@ -13,6 +14,7 @@ use crate::context::Context;
 use crate::failure::{Failure, chain};
 use crate::output::format::{count, visible};
 use crate::topic::meter::Counters;
+use crate::topic::select::is_internal;
 
 pub(super) fn check(context: &Context) -> Result<Vec<Finding>, Failure> {
     let Some(namespace) = context.existing_namespace()? else {
@@ -54,6 +56,11 @@ fn processes(namespace: &Namespace, users: &BTreeSet<u64>) -> Result<Finding, Fa
     Ok(Finding::ok("processes", found))
 }
 
+fn subscribers_text(number: usize) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} subscriber{plural}")
+}
+
 /// Checks a topic, and adds the owner ids of the processes that use it to `users`.
 fn check_topic(namespace: &Arc<Namespace>, name: &str, users: &mut BTreeSet<u64>) -> Vec<Finding> {
     let topic = match Inspector::open_in(namespace, name) {
@@ -82,8 +89,13 @@ fn check_topic(namespace: &Arc<Namespace>, name: &str, users: &mut BTreeSet<u64>
     }
     let is_latched = topic.persists() && topic.history() > 0;
     let subscribers = counters.readers.len();
-    if subscribers > 0 && counters.publishers() == 0 && !is_latched {
-        let found = format!("{name}: {subscribers} subscribers, and no publisher");
+    // WHY not these: each scheduler subscribes to the topics of commands, which are sent rarely.
+    let is_rare = is_internal(name) || name == EMERGENCY_STOP_TOPIC;
+    if subscribers > 0 && counters.publishers() == 0 && !is_latched && !is_rare {
+        let found = format!(
+            "{name}: {}, and no publisher",
+            subscribers_text(subscribers)
+        );
         let advice = format!("start its publisher, or compare names: horus topic info {name}");
         findings.push(Finding::note("silent topic", found, advice));
     }

@@ -1,5 +1,6 @@
 //! The launcher: starts programs in order, restarts them, and stops them in reverse.
 
+use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
@@ -180,9 +181,19 @@ impl<'a> Launcher<'a> {
                 self.report(index, Event::Started { pid });
             }
             Err(error) => {
+                // WHY not later: a program that ran may be replaced by a new one at this moment.
+                let is_final = program.is_first_start()
+                    && matches!(
+                        error.kind(),
+                        ErrorKind::NotFound | ErrorKind::PermissionDenied
+                    );
                 let error = format!("{}: {error}", program.spec.command[0]);
                 self.report(index, Event::NotStarted { error: &error });
-                self.restart_or_give_up(index, true, Duration::ZERO);
+                if is_final {
+                    self.end_for_good(index, true);
+                } else {
+                    self.restart_or_give_up(index, true, Duration::ZERO);
+                }
             }
         }
     }
@@ -258,12 +269,19 @@ impl<'a> Launcher<'a> {
             self.is_stopping = true;
             return self.report(index, Event::GivenUp);
         }
+        let Some(delay) = restart else {
+            return self.end_for_good(index, is_failure);
+        };
+        self.programs[index].state = State::Waiting(Instant::now() + delay);
+        let delay_ns = delay.as_nanos() as u64;
+        self.report(index, Event::Restarting { delay_ns });
+    }
+
+    /// Leaves a program ended that is not restarted, and stops all others if they need it.
+    fn end_for_good(&mut self, index: usize, is_failure: bool) {
         let program = &mut self.programs[index];
-        if let Some(delay) = restart {
-            program.state = State::Waiting(Instant::now() + delay);
-            let delay_ns = delay.as_nanos() as u64;
-            return self.report(index, Event::Restarting { delay_ns });
-        }
+        program.has_failed = is_failure;
+        program.state = State::Ended;
         self.is_stopping |= program.spec.required;
         // WHY: programs that wait for this one would wait for ever.
         let name = program.name;

@@ -47,6 +47,11 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let file = LaunchFile::read(&arguments.file)?;
     let order = file.order()?;
     if arguments.check {
+        for name in &order {
+            if let Some(program) = file.missing_command(name) {
+                context.note(format_args!("{name}: there is no program '{program}' here"));
+            }
+        }
         return report::print_order(&order, context);
     }
     context.stop.begin_stream();

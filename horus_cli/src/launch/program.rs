@@ -74,6 +74,11 @@ impl<'a> Program<'a> {
         self.started_ns = timestamp_now_ns();
     }
 
+    /// Returns true if it was attempted once to start the program.
+    pub(super) const fn is_first_start(&self) -> bool {
+        self.starts == 1
+    }
+
     /// Records that the program's process has ended with `status`; [`Self::status`] reports it.
     pub(super) const fn note_end(&mut self, status: ExitStatus) {
         self.last_end = Some(status);

@@ -5,8 +5,11 @@ use horus_core::introspect::{Inspector, topics};
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::output::format::visible;
 
 /// Print the topics that carry a message type
+///
+/// The exit code is 1 if there is none.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Name of the type, such as Imu
@@ -28,7 +31,19 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     if context.is_json() {
         let message_type = &arguments.message_type;
         let object = serde_json::json!({ "message_type": message_type, "topics": found });
-        return context.out.json(object);
+        context.out.json(object)?;
+        return if found.is_empty() {
+            Err(Failure::no())
+        } else {
+            Ok(())
+        };
     }
-    found.iter().try_for_each(|name| context.out.line(name))
+    found.iter().try_for_each(|name| context.out.line(name))?;
+    if found.is_empty() {
+        let message_type = visible(&arguments.message_type);
+        return Err(Failure::no_because(format_args!(
+            "no topic has messages of type {message_type}"
+        )));
+    }
+    Ok(())
 }

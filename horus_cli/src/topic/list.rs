@@ -14,7 +14,7 @@ use super::meter::{Counters, Meter};
 use super::pattern::matches;
 use super::select::{bare, is_internal};
 use crate::cli::seconds;
-use crate::context::Context;
+use crate::context::{Context, other_namespaces};
 use crate::failure::{Failure, chain};
 use crate::output::format::{count, rate, visible};
 use crate::output::{Cell, Column, Table, Tone};
@@ -118,10 +118,28 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         }
         print(arguments, &rows, context)?;
         context.out.flush()?;
+        if rows.is_empty() && !arguments.watch {
+            note_no_topics(arguments, context, &namespace);
+        }
         if !arguments.watch || deadline.is_over() {
             return Ok(());
         }
     }
+}
+
+/// Says that the list is empty, and which other namespaces have topics.
+fn note_no_topics(arguments: &Arguments, context: &Context, namespace: &Namespace) {
+    let config = namespace.config();
+    let which = arguments
+        .pattern
+        .as_deref()
+        .map(|p| format!(" that matches '{p}'"));
+    context.note(format_args!(
+        "no topic{} in namespace '{}'.{}",
+        which.unwrap_or_default(),
+        config.name(),
+        other_namespaces(config)
+    ));
 }
 
 /// Opens all topics, waits for the window, and reads their counters.

@@ -6,7 +6,7 @@ use horus_core::introspect::topics;
 use horus_core::namespace::Namespace;
 
 use super::pattern::{is_pattern, matches};
-use crate::context::Context;
+use crate::context::{Context, other_namespaces};
 use crate::failure::Failure;
 use crate::output::nearest;
 
@@ -55,7 +55,10 @@ fn matching(namespace: &Arc<Namespace>, pattern: &str) -> Result<Vec<String>, Fa
     let (found, others): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|name| matches(pattern, name));
     if found.is_empty() {
-        let near = nearest::suggestion(pattern, &others);
+        let near = match nearest::suggestion(pattern, &others) {
+            near if near.is_empty() => other_namespaces(namespace.config()),
+            near => near,
+        };
         return Err(Failure::not_found(format_args!(
             "no topic matches '{pattern}' in namespace '{}'.{near}",
             namespace.config().name()

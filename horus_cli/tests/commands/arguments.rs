@@ -61,6 +61,12 @@ fn wrong_names_are_answered_with_near_ones() {
     robot
         .run("bridge zenoh")
         .failed(2, &["cargo build --release -p horus_bridge"]);
+    let help = robot.answer("help topic echo");
+    assert_eq!(help, robot.answer("topic echo --help"));
+    assert_eq!(robot.answer("help"), robot.answer("--help"));
+    robot
+        .run("help nothing")
+        .failed(2, &["no command 'nothing'"]);
     let elsewhere = robot.run("topic info imu -N elsewhere");
     elsewhere.failed(
         3,
@@ -127,6 +133,8 @@ fn a_namespace_is_chosen_by_options_and_environment() {
     let none = robot.run("topic list -N other");
     assert_eq!(none.code, 0, "{none:?}");
     assert!(none.stderr.contains("no namespace 'other'"), "{none:?}");
+    let others = "Namespaces with topics: default. Choose one with --namespace";
+    assert!(none.stderr.contains(others), "{none:?}");
     assert_eq!(robot.run("topic list -N other -q").stderr, "");
 }
 

@@ -314,7 +314,12 @@ fn a_file_can_be_checked() {
         "{programs: {a: {command: ['x'], after: ['b']}, b: {command: ['y']}}}",
     );
     let good = good.display();
-    assert_eq!(robot.answer(&format!("launch {good} --check")), "b\na\n");
+    let ran = robot.run(&format!("launch {good} --check"));
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "b\na\n"));
+    assert_eq!(
+        ran.stderr,
+        "b: there is no program 'y' here\na: there is no program 'x' here\n"
+    );
     let json = robot.answer(&format!("launch {good} --check --json"));
     check_json("launch_check", &json);
     let bad = file(
@@ -496,4 +501,17 @@ fn the_demo_is_the_same_in_both_languages() {
         robot.answer(&format!("launch --check {examples}.py")),
         order
     );
+}
+
+#[test]
+fn a_program_that_does_not_exist_is_not_tried_again() {
+    let robot = Robot::new();
+    let programs = "a: {command: ['./none'], required: true},
+        b: {command: ['sleep', '1000']}";
+    let ran = launch(&robot, programs, "").wait();
+    assert_eq!(ran.code, 1);
+    let of_a = ran.stderr.lines().filter(|line| line.starts_with("[a]"));
+    let of_a: Vec<_> = of_a.collect();
+    assert!(of_a[0].contains("No such file"), "{of_a:?}");
+    assert_eq!(of_a[1..], ["[a] not restarted"]);
 }

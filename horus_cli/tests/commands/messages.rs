@@ -163,7 +163,18 @@ fn what_is_typed_is_published() {
     publish(&["CmdVol", "{}"]).failed(3, &["no message type 'CmdVol'. Near: CmdVel"]);
     publish(&["@/nothing"]).failed(3, &["/nothing"]);
     let ran = robot.run_with(&["topic", "pub", "cmd_val", "{}"]);
-    ran.failed(3, &["no topic 'cmd_val'", "Near: cmd_vel", "name the type"]);
+    ran.failed(
+        3,
+        &[
+            "no topic 'cmd_val'",
+            "Near: cmd_vel. To create it, name the type",
+        ],
+    );
+    let ran = Robot::new().run_with(&["topic", "pub", "other", "{}"]);
+    ran.failed(
+        3,
+        &["no topic 'other' in namespace 'default'. To create it"],
+    );
 }
 
 #[test]

@@ -119,6 +119,19 @@ fn commands_return_when_they_are_applied() {
 }
 
 #[test]
+fn the_doctor_expects_no_commands_and_no_emergency_stop() {
+    let robot = Robot::new();
+    let mut program = arm(&robot);
+    program.tell("subscribe best_effort lonely");
+    let found = robot.run("doctor").stdout;
+    assert!(
+        found.contains("lonely: 1 subscriber, and no publisher"),
+        "{found}"
+    );
+    assert_eq!(found.matches("silent topic").count(), 1, "{found}");
+}
+
+#[test]
 fn a_black_box_outlives_its_scheduler() {
     let robot = Robot::new();
     let program = arm(&robot);
@@ -159,6 +172,9 @@ fn a_black_box_outlives_its_scheduler() {
         of_driver.lines().all(|line| line.contains("Z driver: ")),
         "{of_driver}"
     );
+    let last_of_driver = robot.answer("blackbox arm --all-runs --node driver -n 1");
+    assert_eq!(last_of_driver.lines().last(), of_driver.lines().last());
+    assert_eq!(last_of_driver.lines().count(), 1);
     robot
         .run("blackbox leg")
         .failed(3, &["no scheduler 'leg'", "Near: arm"]);
@@ -208,7 +224,11 @@ fn an_emergency_stop_reaches_all_schedulers() {
     let is_paused = "\"state\":\"safe_state\",\"is_paused\":false";
     assert!(info.contains(is_paused), "{info}");
     robot.answer("node pause planner");
-    robot.answer("estop release");
+    let released = robot.answer("estop release");
+    assert!(
+        released.ends_with("Z released by horus estop\n"),
+        "{released}"
+    );
     robot.until("scheduler list", |list| list.contains("running"));
     robot.until("node list", |table| {
         row(table, "planner").contains(" paused ")

@@ -134,7 +134,12 @@ fn types_are_found() {
     program.tell("publish imu d");
     assert_eq!(robot.answer("topic type a"), "CmdVel\n");
     assert_eq!(robot.answer("topic find CmdVel"), "a\nb/c\n");
-    assert_eq!(robot.answer("topic find Image"), "");
+    robot
+        .run("topic find Image")
+        .failed(1, &["no topic has messages of type Image"]);
+    let none = robot.run("topic list nothing*");
+    let note = "no topic that matches 'nothing*' in namespace 'default'.\n";
+    assert_eq!((none.code, none.stderr.as_str()), (0, note));
     check_json("topic_type", &robot.answer("topic type a --json"));
     check_json("topic_find", &robot.answer("topic find CmdVel --json"));
 }

@@ -339,7 +339,11 @@ impl fmt::Display for EmergencyStop {
         } else {
             "released"
         };
-        write!(f, "{what} by {}: {}", self.source, self.reason)
+        write!(f, "{what} by {}", self.source)?;
+        if self.reason.is_empty() {
+            return Ok(());
+        }
+        write!(f, ": {}", self.reason)
     }
 }
 
