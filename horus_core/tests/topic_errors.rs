@@ -217,7 +217,7 @@ fn borrows_that_are_refused_name_the_topic() {
     let texts = [text(refused), text(observer.borrow().unwrap_err())];
     expect(
         &texts,
-        &["messages are held", "an observer cannot hold messages"],
+        &["this subscriber holds 3 messages", "an observer cannot hold messages"],
     );
 }
 

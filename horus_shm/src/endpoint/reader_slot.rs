@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::endpoint::sample::borrows_max;
 use crate::file::error::OpenError;
 use crate::file::segment::{Blocks as _, Segment};
 use crate::os::region::Access;
@@ -168,8 +169,8 @@ impl ReaderSlot {
     }
 
     /// Reserves pins so that this reader can borrow `borrows` messages at a time, where its
-    /// shortest lane has `capacity` slots. The pins of all readers together are at most half as
-    /// many as the slots, or three for four slots, so that a send always finds a slot.
+    /// shortest lane has `capacity` slots. The pins of all readers together are at most as many
+    /// as [`borrows_max`] says.
     ///
     /// Pins that were reserved beside longer lanes only, and are not in use, are given back.
     ///
@@ -194,8 +195,7 @@ impl ReaderSlot {
             .filter(|block| block.owner.get() != 0 && !self.segment.is_dead(block.owner.get()))
             .map(|block| block.pin_limit.get().min(BORROWS_MAX.into()))
             .sum();
-        let free = (capacity / 2)
-            .max(capacity.min(4) - 1)
+        let free = borrows_max(capacity)
             .saturating_sub(of_others)
             .min(BORROWS_MAX.into());
         if wanted <= free {

@@ -30,10 +30,12 @@ pub enum BorrowError {
         topic: TopicLabel,
     },
     /// This reader holds as many messages as it may: drop one, or give the publisher more slots, as
-    /// all readers together may hold half of them.
+    /// all readers together may hold half of them, or three of four slots.
     #[error(
-        "{topic}: {held} messages are held, and there are pins for no more: drop one, or open the \
-         publisher with a larger capacity (readers may hold half of its {capacity} slots, 7 each)"
+        "{topic}: this subscriber holds {held} messages, and may hold no more: drop one, or open \
+         the publisher with a larger capacity (of its {capacity} slots, all subscribers together \
+         may hold {}, and each one 7)",
+        borrows_max(*.capacity)
     )]
     NoPins {
         /// The topic.
@@ -55,6 +57,14 @@ impl BorrowError {
             }
         }
     }
+}
+
+/// Returns how many messages all readers of a lane of `capacity` slots can borrow at a time: half
+/// as many as it has slots, or three of four, so that a send always finds a slot.
+pub(crate) const fn borrows_max(capacity: u64) -> u64 {
+    let few = if capacity < 4 { capacity } else { 4 };
+    let half = capacity / 2;
+    if half < few { few - 1 } else { half }
 }
 
 /// An untyped message in shared memory that its publisher will not overwrite.
