@@ -217,7 +217,10 @@ fn borrows_that_are_refused_name_the_topic() {
     let texts = [text(refused), text(observer.borrow().unwrap_err())];
     expect(
         &texts,
-        &["this subscriber holds 3 messages", "an observer cannot hold messages"],
+        &[
+            "this subscriber holds 3 messages",
+            "an observer cannot hold messages",
+        ],
     );
 }
 
