@@ -34,8 +34,8 @@ pub trait Endpoint<P> {
         self.recv(message)
     }
 
-    /// Receives all available messages, for streams, and passes each to `each`; returns false if
-    /// there are none. An endpoint may use `message` as a buffer. By default, receives one message.
+    /// Receives all available messages and calls `each` with each of them; returns false if there
+    /// are none. `message` may serve as a buffer. The default implementation receives one message.
     #[inline(always)]
     fn drain(&mut self, message: &mut P, each: &mut impl FnMut(&P)) -> bool {
         let found = self.recv(message);

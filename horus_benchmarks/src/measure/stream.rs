@@ -67,7 +67,7 @@ impl StreamResult {
 /// The result of a stream between two rounds of the floor, as the settings of a report store it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct StreamNote {
-    /// Medians of the floor rounds before and after, in nanoseconds.
+    /// Medians of the floor rounds before and after the stream, in nanoseconds.
     pub floor_ns: [f64; 2],
     /// Messages received per second.
     pub msgs_per_s: f64,

@@ -36,7 +36,7 @@ struct ReadmeTable {
     /// For each column, a heading and a template that is filled from a row. The second one needs a
     /// value in every row.
     columns: Vec<(String, String)>,
-    /// For each line, a name for people, and the id of the row.
+    /// For each line, the name that is shown, and the id of the row.
     rows: Vec<(String, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! Results: rows that become a table for people, and JSON for programs.
+//! Results: rows, which are printed as a table and written as JSON.
 
 use std::io;
 use std::path::Path;

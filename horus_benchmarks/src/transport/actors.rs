@@ -197,9 +197,9 @@ impl Gate {
         }
     }
 
-    /// Opens the gate because something is wrong, unless `is_right`.
+    /// Opens the gate at once if `is_right` is false, and records that the run is wrong.
     #[inline]
-    pub fn open_unless(&self, is_right: bool) {
+    pub fn fail_unless(&self, is_right: bool) {
         if !is_right {
             // Relaxed: read after the end of all threads.
             self.is_wrong.store(true, Ordering::Relaxed);

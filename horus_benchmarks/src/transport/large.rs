@@ -57,7 +57,7 @@ pub(super) fn open(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenRes
             .qos(Qos::new().capacity(CAPACITY))
     };
     let small = |name: &str| Topic::<Packet16>::builder(name).namespace(rendezvous.namespace);
-    if rendezvous.is_near() {
+    if rendezvous.is_near_end() {
         let out = large(&out.name).publisher()?;
         let answers = small(&back.name).subscriber()?;
         let buffer = Bytes::zeroed(BytesHeader::new(bytes as u64)).map_err(io::Error::other)?;

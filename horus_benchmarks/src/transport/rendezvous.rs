@@ -100,7 +100,7 @@ impl<'a> Rendezvous<'a> {
         }
     }
 
-    pub(crate) fn is_near(&self) -> bool {
+    pub(crate) fn is_near_end(&self) -> bool {
         self.role == SideRole::Near
     }
 
@@ -121,7 +121,7 @@ impl<'a> Rendezvous<'a> {
     /// ring that serves both directions has its name.
     pub(crate) fn shared_direction(&self) -> Direction {
         let [out, back] = self.directions();
-        if self.is_near() { out } else { back }
+        if self.is_near_end() { out } else { back }
     }
 
     /// Returns the file paths of both directions, in the private directory.

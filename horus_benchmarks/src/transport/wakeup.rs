@@ -66,7 +66,7 @@ pub(super) fn open(mechanism: Mechanism, rendezvous: &Rendezvous<'_>) -> OpenRes
         .join(format!("wakeup-{}", rendezvous.number));
     let mut options = File::options();
     options.read(true).write(true);
-    if rendezvous.is_near() {
+    if rendezvous.is_near_end() {
         let lines = Arc::new(SharedLines::map_new(options.create_new(true).open(file)?)?);
         let waker = open_waker(mechanism, rendezvous, &lines).map_err(refused)?;
         return Ok(near_driver(waker, lines));

@@ -109,7 +109,7 @@ pub enum SwapError {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the name '{name}' belongs to another actor: choose another name, or end that actor first")]
 pub struct RegisterError {
-    /// The name.
+    /// The name that another actor has.
     pub name: String,
 }
 
@@ -120,13 +120,13 @@ pub enum FindError {
     /// No actor has the name, or the one that had it has ended.
     #[error("no actor is called '{name}'")]
     Unknown {
-        /// The name.
+        /// The name that was looked for.
         name: String,
     },
     /// The actor handles messages of another type.
     #[error("actor '{name}' handles messages of type '{registered}', and not '{wanted}'")]
     Type {
-        /// The name.
+        /// The name of the actor.
         name: String,
         /// The type of the messages that the actor handles.
         registered: &'static str,

@@ -194,8 +194,8 @@ pub(crate) fn begin_init<M: Send + 'static>(
 }
 
 impl LocalWorker {
-    /// Takes the next task of this worker's own queues, to run it; `has_timers` is true if there is
-    /// a timer, which another worker has to keep meanwhile.
+    /// Takes the next task to run from this worker's own queues. If `has_timers` is true, another
+    /// worker has to watch the timers while this one runs the task.
     #[inline(always)]
     pub(crate) fn next(&mut self, now_ns: u64, has_timers: bool) -> Option<Task> {
         let task = self.find_task(now_ns)?;

@@ -52,12 +52,12 @@ pub(super) struct LogRing {
     lines: AtomicU64,
     /// Number of lines so far that their threads have left to others to print.
     deferred: AtomicU32,
-    own: Mutex<OwnLines>,
+    own_reader: Mutex<OwnLogReader>,
 }
 
-/// The lines of this process, read back by a thread that prints lines for other threads.
+/// Reads the lines that this process has logged, for a thread that prints those of other threads.
 #[derive(Debug)]
-pub(super) struct OwnLines {
+pub(super) struct OwnLogReader {
     observer: Subscriber<LogLine>,
     /// Number of deferred lines that were printed, or were reported as not printed.
     printed: u32,
@@ -91,7 +91,7 @@ impl LogRing {
             lanes: lanes.into_iter().map(Mutex::new).collect(),
             lines: AtomicU64::new(0),
             deferred: AtomicU32::new(0),
-            own: Mutex::new(OwnLines {
+            own_reader: Mutex::new(OwnLogReader {
                 observer: log_topic_builder(&namespace, &name).observer()?,
                 printed: 0,
             }),
@@ -123,7 +123,7 @@ impl LogRing {
     /// number of those that were overwritten before they could be printed. Only one thread at a
     /// time does so. Costs two loads if there are none.
     pub(super) fn take_deferred(&self, print: impl Fn(&LogLine), report: impl Fn(u32)) {
-        let Some(mut own) = try_lock(&self.own) else {
+        let Some(mut own) = try_lock(&self.own_reader) else {
             return;
         };
         let deferred = self.deferred.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Formats values as text for people.
+//! Formats values as human-readable text.
 
 use std::fmt::{self, Display, Formatter, Write};
 

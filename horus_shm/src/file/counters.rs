@@ -102,7 +102,7 @@ pub struct Participant {
     /// Identifies the process among all that are or were in the namespace, unlike its pid, which
     /// processes of two containers may share.
     pub owner_id: u64,
-    /// Pid, start time and name of the process, for people. `None` in a ring on the heap.
+    /// Pid, start time and name of the process, to be shown. `None` in a ring on the heap.
     pub process: Option<ProcessInfo>,
 }
 

@@ -119,7 +119,7 @@ impl RunComparison {
         !self.failed.is_empty() || self.rows.iter().any(|row| worse.contains(&row.change))
     }
 
-    /// Returns a text for people: what changed, then the number of rows that did not.
+    /// Returns a report as text: what changed, then the number of rows that did not.
     pub fn render(&self) -> String {
         let mut text = String::new();
         let mut say = |line: String| {

@@ -220,7 +220,7 @@ impl WorkloadActor for CounterActor {
             return self.total();
         }
         let seen = &mut self.0[(number >> PRODUCER_SHIFT & 1) as usize];
-        GATE.open_unless(number as u32 == seen.wrapping_add(1));
+        GATE.fail_unless(number as u32 == seen.wrapping_add(1));
         *seen += 1;
         if self.total() == MESSAGE_LIMIT.load(Ordering::Relaxed) {
             GATE.finish_part();
@@ -239,11 +239,11 @@ impl Drop for CounterActor {
 fn send_numbers<R: Runtime>(to: &R::Address<CounterActor>, producer: u64, count: u64, batch: u64) {
     let number = |number| producer << PRODUCER_SHIFT | number;
     if batch == 1 {
-        return (1..=count).for_each(|one| GATE.open_unless(R::tell(to, number(one))));
+        return (1..=count).for_each(|one| GATE.fail_unless(R::tell(to, number(one))));
     }
     for first in (1..=count).step_by(batch as usize) {
         let last = count.min(first + batch - 1);
-        GATE.open_unless(R::tell_all(to, (first..=last).map(number)));
+        GATE.fail_unless(R::tell_all(to, (first..=last).map(number)));
     }
 }
 
@@ -261,7 +261,7 @@ fn run_counting<R: Runtime>(count: u64, batch: u64) -> impl Send + 'static {
     send_numbers::<R>(&counter, 0, count, batch);
     let asked = counter.clone();
     R::spawn_task(async move {
-        GATE.open_unless(R::ask(&asked, 0).await == Some(count));
+        GATE.fail_unless(R::ask(&asked, 0).await == Some(count));
         GATE.finish_part();
     });
     counter
@@ -273,7 +273,7 @@ fn run_ask<R: Runtime>(count: u64) -> impl Send + 'static {
     let asked = counter.clone();
     R::spawn_task(async move {
         for number in 1..=count {
-            GATE.open_unless(R::ask(&asked, number).await == Some(number));
+            GATE.fail_unless(R::ask(&asked, number).await == Some(number));
         }
         GATE.finish_part();
     });
@@ -284,7 +284,7 @@ async fn run_ask_alone<R: Runtime>(count: u64) {
     let counter = R::spawn(CounterActor::default());
     GATE.close(1);
     for number in 1..=count {
-        GATE.open_unless(R::ask_alone(&counter, number).await == Some(number));
+        GATE.fail_unless(R::ask_alone(&counter, number).await == Some(number));
     }
     GATE.finish_part();
 }
@@ -303,7 +303,7 @@ fn run_ask_outside<R: Runtime>(count: u64) -> impl Send + 'static {
             let start = source.start();
             let answer = R::ask_and_wait(&asked, number);
             calls.push(source.stop().since(start));
-            GATE.open_unless(answer == Some(number));
+            GATE.fail_unless(answer == Some(number));
         }
         let ps = |ticks: u64| (clock.to_ns(ticks) * 1e3) as u64;
         *lock(&CALL_TIMES_PS) = calls.into_iter().map(ps).collect();
@@ -336,9 +336,9 @@ impl<R: Runtime> WorkloadActor for RingActor<R> {
                 match (&self.next, left.checked_sub(1)) {
                     (_, None) => GATE.finish_part(),
                     (Some(next), Some(left)) => {
-                        GATE.open_unless(R::tell(next, RingMessage::Token(left)))
+                        GATE.fail_unless(R::tell(next, RingMessage::Token(left)))
                     }
-                    (None, _) => GATE.open_unless(false),
+                    (None, _) => GATE.fail_unless(false),
                 }
             }
         }
@@ -362,13 +362,13 @@ fn run_ring<R: Runtime>(nodes: u64, tokens: u64, hops: u64) -> impl Send + 'stat
     };
     let nodes: Vec<_> = (0..nodes).map(spawn).collect();
     for (node, next) in nodes.iter().zip(nodes.iter().cycle().skip(1)) {
-        GATE.open_unless(R::tell(node, RingMessage::Link(Box::new(next.clone()))));
+        GATE.fail_unless(R::tell(node, RingMessage::Link(Box::new(next.clone()))));
     }
     let tokens = tokens.min(hops);
     GATE.close(tokens);
     for (token, node) in (0..tokens).zip(&nodes) {
         let hops = hops / tokens + u64::from(token < hops % tokens);
-        GATE.open_unless(R::tell(node, RingMessage::Token(hops - 1)));
+        GATE.fail_unless(R::tell(node, RingMessage::Token(hops - 1)));
     }
     nodes
 }
@@ -401,7 +401,7 @@ fn run_produce<R: Runtime>(count: u64, batch: u64) -> impl Send + 'static {
         .iter()
         .zip([count.div_ceil(PRODUCERS), count / PRODUCERS])
     {
-        GATE.open_unless(R::tell(producer, count));
+        GATE.fail_unless(R::tell(producer, count));
     }
     (counter, producers)
 }
@@ -414,7 +414,7 @@ fn run_blitz<R: Runtime>(count: u64) -> impl Send + 'static {
     *lock(&FIRST_MESSAGE_TIME) = Some(Instant::now());
     for number in 1..=BLITZ_MESSAGES {
         for counter in &counters {
-            GATE.open_unless(R::tell(counter, number));
+            GATE.fail_unless(R::tell(counter, number));
         }
     }
     counters

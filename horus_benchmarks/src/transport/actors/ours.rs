@@ -176,6 +176,6 @@ impl Runtime for Ours {
             future,
             waker: None,
         });
-        GATE.open_unless(task.tell(()).is_ok());
+        GATE.fail_unless(task.tell(()).is_ok());
     }
 }

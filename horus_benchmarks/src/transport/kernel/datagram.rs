@@ -107,7 +107,7 @@ pub(crate) fn open_udp(rendezvous: &Rendezvous<'_>) -> io::Result<PolledUdp> {
     let file = rendezvous
         .directory()
         .join(format!("udp-{}", rendezvous.number));
-    let (socket, peer) = if rendezvous.is_near() {
+    let (socket, peer) = if rendezvous.is_near_end() {
         let [_, high, low, _] = (std::process::id() << 8).to_be_bytes();
         let socket = UdpSocket::bind((Ipv4Addr::new(127, high | 1, low, 1), 0))?;
         let SocketAddr::V4(own) = socket.local_addr()? else {

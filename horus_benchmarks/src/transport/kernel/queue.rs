@@ -13,7 +13,7 @@ use crate::transport::rendezvous::Rendezvous;
 pub(crate) struct MessageQueue {
     queue: libc::mqd_t,
     name: CString,
-    is_near: bool,
+    is_near_end: bool,
 }
 
 impl MessageQueue {
@@ -41,7 +41,7 @@ impl MessageQueue {
         Ok(MessageQueue {
             queue,
             name,
-            is_near: rendezvous.is_near(),
+            is_near_end: rendezvous.is_near_end(),
         })
     }
 }
@@ -50,7 +50,7 @@ impl Drop for MessageQueue {
     fn drop(&mut self) {
         // SAFETY: the queue is ours, and not used any more.
         unsafe { libc::mq_close(self.queue) };
-        if self.is_near {
+        if self.is_near_end {
             // SAFETY: the name is a C string that outlives the call.
             unsafe { libc::mq_unlink(self.name.as_ptr()) };
         }

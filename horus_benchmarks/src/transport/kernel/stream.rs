@@ -77,7 +77,7 @@ pub(crate) fn open_unix(
     let [out, back] = rendezvous.paths().map(|path| path.with_extension("stream"));
     // WHY the near side listens on both: it opens first.
     let open = |path: &Path| -> io::Result<PolledSocket> {
-        if rendezvous.is_near() {
+        if rendezvous.is_near_end() {
             let listener = UnixListener::bind(path)?;
             listener.set_nonblocking(true)?;
             return Ok(PolledSocket {

@@ -24,7 +24,7 @@ pub enum TooLarge {
     Name {
         /// Name of the message of a fixed size.
         message: &'static str,
-        /// The name.
+        /// The name that is too long.
         name: String,
         /// Largest length that fits, in bytes.
         limit: usize,

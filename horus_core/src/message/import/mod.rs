@@ -118,7 +118,7 @@ impl Importer {
         })
     }
 
-    /// Reads the text of a file that would be called `Name.msg` in the working directory.
+    /// Parses `text` like the content of a file `{name}.msg` in the working directory.
     ///
     /// # Errors
     ///

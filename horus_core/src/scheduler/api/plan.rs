@@ -116,7 +116,7 @@ pub enum PlanError {
     /// Two nodes have the same name.
     #[error("two nodes are called '{node}': metrics and commands need a name for each node")]
     SameName {
-        /// The name.
+        /// The name that both nodes have.
         node: String,
     },
     /// A node's name is invalid.

@@ -195,7 +195,7 @@ pub enum RemoteError {
     /// No scheduler of that name is alive. Transient: try again when it has started.
     #[error("no scheduler '{name}' runs in this namespace; there are: {}", join_or_none(.running))]
     NotRunning {
-        /// The name.
+        /// The name of the scheduler that was to get the command.
         name: String,
         /// The names of the schedulers that are alive.
         running: Vec<String>,

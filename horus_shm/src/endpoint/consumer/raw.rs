@@ -228,7 +228,7 @@ impl RawConsumer {
             place: None,
             room: None,
             past: None,
-            progress: Arc::new(ConsumerProgress::unannounced(limit, health)),
+            progress: Arc::new(ConsumerProgress::in_private_memory(limit, health)),
             segment,
         };
         // WHY: from here on, drop gives back all that was claimed.

@@ -79,8 +79,8 @@ enum BlockMemory {
 }
 
 impl ConsumerProgress {
-    /// Creates the progress of a reader of `lanes` lanes that is not announced.
-    pub(super) fn unannounced(lanes: u32, health: Arc<ConsumerState>) -> Self {
+    /// Creates the progress of an observer of `lanes` lanes, which other processes cannot see.
+    pub(super) fn in_private_memory(lanes: u32, health: Arc<ConsumerState>) -> Self {
         let wait_bytes = size_of::<WaitBlock<AtomicU64>>();
         let bytes = reader_bytes(lanes);
         let region = Region::heap(wait_bytes + bytes);

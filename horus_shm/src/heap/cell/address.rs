@@ -371,7 +371,7 @@ impl<M, G: Group> Address<M, G> {
         ManuallyDrop::new(ControlHandle(self.0)).send(control)
     }
 
-    /// Returns an address of `cell`, whose holders count it already.
+    /// Returns an address of `cell`. The number of holders of the cell already includes it.
     pub(super) const fn from_counted(cell: CellPointer<G>) -> Self {
         Self(cell, PhantomData)
     }

@@ -332,7 +332,7 @@ impl AsyncIo {
                 .any(|runner| runner.position() == member.position())
         };
         let rest = self.members.iter().filter(|member| !has_ended(member));
-        let left_behind = rest.map(ThreadMember::left_behind).collect();
+        let left_behind = rest.map(ThreadMember::left_behind_report).collect();
         (runners, left_behind)
     }
 }

@@ -283,7 +283,7 @@ impl ComputePool {
             queue
                 .running
                 .iter()
-                .map(|member| member.left_behind())
+                .map(|member| member.left_behind_report())
                 .collect(),
         )
     }

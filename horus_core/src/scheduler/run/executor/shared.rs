@@ -122,7 +122,7 @@ impl SharedNodes {
             };
             match runner {
                 Some(runner) => runners.push(runner),
-                None => left_behind.push(member.left_behind()),
+                None => left_behind.push(member.left_behind_report()),
             }
         }
         (runners, left_behind)

@@ -76,7 +76,7 @@ impl NodeThread {
     pub(crate) fn end(self, deadline: Instant) -> Result<Vec<Runner>, Vec<NodeReport>> {
         let Self { thread, members } = self;
         join_thread(thread, deadline)
-            .ok_or_else(|| members.iter().map(ThreadMember::left_behind).collect())
+            .ok_or_else(|| members.iter().map(ThreadMember::left_behind_report).collect())
     }
 }
 
@@ -99,7 +99,7 @@ impl ThreadMember {
     }
 
     /// Returns the report of the node for the case that its thread has not ended in time.
-    pub(crate) fn left_behind(&self) -> NodeReport {
+    pub(crate) fn left_behind_report(&self) -> NodeReport {
         NodeReport {
             name: self.name.clone(),
             position: self.position,
