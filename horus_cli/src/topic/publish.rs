@@ -18,7 +18,7 @@ use horus_core::value::Value;
 use horus_core::value::json::{TYPES_KEY, from_json};
 
 use super::select::bare;
-use super::type_fields::{fields_within, no_field};
+use super::type_fields::{carried, fields_within, no_field};
 use crate::cli::hertz;
 use crate::context::Context;
 use crate::failure::{Failure, chain};
@@ -67,6 +67,13 @@ pub(crate) struct Arguments {
     qos: Option<Preset>,
 }
 
+impl Arguments {
+    /// Returns the name of the topic, for errors about its type; `None` if the user named the type.
+    fn carrying_topic(&self) -> Option<&str> {
+        (self.words.len() == 1).then(|| bare(&self.topic))
+    }
+}
+
 /// The presets of quality of service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Preset {
@@ -109,7 +116,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let publisher = open(arguments, context, &namespace, type_name)?;
     let source = Source::new(arguments, publisher.message_type(), value);
     // Checked before the first is sent.
-    source.message(topic, arguments)?;
+    source.message(arguments)?;
     await_subscribers(arguments, &publisher, context)?;
     let number = match (arguments.number, arguments.rate) {
         (None, None) => Some(1),
@@ -235,14 +242,12 @@ impl Source {
     }
 
     /// Returns the bytes of the next message, with the present time if it is stamped.
-    fn message(&self, topic: &str, arguments: &Arguments) -> Result<Vec<u8>, Failure> {
+    fn message(&self, arguments: &Arguments) -> Result<Vec<u8>, Failure> {
+        let topic = arguments.carrying_topic();
         let DynamicSchema::Plain { schema, layout } = self.kind.schema() else {
             let message = self.kind.encode(&self.value);
             return message.map_err(|error| {
-                Failure::refused(format_args!(
-                    "{topic} carries {}: {error}",
-                    self.kind.name()
-                ))
+                Failure::refused(format_args!("{}: {error}", carried(topic, &self.kind)))
             });
         };
         let refuse = |error: FieldError| match error {
@@ -250,10 +255,7 @@ impl Source {
                 let outer = path.rsplit_once('.').map_or("", |(outer, _)| outer);
                 no_field(topic, &self.kind, &name, &fields_within(schema, outer))
             }
-            error => Failure::refused(format_args!(
-                "{topic} carries {}: {error}",
-                self.kind.name()
-            )),
+            error => Failure::refused(format_args!("{}: {error}", carried(topic, &self.kind))),
         };
         let default = standard_default(&schema.name)
             .filter(|default| default.len() == schema.size && schema.tail.is_none());
@@ -352,8 +354,7 @@ impl Sender<'_> {
     }
 
     fn send(&mut self) -> Result<(), Failure> {
-        let topic = bare(&self.arguments.topic);
-        let message = self.source.message(topic, self.arguments)?;
+        let message = self.source.message(self.arguments)?;
         match self.publisher.send_bytes(&message) {
             Ok(()) => self.sent += 1,
             Err(SendError::Full { .. }) => self.refused += 1,

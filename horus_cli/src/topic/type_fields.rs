@@ -15,17 +15,32 @@ pub(super) fn expect_field(topic: &str, kind: &DynamicType, name: &str) -> Resul
     if fields.contains(&name) {
         return Ok(());
     }
-    Err(no_field(topic, kind, name, &fields))
+    Err(no_field(Some(topic), kind, name, &fields))
 }
 
-/// Returns the failure that messages of a topic have no field `name`. It lists `fields`, those that
-/// they have.
-pub(super) fn no_field(topic: &str, kind: &DynamicType, name: &str, fields: &[&str]) -> Failure {
+/// Returns the failure that messages have no field `name`: those of `topic`, or of a type that the
+/// user named. It lists `fields`, those that they have.
+pub(super) fn no_field(
+    topic: Option<&str>,
+    kind: &DynamicType,
+    name: &str,
+    fields: &[&str],
+) -> Failure {
+    let which = if topic.is_some() { ", which" } else { "" };
     Failure::refused(format_args!(
-        "{topic} carries {}, which has no field '{name}': {}",
-        kind.name(),
+        "{}{which} has no field '{name}': {}",
+        carried(topic, kind),
         fields.join(", ")
     ))
+}
+
+/// Returns the begin of an error text about messages: `cmd_vel carries CmdVel`, or only the type if
+/// the user named it, as the topic may not exist.
+pub(super) fn carried(topic: Option<&str>, kind: &DynamicType) -> String {
+    match topic {
+        Some(topic) => format!("{topic} carries {}", kind.name()),
+        None => kind.name().to_owned(),
+    }
 }
 
 /// Returns the names of the fields of a message, or of the message at `path` inside it.

@@ -249,6 +249,13 @@ fn a_full_topic_refuses() {
     assert!(ran.stderr.contains("sent 1,024, refused 6"), "{ran:?}");
     assert_eq!(ran.code, 0);
     assert_eq!(program.tell("recv cmd_vel"), "1024");
+    // No topic of that name carries anything yet.
+    let ran = robot.run_with(&["topic", "pub", "new", "CmdVel", "{speed: 1}"]);
+    assert!(
+        ran.stderr
+            .starts_with("horus: CmdVel has no field 'speed': "),
+        "{ran:?}"
+    );
     let waiting = robot.run("topic pub cmd_vel {} --wait-subs 2 --timeout 0.05");
     waiting.failed(124, &["cmd_vel: 1 of 2 subscribers"]);
 }
