@@ -558,7 +558,7 @@ fn messages_are_formatted_for_people() {
         late.to_string(),
         "arm: missed its deadline by 1.25 ms in tick 7"
     );
-    let failed = event(NodeEvent::FAILED).with_text("no such port");
+    let failed = event(NodeEvent::FAILED).with_text("no such port\nTraceback:");
     assert_eq!(failed.to_string(), "arm: failed: no such port");
     let stale = event(NodeEvent::STALE_INPUT)
         .with_value_ns(30_000)

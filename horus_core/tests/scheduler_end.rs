@@ -439,7 +439,9 @@ fn a_report_is_shown_as_a_line_for_the_scheduler_and_one_for_each_node() {
         lines[2].starts_with("  wheel (BestEffort): 2 ticks, the longest "),
         "{text}"
     );
-    let ending = "0 misses, 0 skipped ticks, 1 failures; last error: the wheel fell off";
+    // WHY not the numbers of misses and skipped ticks: they depend on the load of the machine.
+    let ending = " skipped ticks, 1 failures; last error: the wheel fell off";
     assert!(lines[2].ends_with(ending), "{text}");
+    assert!(lines[2].contains(" misses, "), "{text}");
     assert_eq!(lines.len(), 3);
 }

@@ -145,10 +145,15 @@ impl NodeEvent {
         self
     }
 
-    /// Sets the details. A long text is truncated.
+    /// Sets the details to the first line of `text`. A long line is truncated.
     #[must_use]
     pub const fn with_text(mut self, text: &str) -> Self {
-        self.text = Text::cut(text);
+        let bytes = text.as_bytes();
+        let mut end = 0;
+        while end < bytes.len() && bytes[end] != b'\n' {
+            end += 1;
+        }
+        self.text = Text::cut(text.split_at(end).0);
         self
     }
 

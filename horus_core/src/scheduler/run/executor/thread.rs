@@ -75,8 +75,12 @@ impl NodeThread {
     /// `deadline`, returns reports of the nodes instead, and leaves the thread running.
     pub(crate) fn end(self, deadline: Instant) -> Result<Vec<Runner>, Vec<NodeReport>> {
         let Self { thread, members } = self;
-        join_thread(thread, deadline)
-            .ok_or_else(|| members.iter().map(ThreadMember::left_behind_report).collect())
+        join_thread(thread, deadline).ok_or_else(|| {
+            members
+                .iter()
+                .map(ThreadMember::left_behind_report)
+                .collect()
+        })
     }
 }
 
