@@ -145,7 +145,7 @@ def test_too_many_held_messages_say_of_which_topic(namespace):
     for _ in range(20):
         topic.send(horus.Bytes(b"x"))
     held = []
-    with pytest.raises(horus.NoPinsError, match=r"^topic 'pins': \d+ messages are held"):
+    with pytest.raises(horus.NoPinsError, match=r"^topic 'pins': this subscriber holds \d+ messages"):
         while True:
             held.append(topic.recv())
 

@@ -855,7 +855,7 @@ HORUS_ASSERT_OFFSET(horus_cmd_vel_t, angular, 12);
 typedef struct horus_joint_command {
     /* Time of the command, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Number of commanded joints, from the first: count. */
+    /* Number of commanded joints: the first `count` elements of each array are in use: count. */
     uint32_t count;
     /* Reserved, 0: no unit. */
     uint32_t _reserved;
@@ -2029,7 +2029,10 @@ typedef struct horus_resource_usage {
     uint64_t timestamp_ns;
     /* Name of the computer or the process: text. */
     char source[32];
-    /* Number of processors in use, 0 to their number: no unit. */
+    /*
+     * Load of all processors together: the number of processors that are in use on average,
+     * from 0 to `cpu_count`: no unit.
+     */
     float cpu_load;
     /* Temperature, NaN if not measured: degrees Celsius. */
     float cpu_temperature;

@@ -798,7 +798,7 @@ HORUS_MESSAGE(CmdVel, timestamp_ns, linear, angular);
 struct alignas(8) JointCommand {
     /// Time of the command, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Number of commanded joints, from the first: count.
+    /// Number of commanded joints: the first `count` elements of each array are in use: count.
     std::uint32_t count;
     /// Reserved, 0: no unit.
     std::uint32_t _reserved;
@@ -1879,7 +1879,8 @@ struct alignas(8) ResourceUsage {
     std::uint64_t timestamp_ns;
     /// Name of the computer or the process: text.
     char source[32];
-    /// Number of processors in use, 0 to their number: no unit.
+    /// Load of all processors together: the number of processors that are in use on average,
+    /// from 0 to `cpu_count`: no unit.
     float cpu_load;
     /// Temperature, NaN if not measured: degrees Celsius.
     float cpu_temperature = std::numeric_limits<float>::quiet_NaN();

@@ -964,7 +964,7 @@ class JointCommand(Message):
     timestamp_ns: int
     """Time of the command, by CLOCK_REALTIME: nanoseconds."""
     count: int
-    """Number of commanded joints, from the first: count."""
+    """Number of commanded joints: the first `count` elements of each array are in use: count."""
     _reserved: int
     """Reserved, 0: no unit."""
     @property
@@ -2216,7 +2216,9 @@ class ResourceUsage(Message):
     @source.setter
     def source(self, value: str | builtins.bytes) -> None: ...
     cpu_load: float
-    """Number of processors in use, 0 to their number: no unit."""
+    """Load of all processors together: the number of processors that are in use on average,
+    from 0 to `cpu_count`: no unit.
+    """
     cpu_temperature: float
     """Temperature, NaN if not measured: degrees Celsius."""
     memory_used_bytes: int
