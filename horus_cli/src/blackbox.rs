@@ -18,7 +18,7 @@ use crate::output::format::{date_time, visible};
 use crate::scheduler::no_scheduler;
 
 /// Time between two looks for new events.
-const PERIOD: Duration = Duration::from_millis(50);
+const POLL_PERIOD: Duration = Duration::from_millis(50);
 
 /// The names of the kinds of events, as `--kind` takes them.
 const EVENT_KINDS: [(u8, &str); 30] = [
@@ -130,7 +130,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         context.stop.begin_stream();
     }
     let deadline = context.deadline();
-    let mut news = EventNews::default();
+    let mut news = NewEventFilter::default();
     let mut skips_earlier_runs = !arguments.all_runs;
     let mut last = arguments.number;
     loop {
@@ -149,7 +149,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             print(event, context)?;
         }
         context.out.flush()?;
-        let due = deadline.or_earlier(Instant::now() + PERIOD);
+        let due = deadline.or_earlier(Instant::now() + POLL_PERIOD);
         if !arguments.follow || deadline.is_over() || !context.stop.sleep_until(due) {
             return Ok(());
         }
@@ -171,11 +171,11 @@ fn read(namespace: &Arc<Namespace>, name: &str) -> Result<Vec<NodeEvent>, Failur
 
 /// Finds the events that were not in a black box when it was read before.
 #[derive(Debug, Default)]
-pub(crate) struct EventNews {
+pub(crate) struct NewEventFilter {
     known: HashSet<(u64, u32, u8, Text<64>, Text<128>)>,
 }
 
-impl EventNews {
+impl NewEventFilter {
     /// Returns those of `events` that the previous call did not get. `events` are all events that
     /// are in the black box now.
     pub(crate) fn take(&mut self, mut events: Vec<NodeEvent>) -> Vec<NodeEvent> {

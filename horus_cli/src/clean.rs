@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::output::format::visible;
 
 /// Name of the directory with the topics' files, inside the directory of a namespace.
-const TOPICS: &str = "topics";
+const TOPICS_DIRECTORY: &str = "topics";
 
 /// Remove the topics that killed processes left behind
 ///
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 /// Returns the names of the topics that have files in a namespace, without opening it. Leaves out
 /// lane files, whose names begin with a dot.
 pub(crate) fn names(config: &NamespaceConfig) -> BTreeSet<String> {
-    let entries = fs::read_dir(path_of(config).join(TOPICS))
+    let entries = fs::read_dir(path_of(config).join(TOPICS_DIRECTORY))
         .into_iter()
         .flatten()
         .flatten();

@@ -102,7 +102,7 @@ pub(crate) enum Command {
     Man(man::Arguments),
     #[command(name = "__complete", hide = true)]
     Complete(completion::Names),
-    #[command(name = launch::guard::COMMAND, hide = true)]
+    #[command(name = launch::guard::GUARD_COMMAND, hide = true)]
     Guard,
     /// Any other word: the program `horus-WORD`
     #[command(external_subcommand)]

@@ -22,9 +22,9 @@ const SOURCE: &str = "horus estop";
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Stop all schedulers: nothing may move until it is released
-    Engage(Reason),
+    Engage(ReasonArguments),
     /// Release the emergency stop
-    Release(Reason),
+    Release(ReasonArguments),
     /// Show whether the emergency stop is engaged, by whom and why
     ///
     /// The exit code is 1 if it is engaged.
@@ -33,7 +33,7 @@ pub(crate) enum Command {
 
 /// The reason for people.
 #[derive(Debug, Args)]
-pub(crate) struct Reason {
+pub(crate) struct ReasonArguments {
     /// Reason, for people
     #[arg(long, default_value = "", hide_default_value = true)]
     reason: String,
@@ -51,10 +51,10 @@ impl Command {
     /// Executes the command.
     pub(crate) fn run(self, context: &mut Context) -> Result<(), Failure> {
         match self {
-            Self::Engage(Reason { reason }) => {
+            Self::Engage(ReasonArguments { reason }) => {
                 send(EmergencyStop::engage(SOURCE, &reason), context)
             }
-            Self::Release(Reason { reason }) => {
+            Self::Release(ReasonArguments { reason }) => {
                 send(EmergencyStop::release(SOURCE, &reason), context)
             }
             Self::Status => status(context),

@@ -21,7 +21,7 @@ const EXIT_SYSTEM: u8 = 5;
 /// Exit code: the time of `--timeout` is over.
 const EXIT_TIMEOUT: u8 = 124;
 /// Exit code: a signal came before the answer.
-pub(crate) const INTERRUPTED: u8 = 130;
+pub(crate) const EXIT_INTERRUPTED: u8 = 130;
 
 /// The end of a command that fails, or that has to end early: an exit code and a message.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl Failure {
     /// A signal came before the answer.
     pub(crate) const fn interrupted() -> Self {
         Self {
-            code: INTERRUPTED,
+            code: EXIT_INTERRUPTED,
             message: None,
         }
     }

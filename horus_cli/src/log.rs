@@ -15,12 +15,12 @@ use crate::output::Tone;
 use crate::output::format::{count, date_time, visible};
 
 /// Time between two looks for new lines.
-const PERIOD: Duration = Duration::from_millis(50);
+const POLL_PERIOD: Duration = Duration::from_millis(50);
 /// Maximum number of polls for the lines that are there at the start. Without a limit, the polls
 /// would not end while lines arrive as fast as they are read.
-const LOOKS_MAX: usize = 16;
+const INITIAL_POLLS_MAX: usize = 16;
 /// Time between two polls while a line is missing that is just being written.
-const SETTLING: Duration = Duration::from_millis(5);
+const MISSING_LINE_PERIOD: Duration = Duration::from_millis(5);
 
 /// Show what the processes have logged, also after they have died
 ///
@@ -112,7 +112,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let mut goes_on = arguments.follow;
     while goes_on {
         context.out.flush()?;
-        let due = deadline.or_earlier(Instant::now() + PERIOD);
+        let due = deadline.or_earlier(Instant::now() + POLL_PERIOD);
         goes_on = context.stop.sleep_until(due) && !deadline.is_over();
         for record in poll(&mut reader)? {
             if selection.includes(&record) {
@@ -139,7 +139,7 @@ impl Selection<'_> {
         context: &Context,
     ) -> Result<VecDeque<LogRecord>, Failure> {
         let mut found = VecDeque::new();
-        for _ in 0..LOOKS_MAX {
+        for _ in 0..INITIAL_POLLS_MAX {
             let records = poll(reader)?;
             if records.is_empty() && !reader.is_waiting() {
                 break;
@@ -155,7 +155,9 @@ impl Selection<'_> {
                 }
             }
             if reader.is_waiting() {
-                context.stop.sleep_until(Instant::now() + SETTLING);
+                context
+                    .stop
+                    .sleep_until(Instant::now() + MISSING_LINE_PERIOD);
             }
         }
         Ok(found)

@@ -12,7 +12,7 @@ use horus_core::namespace::Namespace;
 use horus_core::scheduler::{Graph, SchedulerInfo, black_box, scheduler_graph, schedulers};
 use serde::Serialize;
 
-use crate::blackbox::{Event, EventNews, tone};
+use crate::blackbox::{Event, NewEventFilter, tone};
 use crate::context::{Context, path_of};
 use crate::failure::Failure;
 use crate::launch::status::{self, ProgramStatus};
@@ -20,7 +20,7 @@ use crate::node::metrics::Metrics;
 use crate::output::Tone;
 use crate::topic::info::Process;
 use crate::topic::latency::Percentiles;
-use crate::topic::list::{Details, Settings};
+use crate::topic::list::{TopicSettings, TopicSummary};
 use crate::topic::meter::{Counters, Meter, Reading, per_second};
 use crate::topic::select::is_internal;
 
@@ -53,9 +53,9 @@ pub(crate) struct Topic {
     #[serde(rename = "topic")]
     pub(crate) name: String,
     #[serde(flatten)]
-    pub(crate) details: Details,
+    pub(crate) details: TopicSummary,
     #[serde(flatten)]
-    pub(crate) settings: Settings,
+    pub(crate) settings: TopicSettings,
     pub(crate) window_ns: u64,
     pub(crate) refused_per_second: f64,
     pub(crate) lost_per_second: f64,
@@ -114,7 +114,7 @@ pub(crate) struct Sampler {
     window: Duration,
     namespace: Option<Arc<Namespace>>,
     topics: BTreeMap<String, Option<WatchedTopic>>,
-    black_boxes: BTreeMap<String, EventNews>,
+    black_boxes: BTreeMap<String, NewEventFilter>,
     graphs: BTreeMap<String, Graph>,
     next_events: Instant,
 }
@@ -290,7 +290,7 @@ impl WatchedTopic {
 impl Topic {
     fn new(name: String, topic: &Inspector, counters: &Counters, reading: &Reading) -> Self {
         let Counters { lanes, readers, .. } = counters;
-        let settings = Settings::new(topic, counters);
+        let settings = TopicSettings::new(topic, counters);
         let latencies = readers
             .iter()
             .map(|reader| Percentiles::of(&reader.latencies));
@@ -316,7 +316,7 @@ impl Topic {
                 .max_by_key(|latency| latency.p99_ns),
             publisher_pids: pids(publishers.collect()),
             subscriber_pids: pids(subscribers.collect()),
-            details: Details::new(topic, counters, Some(reading.rate_hz())),
+            details: TopicSummary::new(topic, counters, Some(reading.rate_hz())),
             settings,
         }
     }

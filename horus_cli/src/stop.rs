@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-use crate::failure::INTERRUPTED;
+use crate::failure::EXIT_INTERRUPTED;
 
 /// The longest time until a sleeping command notices a signal.
-const PERIOD: Duration = Duration::from_millis(10);
+const SIGNAL_POLL_PERIOD: Duration = Duration::from_millis(10);
 
 /// The signals that end a command.
 ///
@@ -34,7 +34,11 @@ impl StopSignal {
         for signal in [SIGINT, SIGTERM] {
             // WHY this order: the handlers run in it, so the first signal of a stream only sets
             // the flags, and the second finds them set.
-            flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(&is_final))?;
+            flag::register_conditional_shutdown(
+                signal,
+                EXIT_INTERRUPTED.into(),
+                Arc::clone(&is_final),
+            )?;
             flag::register(signal, Arc::clone(&is_final))?;
             flag::register(signal, Arc::clone(&came))?;
         }
@@ -60,7 +64,7 @@ impl StopSignal {
             if left.is_zero() {
                 return true;
             }
-            thread::sleep(left.min(PERIOD));
+            thread::sleep(left.min(SIGNAL_POLL_PERIOD));
         }
         false
     }

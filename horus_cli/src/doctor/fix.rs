@@ -68,7 +68,7 @@ pub(super) fn removed(
     before: &BTreeSet<String>,
     context: &Context,
 ) -> Result<Option<Finding>, Failure> {
-    const CHECK: &str = "stale topics";
+    const CHECK_NAME: &str = "stale topics";
     let Some(namespace) = context.existing_namespace()? else {
         return Ok(None);
     };
@@ -78,10 +78,10 @@ pub(super) fn removed(
     let gone = gone.filter(|name| !now.contains(name) && !left.contains(*name));
     let gone: Vec<String> = gone.map(|name| visible(name)).collect();
     if gone.is_empty() {
-        return Ok(Some(Finding::ok(CHECK, "none")));
+        return Ok(Some(Finding::ok(CHECK_NAME, "none")));
     }
     let found = format!("killed processes had left {}", gone.join(", "));
-    let mut finding = Finding::ok(CHECK, found);
+    let mut finding = Finding::ok(CHECK_NAME, found);
     finding.fixed = Some("opening the namespace has removed them".to_owned());
     Ok(Some(finding))
 }

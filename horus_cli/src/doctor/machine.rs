@@ -41,20 +41,20 @@ fn read(path: &str) -> Option<String> {
 }
 
 fn locked_memory() -> Option<Finding> {
-    const CHECK: &str = "locked memory";
+    const CHECK_NAME: &str = "locked memory";
     /// Fewer bytes than this are too few for the locked memory of a real-time program.
-    const LOW: u64 = 64 << 20;
+    const LOW_LIMIT: u64 = 64 << 20;
     let found = limit("Max locked memory")?;
-    if found.parse::<u64>().is_ok_and(|bytes| bytes < LOW) {
+    if found.parse::<u64>().is_ok_and(|bytes| bytes < LOW_LIMIT) {
         let advice = "real-time nodes cannot lock their memory: ulimit -l unlimited, or memlock \
                       in /etc/security/limits.conf";
-        return Some(Finding::note(CHECK, format!("{found} bytes"), advice));
+        return Some(Finding::note(CHECK_NAME, format!("{found} bytes"), advice));
     }
-    Some(Finding::ok(CHECK, found))
+    Some(Finding::ok(CHECK_NAME, found))
 }
 
 fn priority() -> Option<Finding> {
-    const CHECK: &str = "real-time priority";
+    const CHECK_NAME: &str = "real-time priority";
     /// The bit of CAP_SYS_NICE in the effective capabilities.
     const SYS_NICE: u64 = 1 << 23;
     let found = limit("Max realtime priority")?;
@@ -62,63 +62,63 @@ fn priority() -> Option<Finding> {
     let capabilities = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let capabilities = capabilities.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
     if capabilities.is_some_and(|bits| bits & SYS_NICE != 0) {
-        return Some(Finding::ok(CHECK, "allowed"));
+        return Some(Finding::ok(CHECK_NAME, "allowed"));
     }
     if found == "0" {
         let advice = "real-time nodes run without priority: ulimit -r 90, or rtprio in \
                       /etc/security/limits.conf";
-        return Some(Finding::note(CHECK, "not allowed", advice));
+        return Some(Finding::note(CHECK_NAME, "not allowed", advice));
     }
-    Some(Finding::ok(CHECK, found))
+    Some(Finding::ok(CHECK_NAME, found))
 }
 
 fn open_files() -> Option<Finding> {
-    const CHECK: &str = "open files";
+    const CHECK_NAME: &str = "open files";
     /// Fewer open files than this are too few for a program with some hundred topics.
-    const LOW: u64 = 1024;
+    const LOW_LIMIT: u64 = 1024;
     let found = limit("Max open files")?;
-    if found.parse::<u64>().is_ok_and(|files| files < LOW) {
+    if found.parse::<u64>().is_ok_and(|files| files < LOW_LIMIT) {
         let advice = "a program opens a file for each topic: ulimit -n 4096";
-        return Some(Finding::note(CHECK, found, advice));
+        return Some(Finding::note(CHECK_NAME, found, advice));
     }
-    Some(Finding::ok(CHECK, found))
+    Some(Finding::ok(CHECK_NAME, found))
 }
 
 fn core_dumps() -> Option<Finding> {
-    const CHECK: &str = "core dumps";
+    const CHECK_NAME: &str = "core dumps";
     let found = limit("Max core file size")?;
     if found == "0" {
-        return Some(Finding::ok(CHECK, "off"));
+        return Some(Finding::ok(CHECK_NAME, "off"));
     }
     let advice = "a crashed program counts as alive until its core dump is written: ulimit -c 0";
-    Some(Finding::note(CHECK, found, advice))
+    Some(Finding::note(CHECK_NAME, found, advice))
 }
 
 fn clock_source() -> Option<Finding> {
-    const CHECK: &str = "clock source";
+    const CHECK_NAME: &str = "clock source";
     let found = read("/sys/devices/system/clocksource/clocksource0/current_clocksource")?;
     if ["tsc", "kvm-clock", "arch_sys_counter"].contains(&found.as_str()) {
-        return Some(Finding::ok(CHECK, found));
+        return Some(Finding::ok(CHECK_NAME, found));
     }
     let advice = "reading the clock is slow: boot with clocksource=tsc if the processor has it";
-    Some(Finding::note(CHECK, found, advice))
+    Some(Finding::note(CHECK_NAME, found, advice))
 }
 
 fn governor() -> Option<Finding> {
-    const CHECK: &str = "frequency governor";
+    const CHECK_NAME: &str = "frequency governor";
     let found = read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")?;
     if found == "performance" {
-        return Some(Finding::ok(CHECK, found));
+        return Some(Finding::ok(CHECK_NAME, found));
     }
     let advice = "latencies vary with the frequency: cpupower frequency-set -g performance";
-    Some(Finding::note(CHECK, found, advice))
+    Some(Finding::note(CHECK_NAME, found, advice))
 }
 
 fn hyper_threads() -> Option<Finding> {
-    const CHECK: &str = "simultaneous multithreading";
+    const CHECK_NAME: &str = "simultaneous multithreading";
     if read("/sys/devices/system/cpu/smt/active")? != "1" {
-        return Some(Finding::ok(CHECK, "off"));
+        return Some(Finding::ok(CHECK_NAME, "off"));
     }
     let advice = "two threads share a core: pin real-time nodes to different cores";
-    Some(Finding::note(CHECK, "on", advice))
+    Some(Finding::note(CHECK_NAME, "on", advice))
 }

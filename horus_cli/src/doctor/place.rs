@@ -13,7 +13,7 @@ use super::Finding;
 use super::fix::Fix;
 use crate::context::path_of;
 use crate::failure::Failure;
-use crate::namespace::list::Row;
+use crate::namespace::list::NamespaceRow;
 use crate::namespace::names;
 use crate::output::format::bytes;
 
@@ -49,7 +49,7 @@ fn settings(config: &NamespaceConfig) -> Finding {
 
 /// Checks the free space of the file system of `dir`, which the command `df` reports.
 fn space(dir: &Path) -> Option<Finding> {
-    const CHECK: &str = "memory for topics";
+    const CHECK_NAME: &str = "memory for topics";
     let existing = dir.ancestors().find(|path| path.is_dir())?;
     let output = Command::new("df").arg("-Pk").arg(existing).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
@@ -58,18 +58,18 @@ fn space(dir: &Path) -> Option<Finding> {
     let (size, free) = (kilobytes(1)? << 10, kilobytes(3)? << 10);
     let found = format!("{} of {} free", bytes(free), bytes(size));
     if free >= FREE_LOW {
-        return Some(Finding::ok(CHECK, found));
+        return Some(Finding::ok(CHECK_NAME, found));
     }
     let advice = "enlarge it (mount -o remount,size=1G /dev/shm; docker run --shm-size), or \
                   remove what is no longer used: horus clean --all";
-    Some(Finding::fault(CHECK, found, advice))
+    Some(Finding::fault(CHECK_NAME, found, advice))
 }
 
 fn owner(config: &NamespaceConfig) -> Finding {
-    const CHECK: &str = "directory";
+    const CHECK_NAME: &str = "directory";
     let dir = config.dir().display();
     let Ok(metadata) = fs::metadata(config.dir()) else {
-        return Finding::ok(CHECK, format!("{dir} does not exist yet"));
+        return Finding::ok(CHECK_NAME, format!("{dir} does not exist yet"));
     };
     let mode = metadata.permissions().mode() & 0o7777;
     let found = format!("{dir}, mode {mode:04o}, user {}", metadata.uid());
@@ -78,33 +78,33 @@ fn owner(config: &NamespaceConfig) -> Finding {
     if metadata.uid() != own && !is_shared {
         let advice = "it belongs to another user: run as that user, or share a namespace with \
                       HORUS_SHM_GROUP";
-        return Finding::fault(CHECK, found, advice);
+        return Finding::fault(CHECK_NAME, found, advice);
     }
     if mode & 0o022 != 0 && !is_shared {
         let advice = format!("others may write to it: chmod 700 {dir}");
         let fix = Fix::CloseDirectory(config.dir().to_owned());
-        return Finding::fault(CHECK, found, advice).with_fix(fix);
+        return Finding::fault(CHECK_NAME, found, advice).with_fix(fix);
     }
-    Finding::ok(CHECK, found)
+    Finding::ok(CHECK_NAME, found)
 }
 
 /// Looks for other namespaces that are in use: the usual reason why programs do not see each other.
 pub(super) fn others(config: &NamespaceConfig) -> Result<Finding, Failure> {
-    const CHECK: &str = "other namespaces";
+    const CHECK_NAME: &str = "other namespaces";
     let own = config.name().as_str();
     let mut alive = Vec::new();
     for name in names(config.dir()).iter().filter(|name| *name != own) {
-        let row = Row::read(config, name)?;
+        let row = NamespaceRow::read(config, name)?;
         if !row.processes.is_empty() {
             alive.push(format!("{name} ({} processes)", row.processes.len()));
         }
     }
     if alive.is_empty() {
-        return Ok(Finding::ok(CHECK, "none is in use"));
+        return Ok(Finding::ok(CHECK_NAME, "none is in use"));
     }
     let advice = "programs in different namespaces do not see each other: give them the same \
                   HORUS_NAMESPACE";
-    Ok(Finding::note(CHECK, alive.join(", "), advice))
+    Ok(Finding::note(CHECK_NAME, alive.join(", "), advice))
 }
 
 /// Looks for signs of a container, in which other processes may not be visible.

@@ -15,13 +15,13 @@ use crate::failure::{Failure, chain};
 use crate::output::format::{count, duration};
 
 /// The SCHED_FIFO priority of the nodes: above the kernel's threads for interrupts.
-const PRIORITY: u8 = 80;
+const NODE_PRIORITY: u8 = 80;
 
 /// The rate of the nodes, in hertz.
-const RATE_HZ: u32 = 1000;
+const NODE_RATE_HZ: u32 = 1000;
 
-/// The largest lateness of a tick that a control loop at [`RATE_HZ`] tolerates.
-const LATE_MAX: Duration = Duration::from_micros(100);
+/// The largest lateness of a tick that a control loop at [`NODE_RATE_HZ`] tolerates.
+const LATENESS_MAX: Duration = Duration::from_micros(100);
 
 /// Runs the nodes for `time`, and returns the findings.
 pub(super) fn check(time: Duration, context: &Context) -> Result<Vec<Finding>, Failure> {
@@ -36,26 +36,26 @@ pub(super) fn check(time: Duration, context: &Context) -> Result<Vec<Finding>, F
 }
 
 fn kernel() -> Finding {
-    const CHECK: &str = "kernel";
+    const CHECK_NAME: &str = "kernel";
     let version = fs::read_to_string("/proc/version").unwrap_or_default();
     if version.contains("PREEMPT_RT") {
-        return Finding::ok(CHECK, "PREEMPT_RT");
+        return Finding::ok(CHECK_NAME, "PREEMPT_RT");
     }
     let advice = "only a kernel with PREEMPT_RT limits the time until a thread wakes: on Debian, \
                   apt-get install linux-image-rt-amd64";
-    Finding::note(CHECK, "without PREEMPT_RT", advice)
+    Finding::note(CHECK_NAME, "without PREEMPT_RT", advice)
 }
 
 fn isolated() -> Option<Finding> {
-    const CHECK: &str = "isolated CPUs";
+    const CHECK_NAME: &str = "isolated CPUs";
     let found = fs::read_to_string("/sys/devices/system/cpu/isolated").ok()?;
     let found = found.trim();
     if !found.is_empty() {
-        return Some(Finding::ok(CHECK, found));
+        return Some(Finding::ok(CHECK_NAME, found));
     }
     let advice = "other programs run on all CPUs: boot with isolcpus=N nohz_full=N, and give CPU N \
                   to a node by core(N)";
-    Some(Finding::note(CHECK, "none", advice))
+    Some(Finding::note(CHECK_NAME, "none", advice))
 }
 
 /// Runs a node on each CPU, in a namespace of its own.
@@ -72,8 +72,10 @@ fn measure(time: Duration, context: &Context) -> Result<Report, Failure> {
     scheduler.on_event(|_: &NodeEvent| {});
     let cores = thread::available_parallelism().map_or(1, usize::from);
     for core in 0..cores {
-        let node = scheduler.node(&format!("cpu {core}")).rate(RATE_HZ.hz());
-        let node = node.core(core).priority(PRIORITY);
+        let node = scheduler
+            .node(&format!("cpu {core}"))
+            .rate(NODE_RATE_HZ.hz());
+        let node = node.core(core).priority(NODE_PRIORITY);
         let built = node.build(|_: &mut NodeContext<'_>| {});
         built.map_err(|error| Failure::system(chain(&error)))?;
     }
@@ -92,26 +94,26 @@ fn measure(time: Duration, context: &Context) -> Result<Report, Failure> {
 /// Returns a finding about the real-time settings that the system refused. It refuses the same ones
 /// for all nodes, so the first node stands for all.
 fn refused(report: &Report) -> Option<Finding> {
-    const CHECK: &str = "real-time settings";
+    const CHECK_NAME: &str = "real-time settings";
     let refused = report.nodes.first()?.refused.join("; ");
     if refused.is_empty() {
         return Some(Finding::ok(
-            CHECK,
+            CHECK_NAME,
             "priority, CPU and locked memory are allowed",
         ));
     }
     let advice = "run as root, or allow it in /etc/security/limits.conf: rtprio 90, memlock \
                   unlimited; in a container: --ulimit rtprio=90 --ulimit memlock=-1";
-    Some(Finding::note(CHECK, refused, advice))
+    Some(Finding::note(CHECK_NAME, refused, advice))
 }
 
 /// Returns a finding about the lateness of a node's ticks.
 fn lateness(node: &NodeReport) -> Finding {
-    const CHECK: &str = "wake-up latency";
+    const CHECK_NAME: &str = "wake-up latency";
     let metrics = &node.metrics;
     let late = |share| duration(metrics.lateness.quantile(share));
     let found = format!(
-        "{} at {RATE_HZ} Hz: p50 {}, p99 {}, p99.9 {}, max {}; {} ticks, {} skipped",
+        "{} at {NODE_RATE_HZ} Hz: p50 {}, p99 {}, p99.9 {}, max {}; {} ticks, {} skipped",
         node.name,
         late(0.5),
         late(0.99),
@@ -120,10 +122,10 @@ fn lateness(node: &NodeReport) -> Finding {
         count(metrics.ticks),
         count(metrics.skipped_ticks),
     );
-    if metrics.lateness.quantile(1.0) <= LATE_MAX && metrics.skipped_ticks == 0 {
-        return Finding::ok(CHECK, found);
+    if metrics.lateness.quantile(1.0) <= LATENESS_MAX && metrics.skipped_ticks == 0 {
+        return Finding::ok(CHECK_NAME, found);
     }
     let advice = "a node starts late by as much: give it a priority and a CPU of its own, and the \
                   machine the governor performance; virtual machines promise nothing";
-    Finding::note(CHECK, found, advice)
+    Finding::note(CHECK_NAME, found, advice)
 }

@@ -118,18 +118,22 @@ impl Graph {
         for (index, topic) in self.topics.iter().enumerate() {
             let rates = topic.publishers.iter().map(|one| (one.pid, one.rate_hz));
             for (pid, hertz) in by_process(rates) {
-                let ends = Ends::of(self.writers(topic, pid), pid, &hertz);
-                edges.extend(ends.edges().map(|(vertex, hertz)| {
-                    let label = rate(hertz) + ends.remark();
+                let endpoints = ProcessEndpoints::of(self.writers(topic, pid), pid, &hertz);
+                edges.extend(endpoints.edges().map(|(vertex, hertz)| {
+                    let label = rate(hertz) + endpoints.label_suffix();
                     Edge::Writes(vertex, index, label)
                 }));
             }
             let losses = topic.subscribers.iter().map(|one| (one.pid, one.lost));
             for (pid, lost) in by_process(losses) {
-                let ends = Ends::of(self.readers(topic, pid), pid, &lost);
-                edges.extend(ends.edges().map(|(vertex, lost)| {
-                    let remark = if lost > 0 { ends.remark() } else { "" };
-                    Edge::Reads(index, vertex, loss(lost) + remark)
+                let endpoints = ProcessEndpoints::of(self.readers(topic, pid), pid, &lost);
+                edges.extend(endpoints.edges().map(|(vertex, lost)| {
+                    let label_suffix = if lost > 0 {
+                        endpoints.label_suffix()
+                    } else {
+                        ""
+                    };
+                    Edge::Reads(index, vertex, loss(lost) + label_suffix)
                 }));
             }
         }
@@ -138,12 +142,12 @@ impl Graph {
 
     /// Returns the id of each process, with the vertices of its edges.
     fn vertices(&self, edges: &[Edge]) -> Vec<(u32, Vec<Vertex>)> {
-        let ends = edges.iter().map(|edge| match edge {
+        let endpoints = edges.iter().map(|edge| match edge {
             Edge::Writes(vertex, ..) | Edge::Reads(_, vertex, _) => *vertex,
         });
-        let ends: BTreeSet<Vertex> = ends.collect();
+        let endpoints: BTreeSet<Vertex> = endpoints.collect();
         let of_process = |pid: u32| {
-            let vertices = ends.iter().copied();
+            let vertices = endpoints.iter().copied();
             vertices.filter(move |vertex| self.pid(*vertex) == pid)
         };
         let processes = self.processes.keys();
@@ -168,29 +172,29 @@ impl Graph {
 }
 
 /// Groups the values of publishers or subscribers, such as their rates, by the process id.
-fn by_process<T>(ends: impl Iterator<Item = (u32, T)>) -> BTreeMap<u32, Vec<T>> {
+fn by_process<T>(endpoints: impl Iterator<Item = (u32, T)>) -> BTreeMap<u32, Vec<T>> {
     let mut processes = BTreeMap::<u32, Vec<T>>::new();
-    ends.for_each(|(pid, end)| processes.entry(pid).or_default().push(end));
+    endpoints.for_each(|(pid, end)| processes.entry(pid).or_default().push(end));
     processes
 }
 
 /// The publishers of a topic in one process, or its subscribers there. `T` is the value that an
 /// edge shows: a rate, or a number of lost messages.
 #[derive(Debug)]
-enum Ends<'a, T> {
+enum ProcessEndpoints<'a, T> {
     /// All belong to this vertex. Each has a value.
-    Of(Vertex, &'a [T]),
+    OfVertex(Vertex, &'a [T]),
     /// They belong to these nodes, and it is unknown which of them belongs to which node. The
     /// value is the sum of all.
-    OfSeveral(Vec<usize>, T),
+    OfSeveralNodes(Vec<usize>, T),
 }
 
-impl<'a, T: Copy + Sum> Ends<'a, T> {
-    fn of(nodes: Vec<usize>, pid: u32, ends: &'a [T]) -> Self {
+impl<'a, T: Copy + Sum> ProcessEndpoints<'a, T> {
+    fn of(nodes: Vec<usize>, pid: u32, endpoints: &'a [T]) -> Self {
         match nodes.as_slice() {
-            [] => Self::Of(Vertex::Process(pid), ends),
-            [node] => Self::Of(Vertex::Node(*node), ends),
-            _ => Self::OfSeveral(nodes, ends.iter().copied().sum()),
+            [] => Self::OfVertex(Vertex::Process(pid), endpoints),
+            [node] => Self::OfVertex(Vertex::Node(*node), endpoints),
+            _ => Self::OfSeveralNodes(nodes, endpoints.iter().copied().sum()),
         }
     }
 
@@ -198,11 +202,11 @@ impl<'a, T: Copy + Sum> Ends<'a, T> {
     /// unknown, one for each node with the sum of all.
     fn edges(&self) -> impl Iterator<Item = (Vertex, T)> {
         let (own, shared) = match self {
-            Self::Of(vertex, ends) => (Some((vertex, ends)), None),
-            Self::OfSeveral(nodes, sum) => (None, Some((nodes, sum))),
+            Self::OfVertex(vertex, endpoints) => (Some((vertex, endpoints)), None),
+            Self::OfSeveralNodes(nodes, sum) => (None, Some((nodes, sum))),
         };
         let own = own.into_iter();
-        let own = own.flat_map(|(vertex, ends)| ends.iter().map(|end| (*vertex, *end)));
+        let own = own.flat_map(|(vertex, endpoints)| endpoints.iter().map(|end| (*vertex, *end)));
         let shared = shared.into_iter();
         let shared =
             shared.flat_map(|(nodes, sum)| nodes.iter().map(|node| (Vertex::Node(*node), *sum)));
@@ -210,10 +214,10 @@ impl<'a, T: Copy + Sum> Ends<'a, T> {
     }
 
     /// Returns the suffix of an edge's label, which marks a sum; empty if the edge shows no sum.
-    const fn remark(&self) -> &'static str {
+    const fn label_suffix(&self) -> &'static str {
         match self {
-            Self::Of(..) => "",
-            Self::OfSeveral(..) => " together",
+            Self::OfVertex(..) => "",
+            Self::OfSeveralNodes(..) => " together",
         }
     }
 }

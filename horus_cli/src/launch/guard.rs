@@ -13,7 +13,7 @@ use horus_core::child::signal_group;
 use signal_hook::consts::SIGKILL;
 
 /// The hidden command that is the guard.
-pub(crate) const COMMAND: &str = "__guard";
+pub(crate) const GUARD_COMMAND: &str = "__guard";
 
 /// A running guard. It ends when this is dropped.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ impl Guard {
     pub(super) fn start() -> io::Result<Self> {
         let mut command = Command::new(env::current_exe()?);
         // WHY a group of its own: Ctrl-C on a terminal must not end it.
-        command.arg(COMMAND).process_group(0);
+        command.arg(GUARD_COMMAND).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::null());
         command.spawn().map(Self)
     }

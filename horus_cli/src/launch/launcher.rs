@@ -14,13 +14,13 @@ use super::guard::Guard;
 use super::printer::Printer;
 use super::program::{Process, Program, State};
 use super::readiness::missing;
-use super::report::{Event, Format};
+use super::report::{OutputFormat, ProgramEvent};
 use super::status::{LaunchStatus, StatusPublisher};
 use crate::context::{Context, of_namespace};
 use crate::failure::{Failure, chain};
 
 /// Time between two looks at the programs.
-const PERIOD: Duration = Duration::from_millis(20);
+const POLL_PERIOD: Duration = Duration::from_millis(20);
 
 /// Starts, restarts and stops the programs of a launch file.
 pub(super) struct Launcher<'a> {
@@ -63,7 +63,7 @@ impl<'a> Launcher<'a> {
             ));
         }
         let status = status.ok();
-        let format = Format {
+        let format = OutputFormat {
             is_json: context.is_json(),
             is_quiet: context.is_quiet(),
         };
@@ -105,7 +105,7 @@ impl<'a> Launcher<'a> {
                 self.look_at(index)?;
             }
             self.publish_status();
-            thread::sleep(PERIOD);
+            thread::sleep(POLL_PERIOD);
         }
         Ok(())
     }
@@ -178,7 +178,7 @@ impl<'a> Launcher<'a> {
             Ok(process) => {
                 let pid = process.id();
                 self.programs[index].state = State::Running(process);
-                self.report(index, Event::Started { pid });
+                self.report(index, ProgramEvent::Started { pid });
             }
             Err(error) => {
                 // WHY not later: a program that ran may be replaced by a new one at this moment.
@@ -188,7 +188,7 @@ impl<'a> Launcher<'a> {
                         ErrorKind::NotFound | ErrorKind::PermissionDenied
                     );
                 let error = format!("{}: {error}", program.spec.command[0]);
-                self.report(index, Event::NotStarted { error: &error });
+                self.report(index, ProgramEvent::NotStarted { error: &error });
                 if is_final {
                     self.end_for_good(index, true);
                 } else {
@@ -221,11 +221,11 @@ impl<'a> Launcher<'a> {
         let pid = process.id();
         if process.is_overdue(spec.stop_timeout.0) {
             process.kill();
-            return self.report(index, Event::Killed { pid });
+            return self.report(index, ProgramEvent::Killed { pid });
         }
         if may_stop && process.stopped.is_none() {
             process.stop();
-            return self.report(index, Event::Stopping { pid });
+            return self.report(index, ProgramEvent::Stopping { pid });
         }
         if process.is_ready || process.is_killed {
             return;
@@ -235,11 +235,11 @@ impl<'a> Launcher<'a> {
             None => {
                 process.is_ready = true;
                 let after_ns = after.as_nanos() as u64;
-                self.report(index, Event::Ready { after_ns });
+                self.report(index, ProgramEvent::Ready { after_ns });
             }
             Some(missing) if after > spec.ready_timeout.0 => {
                 process.kill();
-                self.report(index, Event::NotReady { missing: &missing });
+                self.report(index, ProgramEvent::NotReady { missing: &missing });
             }
             Some(_) => {}
         }
@@ -253,7 +253,7 @@ impl<'a> Launcher<'a> {
         let (pid, is_failure) = (process.id(), process.is_failure(status));
         let ran = process.started.elapsed();
         let (code, signal) = (status.code(), status.signal());
-        self.report(index, Event::Ended { pid, code, signal });
+        self.report(index, ProgramEvent::Ended { pid, code, signal });
         self.restart_or_give_up(index, is_failure, ran);
     }
 
@@ -267,14 +267,14 @@ impl<'a> Launcher<'a> {
         let restart = program.restarts.next(&program.spec.policy, is_failure, ran);
         if restart.is_some() && self.would_wait_for_ever(index) {
             self.is_stopping = true;
-            return self.report(index, Event::GivenUp);
+            return self.report(index, ProgramEvent::GivenUp);
         }
         let Some(delay) = restart else {
             return self.end_for_good(index, is_failure);
         };
         self.programs[index].state = State::Waiting(Instant::now() + delay);
         let delay_ns = delay.as_nanos() as u64;
-        self.report(index, Event::Restarting { delay_ns });
+        self.report(index, ProgramEvent::Restarting { delay_ns });
     }
 
     /// Leaves a program ended that is not restarted, and stops all others if they need it.
@@ -292,7 +292,7 @@ impl<'a> Launcher<'a> {
         });
         self.is_stopping |= is_failure && is_awaited;
         if is_failure {
-            self.report(index, Event::GivenUp);
+            self.report(index, ProgramEvent::GivenUp);
         }
     }
 
@@ -308,7 +308,7 @@ impl<'a> Launcher<'a> {
     }
 
     /// Prints an event. Never waits, and a closed output stops nothing: the robot runs on.
-    fn report(&self, index: usize, event: Event<'_>) {
+    fn report(&self, index: usize, event: ProgramEvent<'_>) {
         self.printer.event(index, &event);
     }
 

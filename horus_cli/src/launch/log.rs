@@ -3,14 +3,14 @@
 use std::io::{BufRead as _, BufReader, Read};
 use std::thread;
 
-use super::printer::Source;
+use super::printer::LineSource;
 
 /// The longest line in bytes: a longer one is split.
 const LINE_BYTES_MAX: u64 = 64 << 10;
 
 /// Starts a thread that prints the lines of `pipe` to `source`. It ends once no process has the
 /// other end of the pipe open.
-pub(super) fn read(pipe: impl Read + Send + 'static, source: Source) {
+pub(super) fn read(pipe: impl Read + Send + 'static, source: LineSource) {
     thread::spawn(move || {
         let mut pipe = BufReader::new(pipe);
         loop {

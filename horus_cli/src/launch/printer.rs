@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::report::{Event, Format, Text};
+use super::report::{OutputFormat, OutputLine, ProgramEvent};
 use crate::failure::Failure;
 use crate::output;
 
@@ -30,30 +30,30 @@ const LAST_STALL_MAX: Duration = Duration::from_secs(1);
 const LAST_LINES_MAX: Duration = Duration::from_secs(5);
 
 /// Time between two attempts to write to an output that does not block.
-const RETRY: Duration = Duration::from_millis(10);
+const RETRY_PERIOD: Duration = Duration::from_millis(10);
 
 /// Number of bytes that are written at once: a pipe takes them whole.
 const WRITE_BYTES_MAX: usize = 4096;
 
 /// The printer of a launcher.
 #[derive(Debug, Clone)]
-pub(super) struct Printer(Arc<Shared>);
+pub(super) struct Printer(Arc<PrinterShared>);
 
 #[derive(Debug)]
-struct Shared {
-    format: Format,
+struct PrinterShared {
+    format: OutputFormat,
     /// The names of the programs.
     programs: Vec<String>,
     queue: Mutex<Queue>,
     has_entries: Condvar,
     has_room: Condvar,
-    has_moved: Condvar,
+    queue_progress: Condvar,
 }
 
 /// Something to write.
 #[derive(Debug)]
-struct Entry {
-    text: Text,
+struct QueueEntry {
+    text: OutputLine,
     /// The index of the program that it is about.
     program: usize,
     /// Number of lines of that program that are not shown if it cannot be written.
@@ -63,11 +63,11 @@ struct Entry {
 /// The entries that wait to be written, and the counts of those that were dropped.
 #[derive(Debug)]
 struct Queue {
-    waiting: VecDeque<Entry>,
+    waiting: VecDeque<QueueEntry>,
     /// True while the printer writes an entry, which it has taken from `waiting`.
     is_writing: bool,
     /// The time of the last progress: a write, or an entry that came while nothing waited.
-    moved: Instant,
+    last_progress: Instant,
     /// True after the reader has stood still with a full queue, until half of the queue is empty.
     is_dropping: bool,
     /// Number of lines that were not shown, since this was last reported: for each program, and
@@ -79,7 +79,7 @@ struct Queue {
 
 /// Prints the lines of one program.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct LineSource {
     printer: Printer,
     program: usize,
     stream: &'static str,
@@ -87,15 +87,15 @@ pub(super) struct Source {
 
 impl Printer {
     /// Starts the thread. It ends with the process.
-    pub(super) fn start(programs: &[&str], format: Format) -> io::Result<Self> {
+    pub(super) fn start(programs: &[&str], format: OutputFormat) -> io::Result<Self> {
         let outputs = output::unbuffered()?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(PrinterShared {
             format,
             programs: programs.iter().map(ToString::to_string).collect(),
             queue: Mutex::new(Queue::new()),
             has_entries: Condvar::new(),
             has_room: Condvar::new(),
-            has_moved: Condvar::new(),
+            queue_progress: Condvar::new(),
         });
         let printer = Self(Arc::clone(&shared));
         let print = move || {
@@ -108,7 +108,7 @@ impl Printer {
     }
 
     /// Prints an event of a program. Never waits.
-    pub(super) fn event(&self, program: usize, event: &Event<'_>) {
+    pub(super) fn event(&self, program: usize, event: &ProgramEvent<'_>) {
         let Some(entry) = self.0.entry(program, event, 1) else {
             return;
         };
@@ -120,9 +120,9 @@ impl Printer {
     }
 
     /// Returns a printer of the lines of one program. [`Self::finish`] waits until it is dropped.
-    pub(super) fn source(&self, program: usize, stream: &'static str) -> Source {
+    pub(super) fn source(&self, program: usize, stream: &'static str) -> LineSource {
         self.0.lock().sources += 1;
-        Source {
+        LineSource {
             printer: self.clone(),
             program,
             stream,
@@ -134,12 +134,12 @@ impl Printer {
     pub(super) fn finish(&self, mut result: Result<(), Failure>) -> Result<(), Failure> {
         let begin = Instant::now();
         let mut queue = self.0.lock();
-        queue.moved = begin;
+        queue.last_progress = begin;
         if let Err(failure) = &mut result
             && let Some(line) = failure.take_line()
         {
-            let entry = Entry {
-                text: Text::error(line),
+            let entry = QueueEntry {
+                text: OutputLine::error(line),
                 program: 0,
                 lines: 0,
             };
@@ -150,28 +150,28 @@ impl Printer {
             if left.is_zero() {
                 return result;
             }
-            let waited = self.0.has_moved.wait_timeout(queue, left);
+            let waited = self.0.queue_progress.wait_timeout(queue, left);
             queue = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
 
-impl Source {
+impl LineSource {
     /// Prints a line. Waits while the queue is full and the reader makes progress. Drops the line
     /// if the reader stands still.
     pub(super) fn line(&self, text: &str) {
         let shared = &self.printer.0;
         let stream = self.stream;
-        let line = Event::Line { stream, text };
+        let line = ProgramEvent::Line { stream, text };
         let Some(entry) = shared.entry(self.program, &line, 1) else {
             return;
         };
         let mut queue = shared.lock();
         loop {
             match queue.room(Instant::now()) {
-                Room::Free => return shared.push(&mut queue, entry),
-                Room::None => return queue.count_not_shown(&entry),
-                Room::Wait(left) => {
+                QueueRoom::Free => return shared.push(&mut queue, entry),
+                QueueRoom::None => return queue.count_not_shown(&entry),
+                QueueRoom::Wait(left) => {
                     let waited = shared.has_room.wait_timeout(queue, left);
                     queue = waited.unwrap_or_else(PoisonError::into_inner).0;
                 }
@@ -180,29 +180,29 @@ impl Source {
     }
 }
 
-impl Drop for Source {
+impl Drop for LineSource {
     fn drop(&mut self) {
         self.printer.0.lock().sources -= 1;
-        self.printer.0.has_moved.notify_all();
+        self.printer.0.queue_progress.notify_all();
     }
 }
 
-impl Shared {
+impl PrinterShared {
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the entry that shows an event, unless it is not to be shown.
-    fn entry(&self, program: usize, event: &Event<'_>, lines: u64) -> Option<Entry> {
+    fn entry(&self, program: usize, event: &ProgramEvent<'_>, lines: u64) -> Option<QueueEntry> {
         let text = self.format.text(&self.programs[program], event)?;
-        Some(Entry {
+        Some(QueueEntry {
             text,
             program,
             lines,
         })
     }
 
-    fn push(&self, queue: &mut Queue, entry: Entry) {
+    fn push(&self, queue: &mut Queue, entry: QueueEntry) {
         queue.push(entry, Instant::now());
         self.has_entries.notify_one();
     }
@@ -218,11 +218,11 @@ impl Shared {
             queue.count_not_shown(&entry);
         }
         drop(queue);
-        self.has_moved.notify_all();
+        self.queue_progress.notify_all();
     }
 
     /// Takes the next entry. Waits for one.
-    fn take(&self) -> Entry {
+    fn take(&self) -> QueueEntry {
         let mut queue = self.lock();
         loop {
             if queue.waiting.len() <= LINES_MAX / 2 {
@@ -247,7 +247,7 @@ impl Shared {
             return;
         }
         for ((program, is_error), lines) in std::mem::take(&mut queue.not_shown) {
-            let report = self.entry(program, &Event::NotShown { lines }, lines);
+            let report = self.entry(program, &ProgramEvent::NotShown { lines }, lines);
             queue.waiting.extend(report.map(|mut report| {
                 // WHY there: the other output may have a reader that missed nothing.
                 report.text.is_error = is_error;
@@ -262,12 +262,12 @@ impl Shared {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(count) => {
                     bytes = &bytes[count..];
-                    self.lock().moved = Instant::now();
-                    self.has_moved.notify_all();
+                    self.lock().last_progress = Instant::now();
+                    self.queue_progress.notify_all();
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 // Another process that has the same output open may have made it non-blocking.
-                Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(RETRY),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(RETRY_PERIOD),
                 Err(error) => return Err(error),
             }
         }
@@ -277,7 +277,7 @@ impl Shared {
 
 /// The room for a line in the queue.
 #[derive(Debug, PartialEq, Eq)]
-enum Room {
+enum QueueRoom {
     Free,
     /// There may be room within this time.
     Wait(Duration),
@@ -290,36 +290,36 @@ impl Queue {
         Self {
             waiting: VecDeque::new(),
             is_writing: false,
-            moved: Instant::now(),
+            last_progress: Instant::now(),
             is_dropping: false,
             not_shown: BTreeMap::new(),
             sources: 0,
         }
     }
 
-    fn push(&mut self, entry: Entry, now: Instant) {
+    fn push(&mut self, entry: QueueEntry, now: Instant) {
         if self.waiting.is_empty() && !self.is_writing {
-            self.moved = now;
+            self.last_progress = now;
         }
         self.waiting.push_back(entry);
     }
 
-    fn room(&mut self, now: Instant) -> Room {
+    fn room(&mut self, now: Instant) -> QueueRoom {
         if self.is_dropping {
-            return Room::None;
+            return QueueRoom::None;
         }
         if self.waiting.len() < LINES_MAX {
-            return Room::Free;
+            return QueueRoom::Free;
         }
-        let left = STALL_MAX.saturating_sub(now.duration_since(self.moved));
+        let left = STALL_MAX.saturating_sub(now.duration_since(self.last_progress));
         if left.is_zero() {
             self.is_dropping = true;
-            return Room::None;
+            return QueueRoom::None;
         }
-        Room::Wait(left)
+        QueueRoom::Wait(left)
     }
 
-    fn count_not_shown(&mut self, entry: &Entry) {
+    fn count_not_shown(&mut self, entry: &QueueEntry) {
         if entry.lines > 0 {
             let key = (entry.program, entry.text.is_error);
             *self.not_shown.entry(key).or_default() += entry.lines;
@@ -334,7 +334,7 @@ impl Queue {
         }
         let since = |time: Instant| now.saturating_duration_since(time);
         let left = LAST_LINES_MAX.saturating_sub(since(begin));
-        left.min(LAST_STALL_MAX.saturating_sub(since(self.moved)))
+        left.min(LAST_STALL_MAX.saturating_sub(since(self.last_progress)))
     }
 }
 
@@ -342,9 +342,9 @@ impl Queue {
 mod tests {
     use super::*;
 
-    fn entry() -> Entry {
-        Entry {
-            text: Text::error(String::new()),
+    fn entry() -> QueueEntry {
+        QueueEntry {
+            text: OutputLine::error(String::new()),
             program: 0,
             lines: 1,
         }
@@ -352,7 +352,7 @@ mod tests {
 
     fn full_queue(now: Instant) -> Queue {
         let mut queue = Queue::new();
-        while queue.room(now) == Room::Free {
+        while queue.room(now) == QueueRoom::Free {
             queue.push(entry(), now);
         }
         queue
@@ -366,17 +366,17 @@ mod tests {
         let mut queue = full_queue(now);
         assert_eq!(queue.waiting.len(), LINES_MAX);
         for _ in 0..10 {
-            assert_eq!(queue.room(now), Room::Wait(STALL_MAX));
+            assert_eq!(queue.room(now), QueueRoom::Wait(STALL_MAX));
             now += STALL_MAX / 2;
-            assert_eq!(queue.room(now), Room::Wait(STALL_MAX / 2));
-            queue.moved = now;
+            assert_eq!(queue.room(now), QueueRoom::Wait(STALL_MAX / 2));
+            queue.last_progress = now;
         }
         now += STALL_MAX;
-        assert_eq!(queue.room(now), Room::None);
+        assert_eq!(queue.room(now), QueueRoom::None);
         // It stays so until the reader has made half of the queue empty.
         queue.waiting.pop_front();
-        queue.moved = now;
-        assert_eq!(queue.room(now), Room::None);
+        queue.last_progress = now;
+        assert_eq!(queue.room(now), QueueRoom::None);
     }
 
     #[test]
@@ -388,10 +388,10 @@ mod tests {
             queue.time_left(begin, begin + LAST_STALL_MAX),
             Duration::ZERO
         );
-        queue.moved = begin + LAST_LINES_MAX;
+        queue.last_progress = begin + LAST_LINES_MAX;
         let shortly_before = begin + LAST_LINES_MAX.mul_f64(0.9);
         assert!(!queue.time_left(begin, shortly_before).is_zero());
-        assert!(queue.time_left(begin, queue.moved).is_zero());
+        assert!(queue.time_left(begin, queue.last_progress).is_zero());
         // Without anything to write, it does not wait, but a program may still print something.
         queue.waiting.clear();
         assert!(queue.time_left(begin, begin).is_zero());

@@ -13,13 +13,13 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// The Python program that evaluates a launch file, and prints a [`Reply`] as JSON.
-const EVALUATE: &str = include_str!("evaluate.py");
+/// The Python program that evaluates a launch file, and prints a [`EvaluationReply`] as JSON.
+const EVALUATE_PROGRAM: &str = include_str!("evaluate.py");
 
-/// The answer of [`EVALUATE`].
+/// The answer of [`EVALUATE_PROGRAM`].
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Reply {
+enum EvaluationReply {
     Launch(Value),
     Error(String),
 }
@@ -35,7 +35,7 @@ pub(super) fn is_python(path: &Path) -> bool {
 pub(super) fn evaluate(path: &Path) -> Result<Value, Failure> {
     let shown = path.display();
     let mut command = Command::new("python3");
-    command.arg("-c").arg(EVALUATE).arg(path);
+    command.arg("-c").arg(EVALUATE_PROGRAM).arg(path);
     command.stdin(Stdio::null()).stderr(Stdio::inherit());
     // WHY: a file that does not end must not outlive this command.
     kill_with_parent(&mut command);
@@ -47,8 +47,8 @@ pub(super) fn evaluate(path: &Path) -> Result<Value, Failure> {
         _ => Failure::system(format_args!("cannot start python3: {error}")),
     })?;
     match serde_json::from_slice(&output.stdout) {
-        Ok(Reply::Launch(structure)) => Ok(structure),
-        Ok(Reply::Error(error)) => Err(Failure::usage(format_args!("{shown}: {error}"))),
+        Ok(EvaluationReply::Launch(structure)) => Ok(structure),
+        Ok(EvaluationReply::Error(error)) => Err(Failure::usage(format_args!("{shown}: {error}"))),
         Err(_) => Err(Failure::usage(format_args!(
             "{shown}: python3 did not evaluate it ({})",
             output.status

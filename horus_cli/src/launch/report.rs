@@ -13,7 +13,7 @@ use crate::output::versioned;
 /// An event of a program.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub(super) enum Event<'a> {
+pub(super) enum ProgramEvent<'a> {
     Started {
         pid: u32,
     },
@@ -55,15 +55,15 @@ pub(super) enum Event<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct Record<'a> {
+struct EventRecord<'a> {
     program: &'a str,
     #[serde(flatten)]
-    event: &'a Event<'a>,
+    event: &'a ProgramEvent<'a>,
 }
 
 /// A line of the launcher's output.
 #[derive(Debug)]
-pub(super) struct Text {
+pub(super) struct OutputLine {
     pub(super) text: String,
     /// True if it belongs on stderr.
     pub(super) is_error: bool,
@@ -71,17 +71,17 @@ pub(super) struct Text {
 
 /// The format of the launcher's output.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Format {
+pub(super) struct OutputFormat {
     pub(super) is_json: bool,
     pub(super) is_quiet: bool,
 }
 
 #[derive(Debug, Serialize)]
-struct Order<'a> {
+struct StartOrder<'a> {
     programs: &'a [&'a str],
 }
 
-impl fmt::Display for Event<'_> {
+impl fmt::Display for ProgramEvent<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let time = |ns: u64| duration(Duration::from_nanos(ns));
         match self {
@@ -105,7 +105,7 @@ impl fmt::Display for Event<'_> {
     }
 }
 
-impl Text {
+impl OutputLine {
     /// Returns a line for stderr.
     pub(super) const fn error(text: String) -> Self {
         let is_error = true;
@@ -113,23 +113,23 @@ impl Text {
     }
 }
 
-impl Format {
+impl OutputFormat {
     /// Returns the line that shows an event: for stdout if it is a line of a program's stdout or
     /// JSON, else for stderr. Returns `None` if the event is not to be shown.
-    pub(super) fn text(self, program: &str, event: &Event<'_>) -> Option<Text> {
+    pub(super) fn text(self, program: &str, event: &ProgramEvent<'_>) -> Option<OutputLine> {
         if self.is_json {
-            let record = versioned(Record { program, event });
+            let record = versioned(EventRecord { program, event });
             let text = serde_json::to_string(&record).ok()? + "\n";
             let is_error = false;
-            return Some(Text { text, is_error });
+            return Some(OutputLine { text, is_error });
         }
         // WHY lines also with --quiet: they are data of the programs.
         let (is_data, is_error) = match event {
-            Event::Line { stream, .. } => (true, *stream == "stderr"),
-            Event::NotShown { .. } => (true, true),
+            ProgramEvent::Line { stream, .. } => (true, *stream == "stderr"),
+            ProgramEvent::NotShown { .. } => (true, true),
             _ => (false, true),
         };
-        (is_data || !self.is_quiet).then(|| Text {
+        (is_data || !self.is_quiet).then(|| OutputLine {
             text: format!("[{program}] {event}\n"),
             is_error,
         })
@@ -139,7 +139,7 @@ impl Format {
 /// Prints the programs in the order of their start.
 pub(super) fn print_order(programs: &[&str], context: &mut Context) -> Result<(), Failure> {
     if context.is_json() {
-        return context.out.json(Order { programs });
+        return context.out.json(StartOrder { programs });
     }
     programs.iter().try_for_each(|name| context.out.line(name))
 }

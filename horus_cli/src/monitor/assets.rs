@@ -3,28 +3,28 @@
 use super::http::Response;
 
 /// The files: for each its path, its content type and its content.
-const FILES: [(&str, &str, &str); 16] = [
-    ("/", HTML, include_str!("page/index.html")),
+const PAGE_FILES: [(&str, &str, &str); 16] = [
+    ("/", HTML_TYPE, include_str!("page/index.html")),
     ("/icon.svg", "image/svg+xml", include_str!("page/icon.svg")),
-    ("/style.css", CSS, include_str!("page/style.css")),
-    ("/main.js", SCRIPT, include_str!("page/main.js")),
-    ("/dom.js", SCRIPT, include_str!("page/dom.js")),
-    ("/details.js", SCRIPT, include_str!("page/details.js")),
-    ("/format.js", SCRIPT, include_str!("page/format.js")),
-    ("/graph.js", SCRIPT, include_str!("page/graph.js")),
-    ("/history.js", SCRIPT, include_str!("page/history.js")),
-    ("/picture.js", SCRIPT, include_str!("page/picture.js")),
-    ("/plots.js", SCRIPT, include_str!("page/plots.js")),
-    ("/stream.js", SCRIPT, include_str!("page/stream.js")),
-    ("/tables.js", SCRIPT, include_str!("page/tables.js")),
+    ("/style.css", CSS_TYPE, include_str!("page/style.css")),
+    ("/main.js", SCRIPT_TYPE, include_str!("page/main.js")),
+    ("/dom.js", SCRIPT_TYPE, include_str!("page/dom.js")),
+    ("/details.js", SCRIPT_TYPE, include_str!("page/details.js")),
+    ("/format.js", SCRIPT_TYPE, include_str!("page/format.js")),
+    ("/graph.js", SCRIPT_TYPE, include_str!("page/graph.js")),
+    ("/history.js", SCRIPT_TYPE, include_str!("page/history.js")),
+    ("/picture.js", SCRIPT_TYPE, include_str!("page/picture.js")),
+    ("/plots.js", SCRIPT_TYPE, include_str!("page/plots.js")),
+    ("/stream.js", SCRIPT_TYPE, include_str!("page/stream.js")),
+    ("/tables.js", SCRIPT_TYPE, include_str!("page/tables.js")),
     (
         "/uplot/uPlot.iife.min.js",
-        SCRIPT,
+        SCRIPT_TYPE,
         include_str!("page/uplot/uPlot.iife.min.js"),
     ),
     (
         "/uplot/uPlot.min.css",
-        CSS,
+        CSS_TYPE,
         include_str!("page/uplot/uPlot.min.css"),
     ),
     (
@@ -34,12 +34,12 @@ const FILES: [(&str, &str, &str); 16] = [
     ),
 ];
 
-const HTML: &str = "text/html; charset=utf-8";
-const CSS: &str = "text/css; charset=utf-8";
-const SCRIPT: &str = "text/javascript; charset=utf-8";
+const HTML_TYPE: &str = "text/html; charset=utf-8";
+const CSS_TYPE: &str = "text/css; charset=utf-8";
+const SCRIPT_TYPE: &str = "text/javascript; charset=utf-8";
 
 /// Returns the file at `path`. It holds no data of the robot, so it needs no token.
 pub(super) fn find(path: &str) -> Option<Response> {
-    let file = FILES.iter().find(|(known, ..)| *known == path);
+    let file = PAGE_FILES.iter().find(|(known, ..)| *known == path);
     file.map(|(_, content_type, text)| Response::new(content_type, text.as_bytes()))
 }

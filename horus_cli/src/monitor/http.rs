@@ -20,8 +20,8 @@ const HEADERS_MAX: usize = 64;
 
 /// The time in which a whole request has to arrive, and the time in which a client has to read some
 /// of what was written.
-const READ_TIME: Duration = Duration::from_secs(5);
-const WRITE_TIME: Duration = Duration::from_secs(10);
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The largest number of bytes that are read and ignored after a response was written.
 const IGNORED_BYTES_MAX: usize = 1 << 20;
@@ -30,7 +30,7 @@ const IGNORED_BYTES_MAX: usize = 1 << 20;
 ///
 /// The Content-Security-Policy lets the page load only files of this server and connect only to
 /// this server, and lets no script turn text into HTML.
-const HEADERS: &str = "Connection: close\r\n\
+const COMMON_HEADERS: &str = "Connection: close\r\n\
     Cache-Control: no-store\r\n\
     Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; \
     connect-src 'self'; img-src 'self' blob:; base-uri 'none'; form-action 'none'; \
@@ -63,14 +63,14 @@ pub(super) struct Response {
 }
 
 impl Request {
-    /// Reads a request. Blocks for [`READ_TIME`] at most.
+    /// Reads a request. Blocks for [`READ_TIMEOUT`] at most.
     ///
     /// # Errors
     ///
     /// The response to a request that is wrong; `None` if the connection is closed or idle, and no
     /// response is to be sent.
     pub(super) fn read(connection: &mut TcpStream) -> Result<Self, Option<Response>> {
-        let due = Instant::now() + READ_TIME;
+        let due = Instant::now() + READ_TIMEOUT;
         let mut bytes = Vec::new();
         let (mut request, head) = loop {
             receive(connection, &mut bytes, due)?;
@@ -284,9 +284,9 @@ pub(super) fn begin_stream(connection: &mut TcpStream) -> io::Result<()> {
     write(connection, &head(200, "text/event-stream", ""))
 }
 
-/// Writes bytes. Fails if the client reads none of them for [`WRITE_TIME`].
+/// Writes bytes. Fails if the client reads none of them for [`WRITE_TIMEOUT`].
 pub(super) fn write(connection: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
-    connection.set_write_timeout(Some(WRITE_TIME))?;
+    connection.set_write_timeout(Some(WRITE_TIMEOUT))?;
     connection.write_all(bytes)
 }
 
@@ -299,7 +299,7 @@ pub(super) fn to_json(body: impl serde::Serialize) -> Vec<u8> {
 fn head(status: u16, content_type: &str, headers: &str) -> Vec<u8> {
     let reason = reason(status);
     let kind = format!("Content-Type: {content_type}\r\n");
-    format!("HTTP/1.1 {status} {reason}\r\n{kind}{headers}{HEADERS}\r\n").into_bytes()
+    format!("HTTP/1.1 {status} {reason}\r\n{kind}{headers}{COMMON_HEADERS}\r\n").into_bytes()
 }
 
 const fn reason(status: u16) -> &'static str {

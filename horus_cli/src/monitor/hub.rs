@@ -22,13 +22,13 @@ const PAGES_MAX: usize = 8;
 #[derive(Debug)]
 pub(super) struct Hub {
     allows_control: bool,
-    newest: Mutex<Newest>,
+    newest: Mutex<NewestSample>,
     pages: AtomicUsize,
 }
 
 /// A sample, and the last events up to it.
 #[derive(Debug, Default)]
-pub(super) struct Newest {
+pub(super) struct NewestSample {
     /// The number of the sample, from 1.
     pub(super) version: u64,
     /// The sample without its events, as JSON.
@@ -38,12 +38,12 @@ pub(super) struct Newest {
     /// The number of events so far, which is also the number of the last one.
     events_number: u64,
     /// The namespace and the topics in use, for code that reads messages or sends commands.
-    pub(super) known: Arc<Known>,
+    pub(super) known: Arc<NamespaceTopics>,
 }
 
 /// The namespace, and the names of the topics in use.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct NamespaceTopics {
     /// The namespace, if it exists.
     pub(super) namespace: Option<Arc<Namespace>>,
     /// The names of the topics that have a publisher or a subscriber, or are latched.
@@ -61,7 +61,7 @@ struct NumberedEvent {
 }
 
 #[derive(Debug, Serialize)]
-struct State<'a> {
+struct PageState<'a> {
     allow_control: bool,
     #[serde(flatten)]
     sample: &'a Sample,
@@ -86,7 +86,7 @@ impl<'a> Histograms<'a> {
 
 /// Guard that counts an open page until it is dropped.
 #[derive(Debug)]
-pub(super) struct Page<'a>(&'a Hub);
+pub(super) struct OpenPageGuard<'a>(&'a Hub);
 
 impl Hub {
     pub(super) fn new(allows_control: bool) -> Self {
@@ -100,7 +100,7 @@ impl Hub {
     /// Replaces the newest sample.
     pub(super) fn publish(&self, mut sample: Sample, namespace: Option<&Arc<Namespace>>) {
         let events = std::mem::take(&mut sample.events);
-        let state = to_json(versioned(State {
+        let state = to_json(versioned(PageState {
             allow_control: self.allows_control,
             sample: &sample,
             histograms: sample.nodes.iter().map(Histograms::of).collect(),
@@ -110,7 +110,7 @@ impl Hub {
             details.publishers + details.subscribers > 0 || topic.settings.latched
         };
         let used_topics = sample.topics.iter().filter(is_used);
-        let known = Known {
+        let known = NamespaceTopics {
             namespace: namespace.map(Arc::clone),
             used_topics: used_topics.map(|topic| topic.name.clone()).collect(),
         };
@@ -133,7 +133,7 @@ impl Hub {
     }
 
     /// Locks the newest sample. The guard must not be kept for long.
-    pub(super) fn newest(&self) -> MutexGuard<'_, Newest> {
+    pub(super) fn newest(&self) -> MutexGuard<'_, NewestSample> {
         // Each change is complete whenever the lock is free, also after a panic.
         self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -145,15 +145,15 @@ impl Hub {
     }
 
     /// Counts a page; `None` if [`PAGES_MAX`] pages are open.
-    pub(super) fn open_page(&self) -> Option<Page<'_>> {
+    pub(super) fn open_page(&self) -> Option<OpenPageGuard<'_>> {
         let more = |pages| (pages < PAGES_MAX).then_some(pages + 1);
         let relaxed = Ordering::Relaxed;
         self.pages.fetch_update(relaxed, relaxed, more).ok()?;
-        Some(Page(self))
+        Some(OpenPageGuard(self))
     }
 }
 
-impl Newest {
+impl NewestSample {
     /// Returns the events after the one with this number as JSON, oldest first, and the number of
     /// the last one; `None` if there are none.
     pub(super) fn events_after(&self, number: u64) -> Option<(Vec<u8>, u64)> {
@@ -164,7 +164,7 @@ impl Newest {
     }
 }
 
-impl Drop for Page<'_> {
+impl Drop for OpenPageGuard<'_> {
     fn drop(&mut self) {
         self.0.pages.fetch_sub(1, Ordering::Relaxed);
     }

@@ -7,30 +7,30 @@ use std::time::{Duration, Instant};
 use super::http::{Request, Response};
 use super::picture::Picture;
 use super::server::RequestContext;
-use super::watch::Watch;
+use super::watch::WatchedTopic;
 
 /// The shortest time between two images of a topic.
-const PERIOD: Duration = Duration::from_millis(200);
+const IMAGE_PERIOD: Duration = Duration::from_millis(200);
 
 /// A topic is closed if no page has asked for its images for this time.
-const KEPT: Duration = Duration::from_secs(5);
+const UNUSED_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// The largest number of topics whose images are shown at the same time.
 const TOPICS_MAX: usize = 8;
 
 /// The width of a picture in pixels, unless the request sets one.
-const WIDTH: usize = 480;
+const DEFAULT_WIDTH: usize = 480;
 
 /// The topics with images that pages have requested, and their newest images.
 #[derive(Debug, Default)]
-pub(super) struct Images(Mutex<BTreeMap<String, Arc<Mutex<Source>>>>);
+pub(super) struct Images(Mutex<BTreeMap<String, Arc<Mutex<ImageTopic>>>>);
 
 /// A topic with images.
 #[derive(Debug)]
-struct Source {
-    watch: Watch,
+struct ImageTopic {
+    watch: WatchedTopic,
     read: Option<Instant>,
-    asked: Instant,
+    last_request: Instant,
 }
 
 impl Images {
@@ -44,7 +44,10 @@ impl Images {
         let parameter = |name: &'static str| request.parameters(name).next();
         let number = |name| parameter(name).and_then(|text| text.parse().ok());
         let topic = parameter("topic").unwrap_or_default();
-        let (after, width) = (number("after"), number("width").unwrap_or(WIDTH as u64));
+        let (after, width) = (
+            number("after"),
+            number("width").unwrap_or(DEFAULT_WIDTH as u64),
+        );
         let source = self.source(topic)?;
         let mut source = lock(&source);
         source.read(site);
@@ -66,11 +69,13 @@ impl Images {
         lock(&self.0).retain(|_, source| {
             // A source that is locked is in use.
             let source = source.try_lock();
-            source.map_or(true, |source| source.asked.elapsed() < KEPT)
+            source.map_or(true, |source| {
+                source.last_request.elapsed() < UNUSED_TIME_MAX
+            })
         });
     }
 
-    fn source(&self, topic: &str) -> Result<Arc<Mutex<Source>>, Response> {
+    fn source(&self, topic: &str) -> Result<Arc<Mutex<ImageTopic>>, Response> {
         let mut topics = lock(&self.0);
         if let Some(source) = topics.get(topic) {
             return Ok(Arc::clone(source));
@@ -79,24 +84,24 @@ impl Images {
             let text = format!("images of {TOPICS_MAX} topics are being shown");
             return Err(Response::error(503, &text));
         }
-        let source = Arc::new(Mutex::new(Source {
-            watch: Watch::new(topic),
+        let source = Arc::new(Mutex::new(ImageTopic {
+            watch: WatchedTopic::new(topic),
             read: None,
-            asked: Instant::now(),
+            last_request: Instant::now(),
         }));
         topics.insert(topic.to_owned(), Arc::clone(&source));
         Ok(source)
     }
 }
 
-impl Source {
+impl ImageTopic {
     /// Reads the newest image, unless that was done a short time ago.
     fn read(&mut self, site: RequestContext<'_>) {
-        self.asked = Instant::now();
-        if self.read.is_some_and(|read| read.elapsed() < PERIOD) {
+        self.last_request = Instant::now();
+        if self.read.is_some_and(|read| read.elapsed() < IMAGE_PERIOD) {
             return;
         }
-        self.read = Some(self.asked);
+        self.read = Some(self.last_request);
         let known = Arc::clone(&site.hub.newest().known);
         self.watch.follow(&known, site.context);
         self.watch.read();

@@ -39,7 +39,7 @@ const IDLE_PERIOD: Duration = Duration::from_secs(1);
 
 /// The time for which rates are measured. WHY a second: a slow topic sends less than one message in
 /// a shorter time.
-const WINDOW: Duration = Duration::from_secs(1);
+const RATE_WINDOW: Duration = Duration::from_secs(1);
 
 /// Show topics, nodes and events live on a web page
 ///
@@ -65,7 +65,7 @@ pub(crate) struct Arguments {
 
 /// The address of the page.
 #[derive(Debug, Serialize)]
-struct Address {
+struct PageAddress {
     url: String,
     port: u16,
     token: String,
@@ -75,13 +75,13 @@ struct Address {
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     context.stop.begin_stream();
     let token = token::choose(arguments.token_file.as_deref())?;
-    let mut sampler = Sampler::new(arguments.all, WINDOW);
+    let mut sampler = Sampler::new(arguments.all, RATE_WINDOW);
     // WHY before the address is printed: a failure is the only output then.
     let first = sampler.sample(context)?;
     let hub = Hub::new(arguments.allow_control);
     hub.publish(first, sampler.namespace());
     let (server, port) = Server::bind(arguments.port)?;
-    let address = Address {
+    let address = PageAddress {
         url: format!("http://127.0.0.1:{port}/#t={token}"),
         port,
         token: token.clone(),
@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     sampled
 }
 
-fn print(address: &Address, context: &mut Context) -> Result<(), Failure> {
+fn print(address: &PageAddress, context: &mut Context) -> Result<(), Failure> {
     if context.is_json() {
         return context.out.json(address);
     }

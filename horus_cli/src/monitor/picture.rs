@@ -5,14 +5,14 @@ use horus_core::message::{DType, Encoding};
 use horus_core::value::Value;
 
 /// The largest width and height of a picture.
-pub(super) const SIDE_MAX: usize = 1280;
+pub(super) const PICTURE_SIDE_MAX: usize = 1280;
 
 /// The size of the two headers of a BMP file.
 const HEADER_BYTES: usize = 14 + 40;
 
 /// The kinds of compressed images that are passed on: the first bytes of their files, and their
 /// content types.
-const COMPRESSED: [(&[u8], &str); 2] = [
+const COMPRESSED_FORMATS: [(&[u8], &str); 2] = [
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"\x89PNG\r\n\x1a\n", "image/png"),
 ];
@@ -28,7 +28,7 @@ pub(super) struct Picture {
 
 /// An uncompressed image in a message.
 #[derive(Debug)]
-struct Image<'a> {
+struct RawImage<'a> {
     width: usize,
     height: usize,
     /// Stride from one row to the next in bytes.
@@ -40,7 +40,7 @@ struct Image<'a> {
 
 /// The rule by which the bytes of a pixel give its colour.
 #[derive(Debug, Clone, Copy)]
-enum Colors {
+enum PixelColors {
     /// The indices of the bytes of red, green and blue in a pixel.
     Bytes([usize; 3]),
     /// The pixel is one number, shown as grey: the lowest of the image as black, the highest as
@@ -73,7 +73,9 @@ impl Picture {
 /// reach the browser, whatever a message says.
 fn compressed(message: &Value) -> Result<Picture, String> {
     let file = data(message).ok_or("the message is no image")?;
-    let known = COMPRESSED.iter().find(|(magic, _)| file.starts_with(magic));
+    let known = COMPRESSED_FORMATS
+        .iter()
+        .find(|(magic, _)| file.starts_with(magic));
     let (_, content_type) = known.ok_or("only JPEG and PNG are shown of compressed images")?;
     Ok(Picture {
         content_type,
@@ -93,11 +95,11 @@ fn data(message: &Value) -> Option<&[u8]> {
 
 /// Returns an image as a BMP file that is at most `width` wide and high, and its description.
 fn bmp(message: &Value, width: usize) -> Result<(Vec<u8>, String), String> {
-    let image = Image::of(message)?;
+    let image = RawImage::of(message)?;
     let description = format!("{}x{} {}", image.width, image.height, image.encoding);
     let colors = image.colors()?;
     let side = image.width.max(image.height);
-    let wanted = width.clamp(1, SIDE_MAX);
+    let wanted = width.clamp(1, PICTURE_SIDE_MAX);
     // Every n-th pixel of every n-th row.
     let every = side.div_ceil(wanted).max(1);
     let (columns, rows) = (image.width.div_ceil(every), image.height.div_ceil(every));
@@ -109,8 +111,8 @@ fn bmp(message: &Value, width: usize) -> Result<(Vec<u8>, String), String> {
         for column in 0..columns {
             let pixel = image.pixel(column * every, row * every);
             let [red, green, blue] = match colors {
-                Colors::Bytes(order) => order.map(|index| pixel[index]),
-                Colors::Number => [image.grey(pixel, range); 3],
+                PixelColors::Bytes(order) => order.map(|index| pixel[index]),
+                PixelColors::Number => [image.grey(pixel, range); 3],
             };
             file.extend_from_slice(&[blue, green, red]);
         }
@@ -119,7 +121,7 @@ fn bmp(message: &Value, width: usize) -> Result<(Vec<u8>, String), String> {
     Ok((file, description))
 }
 
-impl<'a> Image<'a> {
+impl<'a> RawImage<'a> {
     fn of(message: &'a Value) -> Result<Self, String> {
         let field = |name: &str| message.get(name).and_then(Value::as_u64);
         let size = |name: &str| field(name).and_then(|size| usize::try_from(size).ok());
@@ -153,17 +155,17 @@ impl<'a> Image<'a> {
         }
     }
 
-    fn colors(&self) -> Result<Colors, String> {
+    fn colors(&self) -> Result<PixelColors, String> {
         let encoding = self.encoding;
         Ok(
             match (encoding.name(), encoding.dtype(), encoding.channels()) {
-                ("bgr8" | "bgra8", ..) => Colors::Bytes([2, 1, 0]),
+                ("bgr8" | "bgra8", ..) => PixelColors::Bytes([2, 1, 0]),
                 // Only the brightness, which is beside each colour.
-                ("uyvy" | "yuv422", ..) => Colors::Bytes([1, 1, 1]),
-                ("yuyv" | "yuv422_yuy2", ..) => Colors::Bytes([0, 0, 0]),
-                (_, DType::U8, 1) => Colors::Bytes([0, 0, 0]),
-                (_, DType::U8, 3 | 4) => Colors::Bytes([0, 1, 2]),
-                (_, DType::U16 | DType::I16 | DType::F32, 1) => Colors::Number,
+                ("uyvy" | "yuv422", ..) => PixelColors::Bytes([1, 1, 1]),
+                ("yuyv" | "yuv422_yuy2", ..) => PixelColors::Bytes([0, 0, 0]),
+                (_, DType::U8, 1) => PixelColors::Bytes([0, 0, 0]),
+                (_, DType::U8, 3 | 4) => PixelColors::Bytes([0, 1, 2]),
+                (_, DType::U16 | DType::I16 | DType::F32, 1) => PixelColors::Number,
                 _ => return Err(format!("images with encoding '{encoding}' are not shown")),
             },
         )
@@ -177,9 +179,9 @@ impl<'a> Image<'a> {
 
     /// Returns the lowest and the highest number of the pixels that are shown: every `every`-th
     /// pixel of every `every`-th row.
-    fn range(&self, colors: Colors, every: usize) -> (f32, f32) {
+    fn range(&self, colors: PixelColors, every: usize) -> (f32, f32) {
         let mut range = (f32::INFINITY, f32::NEG_INFINITY);
-        if matches!(colors, Colors::Bytes(_)) {
+        if matches!(colors, PixelColors::Bytes(_)) {
             return range;
         }
         for row in (0..self.height).step_by(every) {

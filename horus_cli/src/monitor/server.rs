@@ -47,7 +47,7 @@ pub(super) struct RequestContext<'a> {
 /// The answer to a request.
 enum Answer {
     Response(Response),
-    Stream(Box<stream::Wanted>),
+    Stream(Box<stream::WantedTopics>),
 }
 
 impl Server {
@@ -187,7 +187,7 @@ fn try_answer(request: &Request, site: RequestContext<'_>) -> Result<Answer, Res
         "/api/stream" => {
             check_method(request, "GET")?;
             site.access.check_token(request)?;
-            let wanted = stream::Wanted::parse(request)?;
+            let wanted = stream::WantedTopics::parse(request)?;
             Ok(Answer::Stream(Box::new(wanted)))
         }
         "/api/image" => {

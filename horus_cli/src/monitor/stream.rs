@@ -12,10 +12,10 @@ use serde::Serialize;
 
 use super::http::{Request, Response, begin_stream, is_timeout, to_json, write};
 use super::server::RequestContext;
-use super::watch::Watch;
+use super::watch::WatchedTopic;
 
 /// Time between two looks for messages and samples.
-const PERIOD: Duration = Duration::from_millis(10);
+const POLL_PERIOD: Duration = Duration::from_millis(10);
 
 /// Time between two events with points of plots, and between two with the values of a message.
 const POINTS_PERIOD: Duration = Duration::from_millis(100);
@@ -26,23 +26,23 @@ const PLOTS_MAX: usize = 16;
 
 /// The topics whose messages a page wants besides the samples.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct WantedTopics {
     /// The topic whose newest message is shown.
-    values: Option<Watch>,
+    values: Option<WatchedTopic>,
     /// The topics with fields that are plotted, each once.
-    plots: Vec<Watch>,
+    plots: Vec<WatchedTopic>,
 }
 
 #[derive(Debug, Serialize)]
-struct Skipped {
+struct SkippedSamples {
     skipped: u64,
 }
 
-impl Wanted {
+impl WantedTopics {
     /// Parses the query of a request: `values=TOPIC&plot=TOPIC:FIELD&plot=…`.
     pub(super) fn parse(request: &Request) -> Result<Self, Response> {
         let mut wanted = Self {
-            values: request.parameters("values").next().map(Watch::new),
+            values: request.parameters("values").next().map(WatchedTopic::new),
             plots: Vec::new(),
         };
         for (index, plot) in request.parameters("plot").enumerate() {
@@ -59,11 +59,11 @@ impl Wanted {
     }
 
     /// Returns the plotted topic of this name, which is added if it is new.
-    fn watch(&mut self, topic: &str) -> &mut Watch {
+    fn watch(&mut self, topic: &str) -> &mut WatchedTopic {
         let known = self.plots.iter().position(|watch| watch.topic() == topic);
         let index = known.unwrap_or(self.plots.len());
         if known.is_none() {
-            self.plots.push(Watch::new(topic));
+            self.plots.push(WatchedTopic::new(topic));
         }
         &mut self.plots[index]
     }
@@ -72,18 +72,18 @@ impl Wanted {
 /// Sends events until the client has gone, or a signal comes.
 pub(super) fn send(
     connection: &mut TcpStream,
-    wanted: Wanted,
+    wanted: WantedTopics,
     site: RequestContext<'_>,
 ) -> io::Result<()> {
     begin_stream(connection)?;
-    let mut page = Page {
+    let mut page = PageStream {
         wanted,
         version: 0,
         event: 0,
         next_points: Instant::now(),
         next_values: Instant::now(),
     };
-    while !site.context.stop.came() && is_open_after(PERIOD, connection)? {
+    while !site.context.stop.came() && is_open_after(POLL_PERIOD, connection)? {
         let events = page.next_events(site);
         if !events.is_empty() {
             write(connection, &events)?;
@@ -105,15 +105,15 @@ fn is_open_after(time: Duration, connection: &TcpStream) -> io::Result<bool> {
 }
 
 /// A page that is open, and its progress: the numbers of the last sample and event sent to it.
-struct Page {
-    wanted: Wanted,
+struct PageStream {
+    wanted: WantedTopics,
     version: u64,
     event: u64,
     next_points: Instant,
     next_values: Instant,
 }
 
-impl Page {
+impl PageStream {
     /// Returns the server-sent events that are due, as bytes to write.
     fn next_events(&mut self, site: RequestContext<'_>) -> Vec<u8> {
         let mut events = Vec::new();
@@ -125,7 +125,7 @@ impl Page {
         if now >= self.next_points {
             self.next_points = now + POINTS_PERIOD;
             let watches = self.wanted.plots.iter_mut();
-            let points: Vec<_> = watches.flat_map(Watch::take_points).collect();
+            let points: Vec<_> = watches.flat_map(WatchedTopic::take_points).collect();
             if !points.is_empty() {
                 add(&mut events, "points", &to_json(points));
             }
@@ -151,7 +151,7 @@ impl Page {
         }
         let skipped = newest.version.saturating_sub(self.version + 1);
         if self.version > 0 && skipped > 0 {
-            add(events, "skipped", &to_json(Skipped { skipped }));
+            add(events, "skipped", &to_json(SkippedSamples { skipped }));
         }
         self.version = newest.version;
         add(events, "state", &newest.state);

@@ -9,11 +9,11 @@ use crate::failure::Failure;
 
 /// The number of random bytes in a new token, 128 bits, and its number of hexadecimal digits, which
 /// is the shortest length that is accepted from a file.
-const BYTES: usize = 16;
-const LETTERS_MIN: usize = 2 * BYTES;
+const TOKEN_BYTES: usize = 16;
+const TOKEN_DIGITS_MIN: usize = 2 * TOKEN_BYTES;
 
 /// The largest number of bytes that are read from a token file.
-const LETTERS_MAX: u64 = 256;
+const TOKEN_FILE_BYTES_MAX: u64 = 256;
 
 /// Returns a new token, or the one in `file`. If the file does not exist, it is created with a new
 /// token.
@@ -36,7 +36,7 @@ pub(super) fn choose(file: Option<&Path>) -> Result<String, Failure> {
 }
 
 fn random() -> io::Result<String> {
-    let mut bytes = [0; BYTES];
+    let mut bytes = [0; TOKEN_BYTES];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
@@ -63,12 +63,12 @@ fn read(path: &Path) -> io::Result<String> {
         )));
     }
     let mut text = String::new();
-    file.take(LETTERS_MAX).read_to_string(&mut text)?;
+    file.take(TOKEN_FILE_BYTES_MAX).read_to_string(&mut text)?;
     let token = text.trim_end();
     let is_plain = token.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    if token.len() < LETTERS_MIN || !is_plain {
+    if token.len() < TOKEN_DIGITS_MIN || !is_plain {
         return Err(io::Error::other(format!(
-            "it holds no token, which is {LETTERS_MIN} letters and digits or more; remove it"
+            "it holds no token, which is {TOKEN_DIGITS_MIN} letters and digits or more; remove it"
         )));
     }
     Ok(token.to_owned())

@@ -8,7 +8,7 @@ use crate::topic::field::FieldPath;
 
 /// The largest number of lines, and the longest text in characters.
 const LINES_MAX: usize = 400;
-const LETTERS_MAX: usize = 400;
+const TEXT_CHARACTERS_MAX: usize = 400;
 
 /// The longest array of which each element has a line. Of a longer array, only so many elements at
 /// the front and at the back have one.
@@ -21,7 +21,7 @@ const DEPTH_MAX: usize = 16;
 
 /// A line that shows one value of a message, with its path.
 #[derive(Debug, PartialEq, Serialize)]
-pub(super) struct Line {
+pub(super) struct ValueLine {
     path: String,
     text: String,
     /// True if the value is a number, and [`FieldPath`] can find it by its path.
@@ -29,8 +29,8 @@ pub(super) struct Line {
 }
 
 /// Returns the lines of a message.
-pub(super) fn lines(value: &Value) -> Vec<Line> {
-    let mut lines = Lines(Vec::new());
+pub(super) fn lines(value: &Value) -> Vec<ValueLine> {
+    let mut lines = LineCollector(Vec::new());
     lines.add(String::new(), value, 0);
     lines.0
 }
@@ -46,9 +46,9 @@ pub(super) fn number(value: &Value) -> Option<f64> {
     }
 }
 
-struct Lines(Vec<Line>);
+struct LineCollector(Vec<ValueLine>);
 
-impl Lines {
+impl LineCollector {
     fn add(&mut self, path: String, value: &Value, depth: usize) {
         if self.0.len() >= LINES_MAX {
             return;
@@ -97,11 +97,11 @@ impl Lines {
     }
 
     fn push(&mut self, path: String, mut text: String, is_number: bool) {
-        if let Some((end, _)) = text.char_indices().nth(LETTERS_MAX) {
+        if let Some((end, _)) = text.char_indices().nth(TEXT_CHARACTERS_MAX) {
             text.truncate(end);
             text.push('…');
         }
-        self.0.push(Line {
+        self.0.push(ValueLine {
             is_number: is_number && FieldPath::parse(&path).is_ok(),
             path,
             text,
@@ -149,7 +149,7 @@ mod tests {
             ]
         );
         assert_eq!(shown[15], "single[0] 0.1 true");
-        let is_exact = |line: &&Line| line.is_number && line.path != "single[0]";
+        let is_exact = |line: &&ValueLine| line.is_number && line.path != "single[0]";
         for line in lines.iter().filter(is_exact) {
             let found = FieldPath::parse(&line.path).unwrap().get(&value);
             assert_eq!(text(&found.unwrap(), false), line.text);
@@ -164,6 +164,6 @@ mod tests {
         let wide = Value::Array(vec![wide; 16]);
         assert_eq!(lines(&wide).len(), LINES_MAX);
         let long = lines(&Value::from("ä".repeat(1000)));
-        assert_eq!(long[0].text.chars().count(), LETTERS_MAX + 1);
+        assert_eq!(long[0].text.chars().count(), TEXT_CHARACTERS_MAX + 1);
     }
 }

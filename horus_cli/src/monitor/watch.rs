@@ -6,28 +6,28 @@ use horus_core::message::timestamp_now_ns;
 use horus_core::value::Value;
 use serde::Serialize;
 
-use super::hub::Known;
-use super::values::{Line, lines, number};
+use super::hub::NamespaceTopics;
+use super::values::{ValueLine, lines, number};
 use crate::context::Context;
 use crate::topic::echo::decode;
 use crate::topic::field::FieldPath;
 use crate::topic::observer::Observer;
 
 /// The time for which one call reads messages. If there are more, it skips to the newest one.
-const READ_TIME: Duration = Duration::from_micros(500);
+const READ_TIME_MAX: Duration = Duration::from_micros(500);
 
 /// The largest number of points of a plot that wait to be sent. Further ones are dropped.
 const POINTS_MAX: usize = 1000;
 
 /// A topic whose messages a page shows.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct WatchedTopic {
     topic: String,
     observer: Option<Observer>,
     plots: Vec<Plot>,
     /// The newest message and its number.
     newest: Option<(u64, Value)>,
-    is_news: bool,
+    has_new_message: bool,
 }
 
 /// A field whose values are plotted.
@@ -35,38 +35,38 @@ pub(super) struct Watch {
 struct Plot {
     field: String,
     path: FieldPath,
-    points: Vec<Point>,
+    points: Vec<PlotPoint>,
 }
 
 /// A point of a plot: the time in seconds since 1970, and the lowest and the highest value that
 /// were read at that time.
 #[derive(Debug, Clone, Copy, Serialize)]
-struct Point(f64, f64, f64);
+struct PlotPoint(f64, f64, f64);
 
 /// The new points of a plot.
 #[derive(Debug, Serialize)]
-pub(super) struct Points<'a> {
+pub(super) struct PlotPoints<'a> {
     topic: &'a str,
     field: &'a str,
-    points: Vec<Point>,
+    points: Vec<PlotPoint>,
 }
 
 /// The newest message of a topic.
 #[derive(Debug, Serialize)]
-pub(super) struct Values<'a> {
+pub(super) struct MessageValues<'a> {
     topic: &'a str,
     number: u64,
-    lines: Vec<Line>,
+    lines: Vec<ValueLine>,
 }
 
-impl Watch {
+impl WatchedTopic {
     pub(super) fn new(topic: &str) -> Self {
         Self {
             topic: topic.to_owned(),
             observer: None,
             plots: Vec::new(),
             newest: None,
-            is_news: false,
+            has_new_message: false,
         }
     }
 
@@ -86,7 +86,7 @@ impl Watch {
 
     /// Opens the topic if it is in use, and closes it otherwise. WHY: a topic exists as long as a
     /// process has it open, and a page that only reads must not keep it.
-    pub(super) fn follow(&mut self, newest: &Known, context: &Context) {
+    pub(super) fn follow(&mut self, newest: &NamespaceTopics, context: &Context) {
         let namespace = newest.namespace.as_ref();
         let namespace = namespace.filter(|_| newest.used_topics.contains(&self.topic));
         let Some(namespace) = namespace else {
@@ -99,7 +99,7 @@ impl Watch {
         }
     }
 
-    /// Reads new messages. Takes not much longer than [`READ_TIME`].
+    /// Reads new messages. Takes not much longer than [`READ_TIME_MAX`].
     pub(super) fn read(&mut self) {
         let Some(subscriber) = self.observer.as_mut().and_then(Observer::subscriber) else {
             return;
@@ -120,12 +120,12 @@ impl Watch {
                     plot.note(time, &value);
                 }
                 self.newest = Some((subscriber.sequence(), value));
-                self.is_news = true;
+                self.has_new_message = true;
             }
             if is_last {
                 return;
             }
-            is_last = begin.elapsed() >= READ_TIME;
+            is_last = begin.elapsed() >= READ_TIME_MAX;
         }
     }
 
@@ -136,12 +136,12 @@ impl Watch {
     }
 
     /// Returns the newest message, unless it was returned before.
-    pub(super) fn take_values(&mut self) -> Option<Values<'_>> {
-        if !std::mem::take(&mut self.is_news) {
+    pub(super) fn take_values(&mut self) -> Option<MessageValues<'_>> {
+        if !std::mem::take(&mut self.has_new_message) {
             return None;
         }
         let (number, value) = self.newest.as_ref()?;
-        Some(Values {
+        Some(MessageValues {
             topic: &self.topic,
             number: *number,
             lines: lines(value),
@@ -149,11 +149,11 @@ impl Watch {
     }
 
     /// Returns the new points of the plots.
-    pub(super) fn take_points(&mut self) -> impl Iterator<Item = Points<'_>> {
+    pub(super) fn take_points(&mut self) -> impl Iterator<Item = PlotPoints<'_>> {
         let topic = &self.topic;
         let plots = self.plots.iter_mut();
         let plots = plots.filter(|plot| !plot.points.is_empty());
-        plots.map(move |plot| Points {
+        plots.map(move |plot| PlotPoints {
             topic,
             field: &plot.field,
             points: std::mem::take(&mut plot.points),
@@ -171,12 +171,12 @@ impl Plot {
         };
         let is_full = self.points.len() >= POINTS_MAX;
         match self.points.last_mut() {
-            Some(Point(at, low, high)) if *at >= time => {
+            Some(PlotPoint(at, low, high)) if *at >= time => {
                 *low = low.min(number);
                 *high = high.max(number);
             }
             _ if is_full => {}
-            _ => self.points.push(Point(time, number, number)),
+            _ => self.points.push(PlotPoint(time, number, number)),
         }
     }
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use horus_core::message::first_difference;
 
-use super::source::Found;
+use super::source::FoundType;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -22,8 +22,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let one = Found::find(&arguments.one, context)?.text();
-    let other = Found::find(&arguments.other, context)?.text();
+    let one = FoundType::find(&arguments.one, context)?.text();
+    let other = FoundType::find(&arguments.other, context)?.text();
     let difference = (one != other).then(|| first_difference(&one, &other).to_string());
     if context.is_json() {
         let (a, b) = (&arguments.one, &arguments.other);

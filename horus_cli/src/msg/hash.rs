@@ -3,7 +3,7 @@
 use clap::Args;
 use horus_core::message::fnv1a_128;
 
-use super::source::Found;
+use super::source::FoundType;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let text = Found::find(&arguments.message_type, context)?.text();
+    let text = FoundType::find(&arguments.message_type, context)?.text();
     let hash = format!("{:032x}", fnv1a_128(text.as_bytes()));
     if context.is_json() {
         let message_type = &arguments.message_type;

@@ -13,12 +13,12 @@ use crate::output::{Column, Table};
 pub(crate) struct Arguments {}
 
 #[derive(Debug, Serialize)]
-struct List {
-    messages: Vec<Row>,
+struct MessageList {
+    messages: Vec<MessageRow>,
 }
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct MessageRow {
     message_type: &'static str,
     domain: &'static str,
     bytes: usize,
@@ -28,7 +28,7 @@ struct Row {
 
 pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let rows = STANDARD_DOMAINS.iter().flat_map(|domain| {
-        domain.messages.iter().map(|schema| Row {
+        domain.messages.iter().map(|schema| MessageRow {
             message_type: schema.name,
             domain: domain.name,
             bytes: schema.size,
@@ -36,9 +36,9 @@ pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
             summary: first_sentence(&schema.doc_text()),
         })
     });
-    let messages: Vec<Row> = rows.collect();
+    let messages: Vec<MessageRow> = rows.collect();
     if context.is_json() {
-        return context.out.json(List { messages });
+        return context.out.json(MessageList { messages });
     }
     let mut table = Table::new([
         Column::text("MESSAGE"),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use horus_core::message::{FieldKind, Schema, export};
 
-use super::source::Found;
+use super::source::FoundType;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -47,8 +47,8 @@ enum Language {
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let found = match (&arguments.file, &arguments.message_type) {
-        (Some(file), _) => Found::read(file)?,
-        (None, wanted) => Found::find(wanted.as_deref().unwrap_or_default(), context)?,
+        (Some(file), _) => FoundType::read(file)?,
+        (None, wanted) => FoundType::find(wanted.as_deref().unwrap_or_default(), context)?,
     };
     let text = declaration(&found, arguments.language)?;
     if context.is_json() {
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     context.out.bytes(text.as_bytes())
 }
 
-fn declaration(found: &Found, language: Language) -> Result<String, Failure> {
+fn declaration(found: &FoundType, language: Language) -> Result<String, Failure> {
     if language == Language::Text {
         return Ok(found.text());
     }
@@ -73,18 +73,18 @@ fn declaration(found: &Found, language: Language) -> Result<String, Failure> {
         ))
     };
     match (found, language) {
-        (Found::Standard(schema), Language::C) => Ok(export::c(&with_nested(schema))),
-        (Found::Standard(schema), Language::Cpp) => Ok(export::cpp(&with_nested(schema))),
-        (Found::Standard(schema), Language::Python) => Ok(export::python(&with_nested(schema))),
-        (Found::Standard(schema), _) => Err(Failure::usage(format_args!(
+        (FoundType::Standard(schema), Language::C) => Ok(export::c(&with_nested(schema))),
+        (FoundType::Standard(schema), Language::Cpp) => Ok(export::cpp(&with_nested(schema))),
+        (FoundType::Standard(schema), Language::Python) => Ok(export::python(&with_nested(schema))),
+        (FoundType::Standard(schema), _) => Err(Failure::usage(format_args!(
             "horus_core::message::{} is declared in the library: use it from there",
             schema.name
         ))),
-        (Found::Imported(imported), Language::C) => Ok(export::c(&imported.schemas())),
-        (Found::Imported(imported), Language::Cpp) => Ok(imported.cpp(CPP_NAMESPACE)),
-        (Found::Imported(imported), Language::Python) => Ok(imported.python()),
-        (Found::Imported(imported), _) => Ok(imported.rust()),
-        (Found::Text(_), _) => Err(cannot("a schema text")),
+        (FoundType::Imported(imported), Language::C) => Ok(export::c(&imported.schemas())),
+        (FoundType::Imported(imported), Language::Cpp) => Ok(imported.cpp(CPP_NAMESPACE)),
+        (FoundType::Imported(imported), Language::Python) => Ok(imported.python()),
+        (FoundType::Imported(imported), _) => Ok(imported.rust()),
+        (FoundType::Text(_), _) => Err(cannot("a schema text")),
     }
 }
 

@@ -12,10 +12,10 @@ use crate::failure::{Failure, chain};
 use crate::output::nearest;
 
 /// The extension of a ROS message file.
-const ROS_ENDING: &str = "msg";
+const ROS_EXTENSION: &str = "msg";
 
 /// A message type, and the place where it was found.
-pub(super) enum Found {
+pub(super) enum FoundType {
     /// A standard message.
     Standard(&'static Schema),
     /// The type of a topic, or of a file with a schema text.
@@ -24,7 +24,7 @@ pub(super) enum Found {
     Imported(Imported),
 }
 
-impl Found {
+impl FoundType {
     /// Finds `wanted`: a file if there is a dot or a slash in it and such a file exists, else a
     /// standard message, else a topic.
     pub(super) fn find(wanted: &str, context: &Context) -> Result<Self, Failure> {
@@ -53,7 +53,10 @@ impl Found {
 
     /// Reads a file with a schema text, or a ROS `.msg` file.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
-        if path.extension().is_some_and(|ending| ending == ROS_ENDING) {
+        if path
+            .extension()
+            .is_some_and(|ending| ending == ROS_EXTENSION)
+        {
             let imported = Importer::new().read(&[path]);
             return imported
                 .map(Self::Imported)

@@ -18,14 +18,14 @@ use crate::output::{Column, Table};
 pub(crate) struct Arguments {}
 
 #[derive(Debug, Serialize)]
-struct List {
+struct NamespaceList {
     shm_dir: String,
-    namespaces: Vec<Row>,
+    namespaces: Vec<NamespaceRow>,
 }
 
 /// A namespace, with the number of its topics, the ids of its processes, and its memory.
 #[derive(Debug, Serialize)]
-pub(crate) struct Row {
+pub(crate) struct NamespaceRow {
     pub(crate) namespace: String,
     pub(crate) topics: usize,
     /// The ids of the processes that have opened the namespace, except this one.
@@ -33,7 +33,7 @@ pub(crate) struct Row {
     allocated_bytes: u64,
 }
 
-impl Row {
+impl NamespaceRow {
     /// Opens the namespace `name`, and looks at its topics.
     pub(crate) fn read(config: &NamespaceConfig, name: &str) -> Result<Self, Failure> {
         let name = NamespaceName::new(name).map_err(Failure::usage)?;
@@ -58,10 +58,10 @@ impl Row {
 pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let config = context.config()?;
     let names = names(config.dir());
-    let rows = names.iter().map(|name| Row::read(&config, name));
+    let rows = names.iter().map(|name| NamespaceRow::read(&config, name));
     let namespaces = rows.collect::<Result<Vec<_>, _>>()?;
     if context.is_json() {
-        return context.out.json(List {
+        return context.out.json(NamespaceList {
             shm_dir: config.dir().display().to_string(),
             namespaces,
         });

@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 /// Name of a file that the directory of every namespace has.
-const REGISTRY: &str = "registry";
+const REGISTRY_FILE: &str = "registry";
 
 /// The commands of `horus namespace`.
 #[derive(Debug, Subcommand)]
@@ -46,7 +46,7 @@ pub(crate) fn processes(namespace: &Namespace) -> Result<Vec<ProcessInfo>, Failu
 /// WHY only directories with a registry: opening any other one would make a namespace of it.
 pub(crate) fn names(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let namespaces = entries.filter(|entry| entry.path().join(REGISTRY).is_file());
+    let namespaces = entries.filter(|entry| entry.path().join(REGISTRY_FILE).is_file());
     let mut names: Vec<String> = namespaces
         .filter_map(|entry| entry.file_name().into_string().ok())
         .collect();

@@ -13,13 +13,13 @@ use crate::failure::{Failure, chain};
 use crate::stop::Deadline;
 
 /// The time limit until the node has applied the command, unless `--timeout` sets another.
-const TIMEOUT: Duration = Duration::from_secs(5);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time between two looks at the status.
-const PERIOD: Duration = Duration::from_millis(10);
+const POLL_PERIOD: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Serialize)]
-struct Applied<'a> {
+struct AppliedCommand<'a> {
     scheduler: &'a str,
     node: &'a str,
     state: &'static str,
@@ -38,7 +38,7 @@ pub(super) fn apply(
     let found = find(context, wanted)?;
     let (name, scheduler) = (found.name(), found.scheduler.name.as_str());
     let mut remote = RemoteScheduler::open(&found.namespace, scheduler).map_err(of_remote)?;
-    let deadline = Deadline::after(context.timeout().or(Some(TIMEOUT)));
+    let deadline = Deadline::after(context.timeout().or(Some(DEFAULT_TIMEOUT)));
     send(&mut remote, &name).map_err(of_remote)?;
     loop {
         let info = remote.info().map_err(of_remote)?;
@@ -59,7 +59,7 @@ pub(super) fn apply(
         }
         if !context
             .stop
-            .sleep_until(deadline.or_earlier(Instant::now() + PERIOD))
+            .sleep_until(deadline.or_earlier(Instant::now() + POLL_PERIOD))
         {
             return Err(Failure::interrupted());
         }
@@ -69,7 +69,7 @@ pub(super) fn apply(
 fn report(metrics: &Metrics, context: &mut Context) -> Result<(), Failure> {
     let (scheduler, node) = (metrics.scheduler.as_str(), metrics.node.as_str());
     if context.is_json() {
-        return context.out.json(Applied {
+        return context.out.json(AppliedCommand {
             scheduler,
             node,
             state: metrics.state,

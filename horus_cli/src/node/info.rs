@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Debug, Serialize)]
-struct Info<'a> {
+struct NodeInfo<'a> {
     #[serde(flatten)]
     metrics: &'a Metrics,
     process_id: Option<u32>,
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         nodes.find(|node| node.name == found.name())
     });
     if context.is_json() {
-        return context.out.json(Info {
+        return context.out.json(NodeInfo {
             metrics,
             process_id: scheduler.process_id,
             reads: node.map(|node| node.reads.clone()),

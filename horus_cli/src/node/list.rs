@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Debug, Serialize)]
-struct List {
+struct NodeList {
     nodes: Vec<Metrics>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         }
     }
     if context.is_json() {
-        return context.out.json(List { nodes });
+        return context.out.json(NodeList { nodes });
     }
     let mut columns = vec![
         Column::name("NODE"),

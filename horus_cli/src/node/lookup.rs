@@ -12,13 +12,13 @@ use crate::output::nearest;
 
 /// A node, and the scheduler that runs it.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct FoundNode {
     pub(super) namespace: Arc<Namespace>,
     pub(super) scheduler: SchedulerInfo,
     pub(super) metrics: NodeMetrics,
 }
 
-impl Found {
+impl FoundNode {
     pub(super) fn name(&self) -> String {
         self.metrics.name.to_string()
     }
@@ -26,7 +26,7 @@ impl Found {
 
 /// Finds the node `wanted`. If several schedulers have a node of this name, finds that of the live
 /// scheduler; if several are alive, the name must begin with that of the scheduler.
-pub(super) fn find(context: &Context, wanted: &str) -> Result<Found, Failure> {
+pub(super) fn find(context: &Context, wanted: &str) -> Result<FoundNode, Failure> {
     let namespace = context.existing_namespace()?;
     let namespace =
         namespace.ok_or_else(|| Failure::not_found(format_args!("no node '{wanted}'")))?;
@@ -48,7 +48,7 @@ pub(super) fn find(context: &Context, wanted: &str) -> Result<Found, Failure> {
         found.retain(|(scheduler, _)| scheduler.is_alive);
     }
     match found.as_slice() {
-        [(scheduler, metrics)] => Ok(Found {
+        [(scheduler, metrics)] => Ok(FoundNode {
             scheduler: (*scheduler).clone(),
             metrics: *metrics,
             namespace,

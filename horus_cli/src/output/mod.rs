@@ -16,7 +16,7 @@ use std::os::fd::AsFd as _;
 use serde::Serialize;
 
 pub(crate) use style::Tone;
-pub(crate) use table::{Cell, Column, GAP, Table};
+pub(crate) use table::{COLUMN_GAP, Cell, Column, Table};
 
 use crate::cli::ColorChoice;
 use crate::failure::Failure;

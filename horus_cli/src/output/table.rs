@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::style::{Style, Tone};
 
 /// The space between two columns.
-pub(crate) const GAP: &str = "  ";
+pub(crate) const COLUMN_GAP: &str = "  ";
 
 /// Names are not shortened below this number of characters.
 const NAME_MIN: usize = 12;
@@ -114,7 +114,7 @@ impl Table {
         let kept = widths.iter().take_while(|column| {
             end += **column;
             let fits = end <= width;
-            end += GAP.len();
+            end += COLUMN_GAP.len();
             fits
         });
         let kept = kept.count();
@@ -136,7 +136,7 @@ impl Table {
                 // WHY not the padding, too: a colour must not reach beyond its text.
                 let (front, rest) = text.split_at(text.len() - text.trim_start().len());
                 let (text, back) = rest.split_at(rest.trim_end().len());
-                line += &format!("{front}{}{back}{GAP}", style.paint(tone, text));
+                line += &format!("{front}{}{back}{COLUMN_GAP}", style.paint(tone, text));
             }
             writeln!(to, "{}", line.trim_end())?;
         }
@@ -179,7 +179,7 @@ impl Table {
             })
             .collect();
         let Some(limit) = limit else { return widths };
-        let gaps = GAP.len() * widths.len().saturating_sub(1) + self.indent;
+        let gaps = COLUMN_GAP.len() * widths.len().saturating_sub(1) + self.indent;
         let mut excess = (widths.iter().sum::<usize>() + gaps).saturating_sub(limit);
         while excess > 0 {
             let names = (0..widths.len()).filter(|index| self.columns[*index].may_shrink);

@@ -16,7 +16,7 @@ const ELEMENTS_BACK: usize = 2;
 
 /// Returns a value as text. Shortens long arrays unless `full` is true.
 pub(crate) fn text(value: &Value, full: bool) -> String {
-    let mut writer = Writer {
+    let mut writer = ValueWriter {
         text: String::new(),
         full,
     };
@@ -24,12 +24,12 @@ pub(crate) fn text(value: &Value, full: bool) -> String {
     writer.text
 }
 
-struct Writer {
+struct ValueWriter {
     text: String,
     full: bool,
 }
 
-impl Writer {
+impl ValueWriter {
     fn value(&mut self, value: &Value) {
         match value {
             Value::String(text) => self.quoted(text),

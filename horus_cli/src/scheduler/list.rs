@@ -17,12 +17,12 @@ use crate::output::{Cell, Column, Table, Tone};
 pub(crate) struct Arguments {}
 
 #[derive(Debug, Serialize)]
-struct List {
-    schedulers: Vec<Row>,
+struct SchedulerList {
+    schedulers: Vec<SchedulerRow>,
 }
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct SchedulerRow {
     scheduler: String,
     process_id: Option<u32>,
     is_alive: bool,
@@ -31,7 +31,7 @@ struct Row {
     uptime_ns: Option<u64>,
 }
 
-impl Row {
+impl SchedulerRow {
     fn new(info: &SchedulerInfo) -> Self {
         Self {
             scheduler: info.name.clone(),
@@ -63,9 +63,9 @@ pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
         Some(namespace) => schedulers(&namespace).map_err(|error| Failure::of_open(&error))?,
         None => Vec::new(),
     };
-    let schedulers: Vec<Row> = found.iter().map(Row::new).collect();
+    let schedulers: Vec<SchedulerRow> = found.iter().map(SchedulerRow::new).collect();
     if context.is_json() {
-        return context.out.json(List { schedulers });
+        return context.out.json(SchedulerList { schedulers });
     }
     let mut table = Table::new([
         Column::name("SCHEDULER"),

@@ -11,10 +11,10 @@ use crate::node::of_remote;
 use crate::stop::Deadline;
 
 /// The time after which the command has failed, unless `--timeout` sets another.
-const TIMEOUT: Duration = Duration::from_secs(5);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time between two looks at the scheduler.
-const PERIOD: Duration = Duration::from_millis(10);
+const POLL_PERIOD: Duration = Duration::from_millis(10);
 
 /// Stop a scheduler: all of its nodes are shut down
 ///
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let namespace =
         namespace.ok_or_else(|| Failure::not_found(format_args!("no scheduler '{name}'")))?;
     let mut remote = RemoteScheduler::open(&namespace, name).map_err(of_remote)?;
-    let deadline = Deadline::after(context.timeout().or(Some(TIMEOUT)));
+    let deadline = Deadline::after(context.timeout().or(Some(DEFAULT_TIMEOUT)));
     remote.stop().map_err(of_remote)?;
     // WHY an error counts as ended: another command may have removed its topics.
     while remote.info().is_ok_and(|info| info.is_alive) {
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         }
         if !context
             .stop
-            .sleep_until(deadline.or_earlier(Instant::now() + PERIOD))
+            .sleep_until(deadline.or_earlier(Instant::now() + POLL_PERIOD))
         {
             return Err(Failure::interrupted());
         }

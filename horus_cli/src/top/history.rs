@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 /// Number of seconds that are kept.
-pub(super) const SECONDS: usize = 60;
+pub(super) const SECONDS_KEPT: usize = 60;
 
 /// Bars of eight heights.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -26,7 +26,7 @@ impl History {
         }
         self.second = second;
         self.rates.push_back(rate_hz);
-        if self.rates.len() > SECONDS {
+        if self.rates.len() > SECONDS_KEPT {
             self.rates.pop_front();
         }
     }
@@ -36,9 +36,9 @@ impl History {
     /// 0.
     pub(super) fn bars(&self, width: usize) -> String {
         let highest = self.rates.iter().copied().fold(0.0, f64::max);
-        let missing = SECONDS - self.rates.len();
+        let missing = SECONDS_KEPT - self.rates.len();
         let bar = |index: usize| {
-            let seconds = index * SECONDS / width..(index + 1) * SECONDS / width;
+            let seconds = index * SECONDS_KEPT / width..(index + 1) * SECONDS_KEPT / width;
             let rates = seconds.filter_map(|second| self.rates.get(second.checked_sub(missing)?));
             let rate = rates.copied().fold(0.0, f64::max);
             if rate <= 0.0 {

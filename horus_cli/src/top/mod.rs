@@ -26,7 +26,7 @@ const SCREEN_PERIOD: Duration = Duration::from_millis(250);
 const BATCH_PERIOD: Duration = Duration::from_secs(1);
 
 /// The shortest time between two samples, whatever `--interval` says.
-const SHORTEST: Duration = Duration::from_millis(10);
+const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
 
 /// Show programs, topics, nodes and events live
 ///
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     } else {
         SCREEN_PERIOD
     };
-    let period = arguments.interval.unwrap_or(default).max(SHORTEST);
+    let period = arguments.interval.unwrap_or(default).max(SHORTEST_PERIOD);
     if is_batch {
         return print_samples(arguments, period, context);
     }

@@ -14,7 +14,7 @@ use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use signal_hook::consts::{SIGCONT, SIGTSTP};
 use signal_hook::{flag, low_level};
 
-use super::state::{NodeAction, Request, Top, Verb};
+use super::state::{KeyRequest, NodeCommand, NodeCommandVerb, TopState};
 use super::view;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -40,7 +40,7 @@ struct Screen {
 }
 
 /// The name of a topic, and the observer of its messages.
-type Echo = (String, Observer);
+type EchoedTopic = (String, Observer);
 
 /// Shows samples until a signal comes, or the user quits.
 pub(super) fn run(
@@ -48,7 +48,7 @@ pub(super) fn run(
     period: Duration,
     context: &Context,
 ) -> Result<(), Failure> {
-    let mut top = Top::new(1.0 / period.as_secs_f64());
+    let mut top = TopState::new(1.0 / period.as_secs_f64());
     // WHY before the screen: a failure is reported on a terminal that shows it.
     top.update(sampler.sample(context)?);
     let mut screen = Screen::open().map_err(of_terminal)?;
@@ -72,11 +72,11 @@ pub(super) fn run(
         };
         is_outdated = true;
         match request {
-            Request::Quit => break,
-            Request::Send(action) => top.message = Some(send(&action, &sampler)),
-            Request::Save => top.message = Some(save(&top)),
-            Request::Suspend => screen.suspend().map_err(of_terminal)?,
-            Request::Nothing => {}
+            KeyRequest::Quit => break,
+            KeyRequest::Send(action) => top.message = Some(send(&action, &sampler)),
+            KeyRequest::Save => top.message = Some(save(&top)),
+            KeyRequest::Suspend => screen.suspend().map_err(of_terminal)?,
+            KeyRequest::Nothing => {}
         }
     }
     Ok(())
@@ -95,21 +95,21 @@ impl Screen {
         })
     }
 
-    fn show(&mut self, top: &mut Top) -> io::Result<()> {
+    fn show(&mut self, top: &mut TopState) -> io::Result<()> {
         self.terminal.draw(|frame| view::draw(frame, top))?;
         Ok(())
     }
 
     /// Waits for an event of the terminal such as a key, but not longer than until `due` or a
     /// signal. Returns `None` if nothing has happened that changes the screen.
-    fn next_request(&mut self, top: &mut Top, due: Instant) -> io::Result<Option<Request>> {
+    fn next_request(&mut self, top: &mut TopState, due: Instant) -> io::Result<Option<KeyRequest>> {
         // Relaxed: each flag stands alone.
         if self.stops.swap(false, Ordering::Relaxed) {
-            return Ok(Some(Request::Suspend));
+            return Ok(Some(KeyRequest::Suspend));
         }
         if self.continues.swap(false, Ordering::Relaxed) {
             self.terminal.clear()?;
-            return Ok(Some(Request::Nothing));
+            return Ok(Some(KeyRequest::Nothing));
         }
         let left = due.saturating_duration_since(Instant::now());
         if !event::poll(left.min(SIGNAL_PERIOD))? {
@@ -117,7 +117,7 @@ impl Screen {
         }
         Ok(Some(match event::read()? {
             Event::Key(key) if key.kind == KeyEventKind::Press => top.press(key),
-            _ => Request::Nothing,
+            _ => KeyRequest::Nothing,
         }))
     }
 
@@ -143,7 +143,12 @@ fn of_terminal(error: io::Error) -> Failure {
 
 /// Reads the participants and the newest message of the topic whose details are shown; closes its
 /// observer if none are shown.
-fn read_details(top: &mut Top, sampler: &Sampler, echo: &mut Option<Echo>, context: &Context) {
+fn read_details(
+    top: &mut TopState,
+    sampler: &Sampler,
+    echo: &mut Option<EchoedTopic>,
+    context: &Context,
+) {
     let (Some(details), Some(namespace)) = (top.topic_details(), sampler.namespace()) else {
         *echo = None;
         return;
@@ -181,8 +186,8 @@ fn newest(observer: &mut Observer) -> Option<String> {
 }
 
 /// Sends a command to a node, and returns the result as text.
-fn send(action: &NodeAction, sampler: &Sampler) -> String {
-    let NodeAction {
+fn send(action: &NodeCommand, sampler: &Sampler) -> String {
+    let NodeCommand {
         verb,
         scheduler,
         node,
@@ -191,8 +196,8 @@ fn send(action: &NodeAction, sampler: &Sampler) -> String {
         return "the namespace is gone".to_owned();
     };
     let sent = RemoteScheduler::open(namespace, scheduler).and_then(|mut remote| match verb {
-        Verb::Pause => remote.pause(node),
-        Verb::Resume => remote.resume(node),
+        NodeCommandVerb::Pause => remote.pause(node),
+        NodeCommandVerb::Resume => remote.resume(node),
     });
     match sent.map_err(of_remote) {
         Ok(()) => format!("sent to {scheduler}/{node}"),
@@ -201,7 +206,7 @@ fn send(action: &NodeAction, sampler: &Sampler) -> String {
 }
 
 /// Writes the sample into a file in the current directory, and returns the result as text.
-fn save(top: &Top) -> String {
+fn save(top: &TopState) -> String {
     let time = date_time(timestamp_now_ns()).replace(':', "");
     let path = format!("horus-top-{time}.json");
     let written = serde_json::to_vec_pretty(&versioned(&top.sample))

@@ -14,7 +14,7 @@ use crate::sample::{Node, Sample, SchedulerEvent, Topic};
 const LINES_MAX: usize = 200;
 
 /// The number of rows by which page up and page down move the selection.
-const PAGE: isize = 10;
+const PAGE_ROWS: isize = 10;
 
 /// A part of the screen in which rows can be selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,44 +25,44 @@ pub(super) enum Pane {
 
 /// The mode, which decides what a key does.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum KeyMode {
     Browse,
     /// The filter is being typed.
     Filter,
     /// The key `y` sends this command, and any other key discards it.
-    Confirm(NodeAction),
+    Confirm(NodeCommand),
     Help,
 }
 
 /// A command for a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct NodeAction {
-    pub(super) verb: Verb,
+pub(super) struct NodeCommand {
+    pub(super) verb: NodeCommandVerb,
     pub(super) scheduler: String,
     pub(super) node: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verb {
+pub(super) enum NodeCommandVerb {
     Pause,
     Resume,
 }
 
 /// The action that a key requests, and that this module cannot do itself.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Request {
+pub(super) enum KeyRequest {
     Nothing,
     Quit,
     /// Stops the process, as Ctrl-Z does.
     Suspend,
-    Send(NodeAction),
+    Send(NodeCommand),
     /// Writes the newest sample to a file.
     Save,
 }
 
 /// The details of one node or topic, in place of the panes.
 #[derive(Debug)]
-pub(super) enum Details {
+pub(super) enum ShownDetails {
     Node(String),
     Topic(TopicDetails),
 }
@@ -80,7 +80,7 @@ pub(super) struct TopicDetails {
 /// The selected row of a pane, and the order of its rows: an index into [`NODE_ORDERS`] or
 /// [`TOPIC_ORDERS`].
 #[derive(Debug, Default)]
-pub(super) struct Rows {
+pub(super) struct RowSelection {
     /// The indices of the selected row, and of the first row that is visible.
     pub(super) list: ListState,
     /// The name of the selected row, so that it stays selected when rows move.
@@ -89,9 +89,9 @@ pub(super) struct Rows {
 }
 
 /// The name of an order of rows, and the function that compares two rows.
-type Order<T> = (&'static str, fn(&T, &T) -> Ordering);
+type NamedOrder<T> = (&'static str, fn(&T, &T) -> Ordering);
 
-const NODE_ORDERS: [Order<Node>; 5] = [
+const NODE_ORDERS: [NamedOrder<Node>; 5] = [
     ("name", |_, _| Ordering::Equal),
     ("p99", |a, b| b.metrics.p99_ns.cmp(&a.metrics.p99_ns)),
     ("lateness", |a, b| {
@@ -103,7 +103,7 @@ const NODE_ORDERS: [Order<Node>; 5] = [
     }),
 ];
 
-const TOPIC_ORDERS: [Order<Topic>; 5] = [
+const TOPIC_ORDERS: [NamedOrder<Topic>; 5] = [
     ("name", |_, _| Ordering::Equal),
     ("rate", |a, b| {
         descending(Some(a.rate_hz()), Some(b.rate_hz()))
@@ -127,15 +127,15 @@ fn descending(a: Option<f64>, b: Option<f64>) -> Ordering {
 
 /// All that `top` shows: the last sample and events, and the choices of the user.
 #[derive(Debug)]
-pub(super) struct Top {
+pub(super) struct TopState {
     pub(super) sample: Sample,
     pub(super) events: VecDeque<SchedulerEvent>,
     pub(super) pane: Pane,
-    pub(super) nodes: Rows,
-    pub(super) topics: Rows,
+    pub(super) nodes: RowSelection,
+    pub(super) topics: RowSelection,
     pub(super) filter: String,
-    pub(super) mode: Mode,
-    pub(super) details: Option<Details>,
+    pub(super) mode: KeyMode,
+    pub(super) details: Option<ShownDetails>,
     /// A text for the user with the result of the last request, such as a command.
     pub(super) message: Option<String>,
     /// Samples per second.
@@ -143,16 +143,16 @@ pub(super) struct Top {
     histories: BTreeMap<String, History>,
 }
 
-impl Top {
+impl TopState {
     pub(super) fn new(hertz: f64) -> Self {
         Self {
             sample: Sample::default(),
             events: VecDeque::new(),
             pane: Pane::Topics,
-            nodes: Rows::default(),
-            topics: Rows::default(),
+            nodes: RowSelection::default(),
+            topics: RowSelection::default(),
             filter: String::new(),
-            mode: Mode::Browse,
+            mode: KeyMode::Browse,
             details: None,
             message: None,
             hertz,
@@ -176,7 +176,7 @@ impl Top {
 
     /// Adds messages of the topic whose details are shown.
     pub(super) fn echo(&mut self, messages: impl IntoIterator<Item = String>) {
-        if let Some(Details::Topic(details)) = &mut self.details {
+        if let Some(ShownDetails::Topic(details)) = &mut self.details {
             details.messages.extend(messages);
             trim(&mut details.messages);
         }
@@ -185,7 +185,7 @@ impl Top {
     /// Returns the topic whose details are shown.
     pub(super) fn topic_details(&mut self) -> Option<&mut TopicDetails> {
         match &mut self.details {
-            Some(Details::Topic(details)) => Some(details),
+            Some(ShownDetails::Topic(details)) => Some(details),
             _ => None,
         }
     }
@@ -225,37 +225,37 @@ impl Top {
     }
 
     /// Changes the state as a key demands, and returns the action that it requests.
-    pub(super) fn press(&mut self, key: KeyEvent) -> Request {
+    pub(super) fn press(&mut self, key: KeyEvent) -> KeyRequest {
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return match key.code {
-                KeyCode::Char('c') => Request::Quit,
-                KeyCode::Char('z') => Request::Suspend,
-                _ => Request::Nothing,
+                KeyCode::Char('c') => KeyRequest::Quit,
+                KeyCode::Char('z') => KeyRequest::Suspend,
+                _ => KeyRequest::Nothing,
             };
         }
-        match std::mem::replace(&mut self.mode, Mode::Browse) {
-            Mode::Browse => {
+        match std::mem::replace(&mut self.mode, KeyMode::Browse) {
+            KeyMode::Browse => {
                 self.message = None;
                 self.browse(key.code)
             }
-            Mode::Filter => {
+            KeyMode::Filter => {
                 self.edit_filter(key.code);
-                Request::Nothing
+                KeyRequest::Nothing
             }
-            Mode::Confirm(action) if key.code == KeyCode::Char('y') => Request::Send(action),
-            Mode::Confirm(_) | Mode::Help => Request::Nothing,
+            KeyMode::Confirm(action) if key.code == KeyCode::Char('y') => KeyRequest::Send(action),
+            KeyMode::Confirm(_) | KeyMode::Help => KeyRequest::Nothing,
         }
     }
 
-    fn browse(&mut self, key: KeyCode) -> Request {
+    fn browse(&mut self, key: KeyCode) -> KeyRequest {
         match key {
-            KeyCode::Char('q') => return Request::Quit,
-            KeyCode::Char('w') => return Request::Save,
-            KeyCode::Char('?') => self.mode = Mode::Help,
+            KeyCode::Char('q') => return KeyRequest::Quit,
+            KeyCode::Char('w') => return KeyRequest::Save,
+            KeyCode::Char('?') => self.mode = KeyMode::Help,
             KeyCode::Esc | KeyCode::Backspace if self.details.is_some() => self.details = None,
             KeyCode::Esc => self.set_filter(String::new()),
             _ if self.details.is_some() => {}
-            KeyCode::Char('/') => self.mode = Mode::Filter,
+            KeyCode::Char('/') => self.mode = KeyMode::Filter,
             KeyCode::Tab | KeyCode::BackTab => {
                 self.pane = match self.pane {
                     Pane::Nodes => Pane::Topics,
@@ -264,28 +264,28 @@ impl Top {
             }
             KeyCode::Up | KeyCode::Char('k') => self.move_selection(-1),
             KeyCode::Down | KeyCode::Char('j') => self.move_selection(1),
-            KeyCode::PageUp => self.move_selection(-PAGE),
-            KeyCode::PageDown => self.move_selection(PAGE),
+            KeyCode::PageUp => self.move_selection(-PAGE_ROWS),
+            KeyCode::PageDown => self.move_selection(PAGE_ROWS),
             KeyCode::Home => self.move_selection(isize::MIN),
             KeyCode::End => self.move_selection(isize::MAX),
             KeyCode::Char('s') => self.change_order(),
             KeyCode::Enter => self.open_details(false),
             KeyCode::Char('e') => self.open_details(true),
-            KeyCode::Char('p') => self.propose(Verb::Pause),
-            KeyCode::Char('r') => self.propose(Verb::Resume),
+            KeyCode::Char('p') => self.propose(NodeCommandVerb::Pause),
+            KeyCode::Char('r') => self.propose(NodeCommandVerb::Resume),
             _ => {}
         }
-        Request::Nothing
+        KeyRequest::Nothing
     }
 
     fn edit_filter(&mut self, key: KeyCode) {
         let mut filter = std::mem::take(&mut self.filter);
-        self.mode = Mode::Filter;
+        self.mode = KeyMode::Filter;
         match key {
-            KeyCode::Enter => self.mode = Mode::Browse,
+            KeyCode::Enter => self.mode = KeyMode::Browse,
             KeyCode::Esc => {
                 filter.clear();
-                self.mode = Mode::Browse;
+                self.mode = KeyMode::Browse;
             }
             KeyCode::Backspace => drop(filter.pop()),
             KeyCode::Char(c) => filter.push(c),
@@ -311,9 +311,9 @@ impl Top {
         let topic = self.topics.name.clone();
         self.details = match self.pane {
             Pane::Nodes if echoes_only => None,
-            Pane::Nodes => self.nodes.name.clone().map(Details::Node),
+            Pane::Nodes => self.nodes.name.clone().map(ShownDetails::Node),
             Pane::Topics => topic.map(|name| {
-                Details::Topic(TopicDetails {
+                ShownDetails::Topic(TopicDetails {
                     name,
                     echoes_only,
                     description: Vec::new(),
@@ -324,14 +324,14 @@ impl Top {
     }
 
     /// Asks the user whether to send a command to the selected node.
-    fn propose(&mut self, verb: Verb) {
+    fn propose(&mut self, verb: NodeCommandVerb) {
         let name = self.nodes.name.as_ref();
         let nodes = self.sample.nodes.iter();
         let selected = nodes.filter(|_| self.pane == Pane::Nodes);
         let selected = selected.map(|node| (node.path(), &node.metrics));
         let found = selected.into_iter().find(|(path, _)| Some(path) == name);
         if let Some((_, metrics)) = found {
-            self.mode = Mode::Confirm(NodeAction {
+            self.mode = KeyMode::Confirm(NodeCommand {
                 verb,
                 scheduler: metrics.scheduler.clone(),
                 node: metrics.node.clone(),
@@ -353,7 +353,7 @@ impl Top {
         }
     }
 
-    const fn rows(&mut self, pane: Pane) -> &mut Rows {
+    const fn rows(&mut self, pane: Pane) -> &mut RowSelection {
         match pane {
             Pane::Nodes => &mut self.nodes,
             Pane::Topics => &mut self.topics,
@@ -381,7 +381,7 @@ impl Top {
     }
 }
 
-impl Rows {
+impl RowSelection {
     /// Selects the row at `index`, or the last one if there are fewer. `names` are those of all
     /// rows.
     fn select(&mut self, index: usize, names: &[String]) {

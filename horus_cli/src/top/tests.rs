@@ -7,14 +7,14 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::state::{Mode, NodeAction, Request, Top, Verb};
+use super::state::{KeyMode, KeyRequest, NodeCommand, NodeCommandVerb, TopState};
 use super::view;
 use crate::launch::status::{ProgramState, ProgramStatus};
 use crate::node::metrics::Metrics;
 use crate::sample::{Node, Program, Sample, SchedulerEvent, Topic};
 use crate::topic::info::Process;
 use crate::topic::latency::Percentiles;
-use crate::topic::list::{Details, Settings};
+use crate::topic::list::{TopicSettings, TopicSummary};
 
 /// 23 November 2025, 12:04:11, in nanoseconds since 1970.
 const NOON_NS: u64 = 1_763_899_451_000_000_000;
@@ -23,7 +23,7 @@ fn topic(name: &str, message_type: &str, rate_hz: f64, lost_per_second: f64) -> 
     let message_bytes = 304;
     Topic {
         name: name.to_owned(),
-        details: Details {
+        details: TopicSummary {
             message_type: message_type.to_owned(),
             publishers: 1,
             subscribers: 2,
@@ -32,7 +32,7 @@ fn topic(name: &str, message_type: &str, rate_hz: f64, lost_per_second: f64) -> 
             refused: 0,
             lost: 12,
         },
-        settings: Settings {
+        settings: TopicSettings {
             latched: false,
             message_bytes,
             is_sized: message_type == "Image",
@@ -114,8 +114,8 @@ fn sample(timestamp_ns: u64) -> Sample {
 }
 
 /// Returns the state of `top` after a minute in which the rates of all topics doubled.
-fn top() -> Top {
-    let mut top = Top::new(4.0);
+fn top() -> TopState {
+    let mut top = TopState::new(4.0);
     for second in (0..60).rev() {
         let mut sample = sample(NOON_NS - second * 1_000_000_000);
         for topic in &mut sample.topics {
@@ -130,7 +130,7 @@ fn top() -> Top {
     top
 }
 
-fn drawn(top: &mut Top, width: u16, height: u16) -> String {
+fn drawn(top: &mut TopState, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| view::draw(frame, top)).unwrap();
     let rows = terminal.backend().buffer().content.chunks(width.into());
@@ -142,8 +142,8 @@ fn drawn(top: &mut Top, width: u16, height: u16) -> String {
 }
 
 /// Presses keys: letters, or names of keys in angle brackets.
-fn press(top: &mut Top, keys: &str) -> Request {
-    let mut last = Request::Nothing;
+fn press(top: &mut TopState, keys: &str) -> KeyRequest {
+    let mut last = KeyRequest::Nothing;
     for key in keys.split_inclusive(['>']) {
         let (letters, named) = key.split_once('<').unwrap_or((key, ""));
         let named = match named {
@@ -165,7 +165,7 @@ fn press(top: &mut Top, keys: &str) -> Request {
 }
 
 /// Returns the line of the screen that contains the mark of the selected row.
-fn marked(top: &mut Top) -> String {
+fn marked(top: &mut TopState) -> String {
     let screen = drawn(top, 120, 40);
     let line = screen.lines().find(|line| line.contains('▶'));
     line.unwrap_or_default().to_owned()
@@ -192,7 +192,7 @@ fn a_screen_of_any_size_has_what_fits() {
     }
     for (width, height) in [(1, 1), (59, 15), (60, 14), (300, 15), (60, 200)] {
         drawn(&mut top(), width, height);
-        drawn(&mut Top::new(4.0), width, height);
+        drawn(&mut TopState::new(4.0), width, height);
     }
 }
 
@@ -257,8 +257,8 @@ fn details_show_participants_messages_and_histograms() {
     );
     press(&mut top, "?");
     check("top_help", &drawn(&mut top, 80, 24));
-    assert_eq!(press(&mut top, "x"), Request::Nothing);
-    assert_eq!(top.mode, Mode::Browse);
+    assert_eq!(press(&mut top, "x"), KeyRequest::Nothing);
+    assert_eq!(top.mode, KeyMode::Browse);
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn a_selected_row_stays_selected_when_rows_move() {
     later.topics.clear();
     top.update(later);
     assert_eq!(marked(&mut top), "");
-    assert_eq!(press(&mut top, "<down><enter>"), Request::Nothing);
+    assert_eq!(press(&mut top, "<down><enter>"), KeyRequest::Nothing);
     assert!(top.details.is_none());
 }
 
@@ -322,21 +322,21 @@ fn a_filter_leaves_names_and_types() {
 fn a_command_is_sent_only_after_y() {
     let mut top = top();
     // Topics cannot be paused.
-    assert_eq!(press(&mut top, "py"), Request::Nothing);
-    assert_eq!(press(&mut top, "<tab><end>pn"), Request::Nothing);
+    assert_eq!(press(&mut top, "py"), KeyRequest::Nothing);
+    assert_eq!(press(&mut top, "<tab><end>pn"), KeyRequest::Nothing);
     press(&mut top, "r");
     assert!(drawn(&mut top, 80, 24).contains("resume arm/planner? y/N"));
-    let action = NodeAction {
-        verb: Verb::Resume,
+    let action = NodeCommand {
+        verb: NodeCommandVerb::Resume,
         scheduler: "arm".to_owned(),
         node: "planner".to_owned(),
     };
-    assert_eq!(press(&mut top, "y"), Request::Send(action));
-    assert_eq!(press(&mut top, "w"), Request::Save);
-    assert_eq!(press(&mut top, "q"), Request::Quit);
+    assert_eq!(press(&mut top, "y"), KeyRequest::Send(action));
+    assert_eq!(press(&mut top, "w"), KeyRequest::Save);
+    assert_eq!(press(&mut top, "q"), KeyRequest::Quit);
     let control = |letter| KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
-    assert_eq!(top.press(control('z')), Request::Suspend);
-    assert_eq!(top.press(control('c')), Request::Quit);
+    assert_eq!(top.press(control('z')), KeyRequest::Suspend);
+    assert_eq!(top.press(control('c')), KeyRequest::Quit);
 }
 
 #[test]

@@ -8,18 +8,18 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Clear, List, Paragraph};
 
-use super::state::{Details, Mode, Pane, Top, TopicDetails, Verb};
+use super::state::{KeyMode, NodeCommandVerb, Pane, ShownDetails, TopState, TopicDetails};
 use super::{headline, tables};
 use crate::launch::status::ProgramState;
 use crate::output::format::{count, duration, visible};
-use crate::output::{Cell, GAP, Table, Tone};
+use crate::output::{COLUMN_GAP, Cell, Table, Tone};
 use crate::sample::{Node, Program, Topic};
 
 /// The smallest screen on which `top` is drawn: its columns and rows.
-const SMALLEST: (u16, u16) = (60, 15);
+const SMALLEST_SCREEN: (u16, u16) = (60, 15);
 
 /// Marks the selected row.
-const MARK: &str = "▶";
+const SELECTION_MARK: &str = "▶";
 
 /// The number of events on the screen, and the smallest height of a screen that shows events.
 const EVENT_ROWS: u16 = 4;
@@ -30,9 +30,10 @@ const HEIGHT_FOR_EVENTS: u16 = 20;
 const BAR_WIDTH: f64 = 40.0;
 const MINUTE_WIDTH: usize = 12;
 
-const KEYS: &str = "tab pane  / filter  s sort  enter details  e echo  p pause  ? help  q quit";
+const KEYS_HINT: &str =
+    "tab pane  / filter  s sort  enter details  e echo  p pause  ? help  q quit";
 
-const HELP: [&str; 12] = [
+const HELP_LINES: [&str; 12] = [
     "tab         the other pane: nodes or topics",
     "arrows, j k select a row; also page up, page down, home, end",
     "/           show only names and types with these letters; esc shows all",
@@ -48,10 +49,10 @@ const HELP: [&str; 12] = [
 ];
 
 /// Draws the whole screen.
-pub(super) fn draw(frame: &mut Frame<'_>, top: &mut Top) {
+pub(super) fn draw(frame: &mut Frame<'_>, top: &mut TopState) {
     let area = frame.area();
-    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
-        let (width, height) = SMALLEST;
+    if area.width < SMALLEST_SCREEN.0 || area.height < SMALLEST_SCREEN.1 {
+        let (width, height) = SMALLEST_SCREEN;
         let text = format!(
             "too small: {}×{} of {width}×{height}",
             area.width, area.height
@@ -69,35 +70,35 @@ pub(super) fn draw(frame: &mut Frame<'_>, top: &mut Top) {
     frame.render_widget(Paragraph::new(title).style(bold()), head);
     match &top.details {
         None => panes(frame, top, body),
-        Some(Details::Topic(details)) => topic(frame, details, body),
-        Some(Details::Node(path)) => node(frame, top, path, body),
+        Some(ShownDetails::Topic(details)) => topic(frame, details, body),
+        Some(ShownDetails::Node(path)) => node(frame, top, path, body),
     }
     frame.render_widget(Paragraph::new(footer(top)), foot);
-    if top.mode == Mode::Help {
+    if top.mode == KeyMode::Help {
         help(frame, body);
     }
 }
 
-fn footer(top: &Top) -> String {
+fn footer(top: &TopState) -> String {
     match &top.mode {
-        Mode::Filter => format!("filter: {}_   enter keeps it, esc shows all", top.filter),
-        Mode::Confirm(action) => {
+        KeyMode::Filter => format!("filter: {}_   enter keeps it, esc shows all", top.filter),
+        KeyMode::Confirm(action) => {
             let verb = match action.verb {
-                Verb::Pause => "pause",
-                Verb::Resume => "resume",
+                NodeCommandVerb::Pause => "pause",
+                NodeCommandVerb::Resume => "resume",
             };
             format!("{verb} {}/{}? y/N", action.scheduler, action.node)
         }
         _ => match &top.message {
             Some(message) => message.clone(),
             None if top.details.is_some() => "esc back  w save  ? help  q quit".to_owned(),
-            None => KEYS.to_owned(),
+            None => KEYS_HINT.to_owned(),
         },
     }
 }
 
 /// Draws the programs, the nodes, the topics and the events, one above the other.
-fn panes(frame: &mut Frame<'_>, top: &mut Top, area: Rect) {
+fn panes(frame: &mut Frame<'_>, top: &mut TopState, area: Rect) {
     let rows = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
     // The borders and the titles of the columns take three lines.
     let nodes = rows(top.shown_nodes().len()).saturating_add(3);
@@ -127,7 +128,7 @@ fn panes(frame: &mut Frame<'_>, top: &mut Top, area: Rect) {
 }
 
 /// Draws a table in which a row is selected.
-fn pane(frame: &mut Frame<'_>, top: &mut Top, pane: Pane, mut table: Table, area: Rect) {
+fn pane(frame: &mut Frame<'_>, top: &mut TopState, pane: Pane, mut table: Table, area: Rect) {
     let (name, all, order) = match pane {
         Pane::Nodes => ("Nodes", top.sample.nodes.len(), top.order(pane)),
         Pane::Topics => ("Topics", top.sample.topics.len(), top.order(pane)),
@@ -156,7 +157,7 @@ fn pane(frame: &mut Frame<'_>, top: &mut Top, pane: Pane, mut table: Table, area
     let mut titles = line(&titles);
     titles.spans.insert(0, Span::raw(" "));
     frame.render_widget(titles.style(Modifier::DIM), head);
-    let mark = if is_active { MARK } else { " " };
+    let mark = if is_active { SELECTION_MARK } else { " " };
     let highlight = if is_active { bold() } else { Style::new() };
     let widget = List::new(lines)
         .highlight_symbol(mark)
@@ -164,7 +165,7 @@ fn pane(frame: &mut Frame<'_>, top: &mut Top, pane: Pane, mut table: Table, area
     frame.render_stateful_widget(widget, body, list);
 }
 
-fn draw_programs(frame: &mut Frame<'_>, top: &Top, area: Rect) {
+fn draw_programs(frame: &mut Frame<'_>, top: &TopState, area: Rect) {
     let mut programs: Vec<&Program> = top.sample.programs.iter().collect();
     let is_running = |program: &&&Program| program.status.state == ProgramState::Running;
     let all = programs.len();
@@ -184,7 +185,7 @@ fn draw_programs(frame: &mut Frame<'_>, top: &Top, area: Rect) {
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-fn draw_events(frame: &mut Frame<'_>, top: &Top, area: Rect) {
+fn draw_events(frame: &mut Frame<'_>, top: &TopState, area: Rect) {
     let block = Block::bordered().title(" Events (black boxes) ");
     let height = usize::from(block.inner(area).height);
     let skipped = top.events.len().saturating_sub(height);
@@ -219,7 +220,7 @@ fn topic(frame: &mut Frame<'_>, details: &TopicDetails, area: Rect) {
 }
 
 /// Draws the metrics of a node, its topics, and the histograms of its times.
-fn node(frame: &mut Frame<'_>, top: &Top, path: &str, area: Rect) {
+fn node(frame: &mut Frame<'_>, top: &TopState, path: &str, area: Rect) {
     let block = Block::bordered().title(format!(" Node {} ", visible(path)));
     let found = top.sample.nodes.iter().find(|node| node.path() == path);
     let lines = match found {
@@ -229,7 +230,7 @@ fn node(frame: &mut Frame<'_>, top: &Top, path: &str, area: Rect) {
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-fn describe<'a>(node: &Node, top: &Top) -> Vec<Line<'a>> {
+fn describe<'a>(node: &Node, top: &TopState) -> Vec<Line<'a>> {
     let metrics = &node.metrics;
     let mut lines = vec![
         Line::from(vec![
@@ -258,7 +259,7 @@ fn describe<'a>(node: &Node, top: &Top) -> Vec<Line<'a>> {
 }
 
 /// Returns the topics of a node; if they are not known, those of its process.
-fn topics_of<'a>(node: &Node, top: &Top) -> [Line<'a>; 2] {
+fn topics_of<'a>(node: &Node, top: &TopState) -> [Line<'a>; 2] {
     if let (Some(reads), Some(writes)) = (&node.reads, &node.writes) {
         let line = |role, names: &[String]| Line::raw(format!("{role}: {}", names.join(", ")));
         return [line("reads", reads), line("writes", writes)];
@@ -297,7 +298,7 @@ fn histogram<'a>(title: &'a str, buckets: &[u64]) -> Vec<Line<'a>> {
 fn help(frame: &mut Frame<'_>, area: Rect) {
     let block = Block::bordered().title(" Keys ").border_style(border(true));
     frame.render_widget(Clear, area);
-    let lines = HELP.map(Line::raw).to_vec();
+    let lines = HELP_LINES.map(Line::raw).to_vec();
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
@@ -305,7 +306,7 @@ fn help(frame: &mut Frame<'_>, area: Rect) {
 fn line<'a>(cells: &[Cell]) -> Line<'a> {
     let spans = cells.iter().flat_map(|cell| {
         let text = Span::styled(cell.text().to_owned(), color(cell.tone()));
-        [text, Span::raw(GAP)]
+        [text, Span::raw(COLUMN_GAP)]
     });
     Line::from_iter(spans)
 }

@@ -10,14 +10,14 @@ use horus_core::namespace::Namespace;
 use horus_core::topic::DynamicSubscriber;
 use serde::Serialize;
 
-use super::hz::Span;
+use super::hz::MeasurementSpan;
 use super::meter::{Meter, Reading};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::count;
 
 /// Time between two reads of the lengths of new messages, where each message has its own length.
-const PERIOD: Duration = Duration::from_millis(1);
+const POLL_PERIOD: Duration = Duration::from_millis(1);
 
 /// Measure the bytes of messages per second
 ///
@@ -26,22 +26,22 @@ const PERIOD: Duration = Duration::from_millis(1);
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    span: Span,
+    span: MeasurementSpan,
 }
 
 /// The lengths of the messages of a topic.
 #[derive(Debug)]
-enum Lengths {
+enum MessageLengths {
     /// All messages have this many bytes.
     Fixed(u64),
     /// Each message has its own length. An observer reads the lengths; it is `None` while the topic
     /// does not exist.
-    Observed(Option<Box<DynamicSubscriber>>, Observed),
+    ObservedLengths(Option<Box<DynamicSubscriber>>, ObservedLengths),
 }
 
 /// The lengths of the messages that were seen in a window, in bytes.
 #[derive(Debug, Clone, Copy, Default)]
-struct Observed {
+struct ObservedLengths {
     messages: u64,
     bytes: u64,
     min: u64,
@@ -61,12 +61,12 @@ struct Bandwidth<'a> {
     window_ns: u64,
 }
 
-impl Lengths {
+impl MessageLengths {
     fn of(namespace: &Arc<Namespace>, meter: &Meter) -> Self {
         match meter.inspector() {
             Some(topic) if !topic.is_sized() => Self::Fixed(topic.message_bytes()),
             _ => {
-                let mut lengths = Self::Observed(None, Observed::default());
+                let mut lengths = Self::ObservedLengths(None, ObservedLengths::default());
                 lengths.follow(namespace, meter);
                 lengths
             }
@@ -75,7 +75,7 @@ impl Lengths {
 
     /// Closes the observer if the meter has closed the topic, and opens it again with the meter.
     fn follow(&mut self, namespace: &Arc<Namespace>, meter: &Meter) {
-        let Self::Observed(observer, _) = self else {
+        let Self::ObservedLengths(observer, _) = self else {
             return;
         };
         if meter.inspector().is_none() {
@@ -88,7 +88,7 @@ impl Lengths {
 
     /// Notes the lengths of new messages.
     fn look(&mut self) {
-        let Self::Observed(Some(observer), seen) = self else {
+        let Self::ObservedLengths(Some(observer), seen) = self else {
             return;
         };
         while let Some(bytes) = observer.recv_length() {
@@ -97,20 +97,20 @@ impl Lengths {
     }
 
     /// Returns the lengths of the messages in the window that has ended.
-    fn take(&mut self, reading: &Reading) -> Observed {
+    fn take(&mut self, reading: &Reading) -> ObservedLengths {
         match self {
-            Self::Fixed(bytes) => Observed {
+            Self::Fixed(bytes) => ObservedLengths {
                 messages: reading.sent,
                 bytes: reading.sent * *bytes,
                 min: *bytes,
                 max: *bytes,
             },
-            Self::Observed(_, seen) => std::mem::take(seen),
+            Self::ObservedLengths(_, seen) => std::mem::take(seen),
         }
     }
 }
 
-impl Observed {
+impl ObservedLengths {
     fn note(&mut self, bytes: u64) {
         self.min = if self.messages == 0 {
             bytes
@@ -132,17 +132,22 @@ impl Observed {
 
 pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let (namespace, mut meters) = arguments.span.open(context)?;
-    let lengths = meters.iter().map(|meter| Lengths::of(&namespace, meter));
+    let lengths = meters
+        .iter()
+        .map(|meter| MessageLengths::of(&namespace, meter));
     // WHY: both closures below need the lengths, and neither runs inside the other.
     let lengths = RefCell::new(lengths.collect::<Vec<_>>());
     let observes = lengths
         .borrow()
         .iter()
-        .any(|lengths| matches!(lengths, Lengths::Observed(..)));
+        .any(|lengths| matches!(lengths, MessageLengths::ObservedLengths(..)));
     let wait = |context: &Context, due: Instant| {
         while observes && !context.stop.came() && Instant::now() < due {
-            lengths.borrow_mut().iter_mut().for_each(Lengths::look);
-            thread::sleep(PERIOD);
+            lengths
+                .borrow_mut()
+                .iter_mut()
+                .for_each(MessageLengths::look);
+            thread::sleep(POLL_PERIOD);
         }
         context.stop.sleep_until(due)
     };
@@ -162,7 +167,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 fn print(
     topic: &str,
     reading: &Reading,
-    seen: Observed,
+    seen: ObservedLengths,
     context: &mut Context,
 ) -> Result<(), Failure> {
     // WHY the mean times the rate: the counters see all messages, an observer only those that it

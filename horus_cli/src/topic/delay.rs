@@ -8,7 +8,7 @@ use horus_core::topic::{DynamicSchema, DynamicSubscriber, DynamicType};
 use horus_core::value::Value;
 use serde::Serialize;
 
-use super::gaps::{TIME, now_ns};
+use super::gaps::{TIME_FIELD, now_ns};
 use super::hz::WINDOW;
 use super::observer::{Observer, PERIOD};
 use super::select::bare;
@@ -48,7 +48,7 @@ struct Ages<'a> {
 }
 
 /// The reader of the messages.
-enum Reader {
+enum MessageReader {
     Observer(Box<Observer>),
     Subscriber(Box<DynamicSubscriber>),
 }
@@ -61,13 +61,13 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         let subscriber =
             subscriber.map_err(|error| context.topic_failure(&namespace, name, &error))?;
         expect_time(name, subscriber.message_type())?;
-        Reader::Subscriber(Box::new(subscriber))
+        MessageReader::Subscriber(Box::new(subscriber))
     } else {
         let mut observer = Observer::open(context, &namespace, name)?;
         if let Some(subscriber) = observer.subscriber() {
             expect_time(name, subscriber.message_type())?;
         }
-        Reader::Observer(Box::new(observer))
+        MessageReader::Observer(Box::new(observer))
     };
     context.stop.begin_stream();
     let deadline = context.deadline();
@@ -97,10 +97,12 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     }
 }
 
-/// Fails if messages of this type cannot have a field [`TIME`].
+/// Fails if messages of this type cannot have a field [`TIME_FIELD`].
 fn expect_time(topic: &str, kind: &DynamicType) -> Result<(), Failure> {
     let has_time = match kind.schema() {
-        DynamicSchema::Plain { schema, .. } => schema.fields.iter().any(|field| field.path == TIME),
+        DynamicSchema::Plain { schema, .. } => {
+            schema.fields.iter().any(|field| field.path == TIME_FIELD)
+        }
         DynamicSchema::MessagePack => true,
         _ => false,
     };
@@ -108,12 +110,12 @@ fn expect_time(topic: &str, kind: &DynamicType) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::refused(format_args!(
-        "{topic} carries {}, which has no {TIME}: no age can be measured",
+        "{topic} carries {}, which has no {TIME_FIELD}: no age can be measured",
         kind.name()
     )))
 }
 
-impl Reader {
+impl MessageReader {
     /// Adds the ages of the messages that have come, in nanoseconds. Returns after some
     /// milliseconds even if none came.
     fn read(&mut self, due: Instant, ages: &mut Vec<i64>) -> Result<(), Failure> {
@@ -149,9 +151,9 @@ fn age_ns(message: &Value) -> Option<i64> {
 }
 
 /// Returns the age of a message in nanoseconds, negative if its sender's clock is ahead; `None` if
-/// the message has no field [`TIME`], or that is 0.
+/// the message has no field [`TIME_FIELD`], or that is 0.
 fn age_at(message: &Value, now_ns: u64) -> Option<i64> {
-    let sent_ns = message.get(TIME)?.as_u64().filter(|time| *time > 0)?;
+    let sent_ns = message.get(TIME_FIELD)?.as_u64().filter(|time| *time > 0)?;
     Some(now_ns.wrapping_sub(sent_ns).cast_signed())
 }
 

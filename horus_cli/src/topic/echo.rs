@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Debug, Serialize)]
-struct Line<'a> {
+struct MessageLine<'a> {
     topic: &'a str,
     lane: u32,
     number: u64,
@@ -70,7 +70,7 @@ struct Line<'a> {
 }
 
 /// Counts of the messages so far, and the state of the output.
-struct Progress {
+struct EchoProgress {
     printed: u64,
     lost: u64,
     next_note: Instant,
@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     context.stop.begin_stream();
     let deadline = context.deadline();
     let wanted = arguments.number.or(arguments.once.then_some(1));
-    let mut progress = Progress {
+    let mut progress = EchoProgress {
         printed: 0,
         lost: observer.lost(),
         next_note: Instant::now(),
@@ -126,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 
 /// Returns the result of a command that `--timeout` ended: a failure only if fewer messages than
 /// `wanted` were printed.
-fn conclude_early(name: &str, wanted: Option<u64>, progress: &Progress) -> Result<(), Failure> {
+fn conclude_early(name: &str, wanted: Option<u64>, progress: &EchoProgress) -> Result<(), Failure> {
     match wanted {
         None => Ok(()),
         Some(wanted) => Err(Failure::timeout(format_args!(
@@ -152,7 +152,7 @@ fn step(
     arguments: &Arguments,
     topic: &str,
     subscriber: &mut DynamicSubscriber,
-    progress: &mut Progress,
+    progress: &mut EchoProgress,
     context: &mut Context,
 ) -> Result<bool, Failure> {
     let kind = subscriber.message_type().clone();
@@ -224,13 +224,13 @@ fn print(
     arguments: &Arguments,
     (topic, arrival): (&str, Option<Arrival>),
     value: &Value,
-    progress: &mut Progress,
+    progress: &mut EchoProgress,
     context: &mut Context,
 ) -> Result<(), Failure> {
     if context.is_json() {
         let (lane, number) = place(arrival);
         let message = &to_json(value);
-        return context.out.json(Line {
+        return context.out.json(MessageLine {
             topic,
             lane,
             number,
@@ -253,7 +253,7 @@ fn print(
     context.out.line(columns.cells.join(","))
 }
 
-impl Progress {
+impl EchoProgress {
     /// Prints a note about lost messages, at most once a second.
     fn note_losses(&mut self, topic: &str, lost: u64, context: &Context) {
         if lost > self.lost && Instant::now() >= self.next_note {

@@ -6,11 +6,11 @@ use horus_core::value::{TypedArray, Value};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FieldPath {
     text: String,
-    steps: Vec<Step>,
+    steps: Vec<PathStep>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+enum PathStep {
     Name(String),
     Index(usize),
     /// The elements from the first index up to, but not including, the second; to the end if that
@@ -40,7 +40,7 @@ impl FieldPath {
                 };
                 let end = name.find(['.', '[']).unwrap_or(name.len());
                 rest = &name[end..];
-                (end > 0).then(|| Step::Name(name[..end].to_owned()))
+                (end > 0).then(|| PathStep::Name(name[..end].to_owned()))
             };
             steps.push(step.ok_or_else(|| wrong(text))?);
         }
@@ -59,7 +59,7 @@ impl FieldPath {
     /// Returns the name of the first field in the path; `None` if the path begins with an index.
     pub(super) fn first_name(&self) -> Option<&str> {
         match self.steps.first() {
-            Some(Step::Name(name)) => Some(name),
+            Some(PathStep::Name(name)) => Some(name),
             _ => None,
         }
     }
@@ -77,13 +77,13 @@ fn wrong(text: &str) -> String {
     format!("'{text}' is not a path: write it as legs[2].feet[1].x or ranges[0:8]")
 }
 
-fn parse_range(text: &str) -> Option<Step> {
+fn parse_range(text: &str) -> Option<PathStep> {
     let number = |text: &str| {
         let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         is_number.then(|| text.parse::<usize>().ok()).flatten()
     };
     match text.split_once(':') {
-        None => number(text).map(Step::Index),
+        None => number(text).map(PathStep::Index),
         Some((first, end)) => {
             let first = if first.is_empty() { 0 } else { number(first)? };
             let end = if end.is_empty() {
@@ -91,12 +91,12 @@ fn parse_range(text: &str) -> Option<Step> {
             } else {
                 Some(number(end)?)
             };
-            Some(Step::Slice(first, end))
+            Some(PathStep::Slice(first, end))
         }
     }
 }
 
-impl Step {
+impl PathStep {
     fn get(&self, value: &Value) -> Option<Value> {
         match (self, value) {
             (Self::Name(name), value) => value.get(name).cloned(),

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::output::format::{count, duration};
 
 /// The field with the time of a message.
-pub(super) const TIME: &str = "timestamp_ns";
+pub(super) const TIME_FIELD: &str = "timestamp_ns";
 
 /// Reads the times of a topic's messages as an observer, for the gaps between them.
 #[derive(Debug)]
@@ -105,12 +105,12 @@ impl Gaps {
     }
 }
 
-/// Returns the field [`TIME`] of a message; `None` if it has none, or that is 0.
+/// Returns the field [`TIME_FIELD`] of a message; `None` if it has none, or that is 0.
 fn time_of(kind: &DynamicType, message: &[u8]) -> Option<u64> {
     let DynamicSchema::Plain { layout, .. } = kind.schema() else {
         return None;
     };
-    let time = layout.get(message, TIME).ok()?.as_u64();
+    let time = layout.get(message, TIME_FIELD).ok()?.as_u64();
     time.filter(|time| *time > 0)
 }
 

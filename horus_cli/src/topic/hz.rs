@@ -30,7 +30,7 @@ pub(super) const WINDOW: Duration = Duration::from_secs(1);
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    span: Span,
+    span: MeasurementSpan,
     /// Also show the gaps between messages, by their timestamp_ns
     ///
     /// This observes the messages. Those without a timestamp_ns count when they
@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
 
 /// The topics that a stream of measurements is about, and its length.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Span {
+pub(crate) struct MeasurementSpan {
     /// Names or patterns of topics
     #[arg(required = true)]
     topics: Vec<String>,
@@ -80,7 +80,7 @@ struct LaneLine {
     messages: u64,
 }
 
-impl Span {
+impl MeasurementSpan {
     /// Opens a meter for each topic. From here on, a signal ends the stream.
     pub(super) fn open(&self, context: &Context) -> Result<(Arc<Namespace>, Vec<Meter>), Failure> {
         let (namespace, names) = select(context, &self.topics)?;

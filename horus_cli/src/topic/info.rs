@@ -37,7 +37,7 @@ pub(crate) struct Process {
 }
 
 #[derive(Debug, Serialize)]
-struct Info<'a> {
+struct TopicInfo<'a> {
     topic: &'a str,
     message_type: &'a str,
     schema_hash: String,
@@ -121,7 +121,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     if arguments.schema {
         return print_schema(name, &topic, context);
     }
-    let info = Info::new(name, &topic);
+    let info = TopicInfo::new(name, &topic);
     if context.is_json() {
         context.out.json(info)
     } else {
@@ -161,7 +161,7 @@ impl Process {
     }
 }
 
-impl<'a> Info<'a> {
+impl<'a> TopicInfo<'a> {
     fn new(name: &'a str, topic: &'a Inspector) -> Self {
         let file = topic.file().ok();
         let created = file.and_then(|file| file.created);
@@ -278,7 +278,7 @@ impl Subscriber {
     }
 }
 
-fn print(info: &Info<'_>, context: &mut Context) -> Result<(), Failure> {
+fn print(info: &TopicInfo<'_>, context: &mut Context) -> Result<(), Failure> {
     let Description { lines, tables } = info.describe();
     for line in lines {
         context.out.line(line)?;
@@ -297,11 +297,11 @@ pub(crate) struct Description {
 
 impl Description {
     pub(crate) fn of(name: &str, topic: &Inspector) -> Self {
-        Info::new(name, topic).describe()
+        TopicInfo::new(name, topic).describe()
     }
 }
 
-impl Info<'_> {
+impl TopicInfo<'_> {
     fn describe(&self) -> Description {
         let up_to = if self.is_sized { "up to " } else { "" };
         let mut lines = vec![format!(

@@ -20,10 +20,10 @@ use crate::output::format::{count, rate, visible};
 use crate::output::{Cell, Column, Table, Tone};
 
 /// Time for which rates are measured, in seconds.
-const WINDOW: &str = "1";
+const DEFAULT_WINDOW: &str = "1";
 
 /// The shortest time between two lists with `--watch`.
-const SHORTEST: Duration = Duration::from_millis(10);
+const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
 
 /// List topics
 ///
@@ -43,34 +43,34 @@ pub(crate) struct Arguments {
     #[arg(long)]
     watch: bool,
     /// Seconds for which rates are measured
-    #[arg(short, long, value_name = "S", default_value = WINDOW, value_parser = seconds)]
+    #[arg(short, long, value_name = "S", default_value = DEFAULT_WINDOW, value_parser = seconds)]
     window: Duration,
 }
 
 /// A topic as the list shows it.
 #[derive(Debug, Serialize)]
-struct Row {
+struct TopicRow {
     #[serde(rename = "topic")]
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    seen: Option<Seen>,
+    seen: Option<ReadTopic>,
 }
 
 /// The type, the counters and, if they were read, the settings of a topic.
 #[derive(Debug, Serialize)]
-struct Seen {
+struct ReadTopic {
     #[serde(flatten)]
-    details: Details,
+    details: TopicSummary,
     /// `None` if they were not read, because nothing that is shown depends on them.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    settings: Option<Settings>,
+    settings: Option<TopicSettings>,
 }
 
 /// The type and counters of a topic.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Details {
+pub(crate) struct TopicSummary {
     pub(crate) message_type: String,
     pub(crate) publishers: usize,
     pub(crate) subscribers: usize,
@@ -83,7 +83,7 @@ pub(crate) struct Details {
 
 /// The settings of a topic.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Settings {
+pub(crate) struct TopicSettings {
     pub(crate) latched: bool,
     pub(crate) message_bytes: u64,
     pub(crate) is_sized: bool,
@@ -94,9 +94,9 @@ pub(crate) struct Settings {
 
 /// The output of one list, as JSON.
 #[derive(Debug, Serialize)]
-struct List<'a> {
+struct TopicList<'a> {
     namespace: &'a str,
-    topics: &'a [Row],
+    topics: &'a [TopicRow],
 }
 
 pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
@@ -147,7 +147,7 @@ fn measure(
     arguments: &Arguments,
     context: &Context,
     namespace: &Arc<Namespace>,
-) -> Result<Vec<Row>, Failure> {
+) -> Result<Vec<TopicRow>, Failure> {
     let names = topics(namespace).map_err(|error| Failure::of_open(&error))?;
     let pattern = arguments.pattern.as_deref().map(bare);
     let is_wanted = |name: &String| match pattern {
@@ -159,15 +159,15 @@ fn measure(
     let mut cache = LivenessCache::default();
     if arguments.window.is_zero() {
         if arguments.watch {
-            context.stop.sleep_until(Instant::now() + SHORTEST);
+            context.stop.sleep_until(Instant::now() + SHORTEST_PERIOD);
         }
         let rows = names.into_iter().filter_map(|name| {
             let topic = Inspector::open_in(namespace, &name);
             let seen = topic.map(|topic| {
                 let counters = Counters::read(&topic, &mut cache);
-                Seen::new(&topic, &counters, None, is_long)
+                ReadTopic::new(&topic, &counters, None, is_long)
             });
-            Row::new(name, seen)
+            TopicRow::new(name, seen)
         });
         return Ok(rows.collect());
     }
@@ -176,24 +176,24 @@ fn measure(
         .map(|name| Meter::open(namespace, name))
         .collect();
     if !meters.is_empty() || arguments.watch {
-        let window = arguments.window.max(SHORTEST);
+        let window = arguments.window.max(SHORTEST_PERIOD);
         context.stop.sleep_until(Instant::now() + window);
     }
     let rows = names.into_iter().zip(meters).filter_map(|(name, meter)| {
         let mut meter = match meter {
             Ok(meter) => meter,
-            Err(error) => return Row::new(name, Err(error)),
+            Err(error) => return TopicRow::new(name, Err(error)),
         };
         let rate_hz = meter.read_with(&mut cache).rate_hz();
-        let seen = Seen::new(meter.inspector()?, meter.counters(), Some(rate_hz), is_long);
-        Row::new(name, Ok(seen))
+        let seen = ReadTopic::new(meter.inspector()?, meter.counters(), Some(rate_hz), is_long);
+        TopicRow::new(name, Ok(seen))
     });
     Ok(rows.collect())
 }
 
-impl Row {
+impl TopicRow {
     /// Returns the row of a topic, unless it was removed meanwhile.
-    fn new(name: String, seen: Result<Seen, TopicError>) -> Option<Self> {
+    fn new(name: String, seen: Result<ReadTopic, TopicError>) -> Option<Self> {
         let (seen, error) = match seen {
             Ok(seen) => (Some(seen), None),
             Err(error) if matches!(error.as_open_error(), Some(OpenError::NotFound { .. })) => {
@@ -205,13 +205,13 @@ impl Row {
     }
 }
 
-impl Seen {
+impl ReadTopic {
     /// Describes a topic with the given counters. Unless `is_long`, reads its settings only if the
     /// text of its rate depends on them. WHY: they are in the lane files of its publishers.
     fn new(topic: &Inspector, counters: &Counters, rate_hz: Option<f64>, is_long: bool) -> Self {
-        let details = Details::new(topic, counters, rate_hz);
+        let details = TopicSummary::new(topic, counters, rate_hz);
         let is_left = details.publishers == 0 && details.sent > 0;
-        let settings = (is_long || is_left).then(|| Settings::new(topic, counters));
+        let settings = (is_long || is_left).then(|| TopicSettings::new(topic, counters));
         Self { details, settings }
     }
 
@@ -222,7 +222,7 @@ impl Seen {
     }
 }
 
-impl Details {
+impl TopicSummary {
     pub(crate) fn new(topic: &Inspector, counters: &Counters, rate_hz: Option<f64>) -> Self {
         Self {
             message_type: topic.message_type().to_owned(),
@@ -245,7 +245,7 @@ impl Details {
     }
 }
 
-impl Settings {
+impl TopicSettings {
     pub(crate) fn new(topic: &Inspector, counters: &Counters) -> Self {
         let backend = Backend::between(counters.publishers(), counters.readers.len());
         Self {
@@ -259,10 +259,10 @@ impl Settings {
     }
 }
 
-fn print(arguments: &Arguments, rows: &[Row], context: &mut Context) -> Result<(), Failure> {
+fn print(arguments: &Arguments, rows: &[TopicRow], context: &mut Context) -> Result<(), Failure> {
     if context.is_json() {
         let config = context.config()?;
-        return context.out.json(List {
+        return context.out.json(TopicList {
             namespace: config.name().as_str(),
             topics: rows,
         });
@@ -308,8 +308,8 @@ fn print(arguments: &Arguments, rows: &[Row], context: &mut Context) -> Result<(
     context.out.table(&table)
 }
 
-fn cells(name: &str, seen: &Seen, long: bool) -> Vec<Cell> {
-    let Seen { details, settings } = seen;
+fn cells(name: &str, seen: &ReadTopic, long: bool) -> Vec<Cell> {
+    let ReadTopic { details, settings } = seen;
     let loss = |number: u64| {
         let tone = if number > 0 { Tone::Bad } else { Tone::Plain };
         Cell::toned(tone, count(number))

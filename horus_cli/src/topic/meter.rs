@@ -18,14 +18,14 @@ pub(crate) struct Meter {
     name: String,
     inspector: Option<Inspector>,
     /// The time at which the topic of `before` was created.
-    created: Option<SystemTime>,
-    before: Counters,
+    created_at: Option<SystemTime>,
+    last_counters: Counters,
 }
 
 /// The counters of a topic at one moment.
 #[derive(Debug)]
 pub(crate) struct Counters {
-    at: Instant,
+    read_at: Instant,
     pub(crate) lanes: Vec<LaneCounters>,
     pub(crate) readers: Vec<ReaderCounters>,
 }
@@ -54,9 +54,9 @@ pub(crate) struct LaneReading {
 
 impl Counters {
     /// Returns the counters of a topic that does not exist.
-    fn none(at: Instant) -> Self {
+    fn none(read_at: Instant) -> Self {
         Self {
-            at,
+            read_at,
             lanes: Vec::new(),
             readers: Vec::new(),
         }
@@ -67,7 +67,7 @@ impl Counters {
     pub(crate) fn read(inspector: &Inspector, cache: &mut LivenessCache) -> Self {
         let lanes = inspector.publishers_with(cache);
         Self {
-            at: Instant::now(),
+            read_at: Instant::now(),
             readers: inspector.subscribers_with(cache),
             lanes,
         }
@@ -113,7 +113,7 @@ impl Counters {
             .filter(|lane| lane.publisher.is_some() || lane.sent > 0)
             .collect();
         Reading {
-            took: later.at.saturating_duration_since(self.at),
+            took: later.read_at.saturating_duration_since(self.read_at),
             sent: lanes.iter().map(|lane| lane.sent).sum(),
             refused: later.refused().saturating_sub(self.refused()),
             lost: later.lost().saturating_sub(self.lost()),
@@ -129,8 +129,8 @@ impl Meter {
         Ok(Self {
             namespace: Arc::clone(namespace),
             name: name.to_owned(),
-            created: created(&inspector),
-            before: Counters::read(&inspector, &mut LivenessCache::default()),
+            created_at: created_at(&inspector),
+            last_counters: Counters::read(&inspector, &mut LivenessCache::default()),
             inspector: Some(inspector),
         })
     }
@@ -146,7 +146,7 @@ impl Meter {
 
     /// Returns the counters that were read last.
     pub(crate) const fn counters(&self) -> &Counters {
-        &self.before
+        &self.last_counters
     }
 
     /// Returns the messages since the last call, or since the meter was opened.
@@ -158,20 +158,20 @@ impl Meter {
     pub(crate) fn read_with(&mut self, cache: &mut LivenessCache) -> Reading {
         if self.inspector.as_ref().is_none_or(Inspector::is_retired) {
             self.inspector = Inspector::open_in(&self.namespace, &self.name).ok();
-            let created = self.inspector.as_ref().and_then(created);
+            let created_at = self.inspector.as_ref().and_then(created_at);
             // WHY not if it is the same one: it was only closed while no process used it.
-            if created.is_none() || created != self.created {
+            if created_at.is_none() || created_at != self.created_at {
                 // A new topic begins to count at 0.
-                self.before = Counters::none(self.before.at);
+                self.last_counters = Counters::none(self.last_counters.read_at);
             }
-            self.created = created;
+            self.created_at = created_at;
         }
         let now = match &self.inspector {
             Some(inspector) => Counters::read(inspector, cache),
             None => Counters::none(Instant::now()),
         };
-        let reading = self.before.until(&now);
-        self.before = now;
+        let reading = self.last_counters.until(&now);
+        self.last_counters = now;
         reading
     }
 
@@ -179,7 +179,7 @@ impl Meter {
     /// open, and a program that only reads must not keep it.
     pub(crate) fn release_unused(&mut self) {
         let is_used = |inspector: &Inspector| {
-            let counters = &self.before;
+            let counters = &self.last_counters;
             inspector.persists() || counters.publishers() > 0 || !counters.readers.is_empty()
         };
         if !self.inspector.as_ref().is_some_and(is_used) {
@@ -203,7 +203,7 @@ impl Reading {
     }
 }
 
-fn created(topic: &Inspector) -> Option<SystemTime> {
+fn created_at(topic: &Inspector) -> Option<SystemTime> {
     topic.file().ok()?.created
 }
 

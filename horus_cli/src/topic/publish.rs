@@ -29,10 +29,10 @@ use crate::output::nearest;
 const DEFAULT_HZ: f64 = 1.0;
 
 /// The field that gets the time of each message by CLOCK_MONOTONIC, unless VALUE names it.
-const MONOTONIC: &str = "monotonic_ns";
+const MONOTONIC_FIELD: &str = "monotonic_ns";
 
 /// Time between two looks for subscribers.
-const PERIOD: Duration = Duration::from_millis(10);
+const POLL_PERIOD: Duration = Duration::from_millis(10);
 
 /// Publish one message, or messages at a rate
 ///
@@ -98,7 +98,7 @@ impl Preset {
 }
 
 /// Makes the messages to send: all are equal, except for their times.
-struct Source {
+struct MessageSource {
     kind: DynamicType,
     value: Value,
     /// True if the field of `--now` gets the time.
@@ -114,7 +114,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let value = parse_value(value)?;
     let namespace = context.namespace()?;
     let publisher = open(arguments, context, &namespace, type_name)?;
-    let source = Source::new(arguments, publisher.message_type(), value);
+    let source = MessageSource::new(arguments, publisher.message_type(), value);
     // Checked before the first is sent.
     source.message(arguments)?;
     await_subscribers(arguments, &publisher, context)?;
@@ -225,7 +225,7 @@ fn type_called(name: &str) -> Result<DynamicType, Failure> {
     )))
 }
 
-impl Source {
+impl MessageSource {
     fn new(arguments: &Arguments, kind: &DynamicType, value: Value) -> Self {
         let has_field = match kind.schema() {
             DynamicSchema::Plain { schema, .. } => schema
@@ -273,9 +273,9 @@ impl Source {
             let now_ns = since.map_or(0, |since| since.as_nanos() as u64);
             // Cannot fail, as the field is there; one of another type keeps its value.
             let _ = layout.set(&mut message, &arguments.now, &now_ns.into());
-            if self.value.get(MONOTONIC).is_none() {
+            if self.value.get(MONOTONIC_FIELD).is_none() {
                 // Fails if there is no such field.
-                let _ = layout.set(&mut message, MONOTONIC, &monotonic_now_ns().into());
+                let _ = layout.set(&mut message, MONOTONIC_FIELD, &monotonic_now_ns().into());
             }
         }
         Ok(message)
@@ -308,7 +308,7 @@ fn await_subscribers(
         }
         if !context
             .stop
-            .sleep_until(deadline.or_earlier(Instant::now() + PERIOD))
+            .sleep_until(deadline.or_earlier(Instant::now() + POLL_PERIOD))
         {
             return Err(Failure::interrupted());
         }
@@ -318,7 +318,7 @@ fn await_subscribers(
 /// A publisher, and the counts of its messages.
 struct Sender<'a> {
     arguments: &'a Arguments,
-    source: Source,
+    source: MessageSource,
     publisher: DynamicPublisher,
     sent: u64,
     refused: u64,

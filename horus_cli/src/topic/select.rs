@@ -11,11 +11,11 @@ use crate::failure::Failure;
 use crate::output::nearest;
 
 /// Prefix of the names of this library's own topics.
-const INTERNAL: &str = "horus/";
+const INTERNAL_PREFIX: &str = "horus/";
 
 /// Returns true if this is one of the library's own topics, such as the status of a scheduler.
 pub(crate) fn is_internal(name: &str) -> bool {
-    name.starts_with(INTERNAL)
+    name.starts_with(INTERNAL_PREFIX)
 }
 
 /// Returns a name without the leading slash, as ROS users type it.

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 /// Time between two checks.
-const PERIOD: Duration = Duration::from_millis(10);
+const POLL_PERIOD: Duration = Duration::from_millis(10);
 
 /// Wait until a topic exists, has publishers or subscribers, or a message
 ///
@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         if deadline.is_over() {
             return Err(Failure::timeout(format_args!("{name}: {missing}")));
         }
-        let due = deadline.or_earlier(Instant::now() + PERIOD);
+        let due = deadline.or_earlier(Instant::now() + POLL_PERIOD);
         if !context.stop.sleep_until(due) {
             return Err(Failure::interrupted());
         }

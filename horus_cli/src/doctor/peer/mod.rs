@@ -38,7 +38,7 @@ pub(super) fn check(pid: u32, context: &Context) -> Result<Vec<Finding>, Failure
 }
 
 fn user(peer: &PeerProcess, own: &Credentials, config: &NamespaceConfig) -> Finding {
-    const CHECK: &str = "user";
+    const CHECK_NAME: &str = "user";
     let theirs = &peer.credentials;
     if let Some(gid) = config.gid() {
         let lacks = |who: &str, one: &Credentials| {
@@ -46,29 +46,29 @@ fn user(peer: &PeerProcess, own: &Credentials, config: &NamespaceConfig) -> Find
         };
         let found = lacks("it", theirs).or_else(|| lacks("this command", own));
         return match found {
-            None => Finding::ok(CHECK, format!("both are members of group {gid}")),
+            None => Finding::ok(CHECK_NAME, format!("both are members of group {gid}")),
             Some(found) => {
                 let advice = format!("add the user to the group: usermod -aG {gid} USER");
-                Finding::fault(CHECK, found, advice)
+                Finding::fault(CHECK_NAME, found, advice)
             }
         };
     }
     let found = format!("it has user {}, this command {}", theirs.uid, own.uid);
     if theirs.uid == own.uid {
-        return Finding::ok(CHECK, found);
+        return Finding::ok(CHECK_NAME, found);
     }
     let advice = "run both as one user, or share the namespace among the members of a group: \
                   HORUS_SHM_GROUP for both";
-    Finding::fault(CHECK, found, advice)
+    Finding::fault(CHECK_NAME, found, advice)
 }
 
 fn pid_namespace(peer: &PeerProcess) -> Finding {
-    const CHECK: &str = "pid namespace";
-    match peer.inner_pid {
-        None => Finding::ok(CHECK, "the same"),
+    const CHECK_NAME: &str = "pid namespace";
+    match peer.inner_namespace_pid {
+        None => Finding::ok(CHECK_NAME, "the same"),
         // It does not matter: locks show which processes live.
         Some(inner) => Finding::ok(
-            CHECK,
+            CHECK_NAME,
             format!("another one, in which it is process {inner}"),
         ),
     }
@@ -77,7 +77,7 @@ fn pid_namespace(peer: &PeerProcess) -> Finding {
 /// Checks that the directory of the namespaces is the same directory for the process and for this
 /// command: a container or mount namespace may have its own.
 fn mount(peer: &PeerProcess, config: &NamespaceConfig) -> Finding {
-    const CHECK: &str = "mount";
+    const CHECK_NAME: &str = "mount";
     let dir = config.dir();
     let existing = dir.ancestors().find(|path| path.is_dir());
     let existing = existing.unwrap_or(Path::new("/"));
@@ -85,22 +85,31 @@ fn mount(peer: &PeerProcess, config: &NamespaceConfig) -> Finding {
     let identity = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino()));
     let (theirs, own) = (identity(&peer.path_in_root(existing)), identity(existing));
     match (theirs, own) {
-        (Ok(theirs), Ok(own)) if theirs == own => {
-            Finding::ok(CHECK, format!("{shown} is the same directory for both"))
-        }
+        (Ok(theirs), Ok(own)) if theirs == own => Finding::ok(
+            CHECK_NAME,
+            format!("{shown} is the same directory for both"),
+        ),
         (Err(error), _) if error.kind() == std::io::ErrorKind::PermissionDenied => {
             let advice = "run this command as the user of that process, or as root";
-            Finding::note(CHECK, format!("its root cannot be read: {error}"), advice)
+            Finding::note(
+                CHECK_NAME,
+                format!("its root cannot be read: {error}"),
+                advice,
+            )
         }
         (Err(error), _) => {
             let advice = "share the directory with its container: docs/containers.md";
             let found = format!("it does not see {shown}: {error}");
-            Finding::fault(CHECK, found, advice)
+            Finding::fault(CHECK_NAME, found, advice)
         }
         _ => {
             let advice = "it runs in a container or mount namespace with memory of its own: share \
                           the directory, docs/containers.md";
-            Finding::fault(CHECK, format!("its {shown} is another directory"), advice)
+            Finding::fault(
+                CHECK_NAME,
+                format!("its {shown} is another directory"),
+                advice,
+            )
         }
     }
 }
@@ -108,7 +117,7 @@ fn mount(peer: &PeerProcess, config: &NamespaceConfig) -> Finding {
 /// Compares the namespaces that the process has open with the one of this command. Returns true if
 /// they are the same.
 fn namespace(peer: &PeerProcess, config: &NamespaceConfig) -> (Finding, bool) {
-    const CHECK: &str = "namespace";
+    const CHECK_NAME: &str = "namespace";
     let path = path_of(config);
     let own = OpenNamespace::identity_at(&path);
     let open = match &peer.namespaces {
@@ -116,13 +125,13 @@ fn namespace(peer: &PeerProcess, config: &NamespaceConfig) -> (Finding, bool) {
         Err(error) => {
             let found = format!("its open files cannot be read: {error}");
             let advice = "run this command as the user of that process, or as root";
-            return (Finding::note(CHECK, found, advice), false);
+            return (Finding::note(CHECK_NAME, found, advice), false);
         }
     };
     let is_same = |one: &&OpenNamespace| Some(one.identity) == own;
     if let Some(same) = open.iter().find(is_same) {
         let found = format!("the same: {}", same.path.display());
-        return (Finding::ok(CHECK, found), true);
+        return (Finding::ok(CHECK_NAME, found), true);
     }
     let shown = path.display();
     let Some(other) = open.first() else {
@@ -141,7 +150,7 @@ fn namespace(peer: &PeerProcess, config: &NamespaceConfig) -> (Finding, bool) {
             ),
             None => format!("this command opens {shown}"),
         };
-        return (Finding::fault(CHECK, found, advice), false);
+        return (Finding::fault(CHECK_NAME, found, advice), false);
     };
     let theirs = other.path.display();
     let (found, advice) = if other.is_deleted {
@@ -160,7 +169,7 @@ fn namespace(peer: &PeerProcess, config: &NamespaceConfig) -> (Finding, bool) {
             format!("give both the same {}", differing(&other.path, &path)),
         )
     };
-    (Finding::fault(CHECK, found, advice), false)
+    (Finding::fault(CHECK_NAME, found, advice), false)
 }
 
 /// Returns the environment variables whose values make the paths of two namespaces differ.

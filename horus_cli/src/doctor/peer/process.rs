@@ -12,10 +12,10 @@ use crate::failure::Failure;
 use crate::output::format::visible;
 
 /// The file of a namespace that each of its processes holds open.
-const REGISTRY: &str = "registry";
+const REGISTRY_FILE: &str = "registry";
 
 /// Suffix that the kernel adds to the path of an open file that was removed.
-const DELETED: &str = " (deleted)";
+const DELETED_SUFFIX: &str = " (deleted)";
 
 /// The user and groups of a process.
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ pub(super) struct PeerProcess {
     pub(super) name: String,
     pub(super) credentials: Credentials,
     /// Its id in its own pid namespace, if that is another one.
-    pub(super) inner_pid: Option<u32>,
+    pub(super) inner_namespace_pid: Option<u32>,
     /// Its start time, in clock ticks since boot; `None` if it cannot be read.
     pub(super) start_time: Option<u64>,
     /// The environment variables with which it was started, if they can be read.
@@ -68,7 +68,7 @@ impl PeerProcess {
             pid,
             name: field("Name:").to_owned(),
             credentials: Credentials::parse(&status),
-            inner_pid: inner
+            inner_namespace_pid: inner
                 .filter(|_| is_foreign)
                 .and_then(|inner| inner.parse().ok()),
             start_time: start_time(&dir),
@@ -78,8 +78,8 @@ impl PeerProcess {
     }
 
     /// Returns the id that the process itself sees.
-    pub(super) fn own_pid(&self) -> u32 {
-        self.inner_pid.unwrap_or(self.pid)
+    pub(super) fn pid_in_its_namespace(&self) -> u32 {
+        self.inner_namespace_pid.unwrap_or(self.pid)
     }
 
     /// Returns the path by which this command reaches `path`, a path in the view of the process.
@@ -135,7 +135,7 @@ impl Credentials {
 impl OpenNamespace {
     /// Returns device and inode of the registry in a directory, if there is one.
     pub(super) fn identity_at(dir: &Path) -> Option<(u64, u64)> {
-        let registry = fs::metadata(dir.join(REGISTRY)).ok()?;
+        let registry = fs::metadata(dir.join(REGISTRY_FILE)).ok()?;
         Some((registry.dev(), registry.ino()))
     }
 }
@@ -177,12 +177,13 @@ fn open_namespaces(dir: &str) -> io::Result<Vec<OpenNamespace>> {
             continue;
         };
         let bytes = path.as_os_str().as_bytes();
-        let named = bytes.strip_suffix(DELETED.as_bytes());
+        let named = bytes.strip_suffix(DELETED_SUFFIX.as_bytes());
         let is_deleted = named.is_some();
         let path = Path::new(std::ffi::OsStr::from_bytes(named.unwrap_or(bytes)));
         let identity = (file.dev(), file.ino());
         let is_known = found.iter().any(|one| one.identity == identity);
-        if path.file_name().is_some_and(|name| name == REGISTRY) && file.is_file() && !is_known {
+        if path.file_name().is_some_and(|name| name == REGISTRY_FILE) && file.is_file() && !is_known
+        {
             found.push(OpenNamespace {
                 path: path.parent().unwrap_or(Path::new("/")).to_owned(),
                 identity,

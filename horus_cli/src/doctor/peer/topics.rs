@@ -13,7 +13,7 @@ use crate::topic::select::is_internal;
 
 /// The role of a process in one topic: whether it publishes or subscribes, and with whom.
 #[derive(Debug)]
-struct Part {
+struct TopicRole {
     topic: String,
     publishes: bool,
     subscribes: bool,
@@ -38,7 +38,7 @@ pub(super) fn check(peer: &PeerProcess, context: &Context) -> Result<Vec<Finding
     // The library's own topics have no counterpart.
     for name in names.iter().filter(|name| !is_internal(name)) {
         match Inspector::open_in(&namespace, name) {
-            Ok(topic) => parts.extend(Part::of(peer, name, &topic)),
+            Ok(topic) => parts.extend(TopicRole::of(peer, name, &topic)),
             Err(error) => findings.extend(unreadable(peer, &namespace, name, &chain(&error))),
         }
     }
@@ -66,13 +66,14 @@ fn unreadable(
     is_mapped.then(|| Finding::fault("version", format!("{name}: {error}"), advice))
 }
 
-impl Part {
+impl TopicRole {
     /// Returns the role of a process in a topic; `None` if it neither publishes nor subscribes.
     fn of(peer: &PeerProcess, name: &str, topic: &Inspector) -> Option<Self> {
         let is_peer = |end: &Participant| {
             let process = end.process.as_ref();
             process.is_some_and(|process| {
-                process.pid == peer.own_pid() && Some(process.start_time) == peer.start_time
+                process.pid == peer.pid_in_its_namespace()
+                    && Some(process.start_time) == peer.start_time
             })
         };
         let lanes = topic.publishers();
@@ -140,10 +141,10 @@ impl Part {
         others: usize,
         names: &[String],
     ) -> Finding {
-        const CHECK: &str = "topic";
+        const CHECK_NAME: &str = "topic";
         if others > 0 {
             let found = format!("{found}, and {others} in other processes {many}");
-            return Finding::ok(CHECK, found);
+            return Finding::ok(CHECK_NAME, found);
         }
         let others: Vec<String> = names
             .iter()
@@ -153,7 +154,7 @@ impl Part {
         let near = nearest::suggestion(&self.topic, &others);
         let found = format!("{found}, and nobody else {one}");
         Finding::note(
-            CHECK,
+            CHECK_NAME,
             found,
             format!("compare the names of the topics.{near}"),
         )
