@@ -10,12 +10,12 @@ use horus_core::namespace::Namespace;
 use horus_core::scheduler::{black_box, schedulers};
 use serde::Serialize;
 
-use crate::cli::seconds;
+use crate::cli::parse_seconds;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::Tone;
 use crate::output::format::{date_time, visible};
-use crate::scheduler::no_scheduler;
+use crate::scheduler::unknown_scheduler;
 
 /// Time between two looks for new events.
 const POLL_PERIOD: Duration = Duration::from_millis(50);
@@ -66,7 +66,7 @@ pub(crate) struct Arguments {
     #[arg(short, long)]
     follow: bool,
     /// Only events of the last S seconds
-    #[arg(long, value_name = "S", value_parser = seconds)]
+    #[arg(long, value_name = "S", value_parser = parse_seconds)]
     since: Option<Duration>,
     /// Begin with the last N of these events
     #[arg(short = 'n', value_name = "N")]
@@ -75,7 +75,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NODE")]
     node: Option<String>,
     /// Only events of this kind, such as missed or failed
-    #[arg(long, value_name = "KIND", value_parser = kind)]
+    #[arg(long, value_name = "KIND", value_parser = parse_kind)]
     kind: Option<u8>,
     /// Also events of earlier runs
     #[arg(long)]
@@ -104,7 +104,7 @@ impl Event {
             process_id: event.process_id,
             node: event.node.to_string(),
             kind: kind.map_or("unknown", |(_, name)| name),
-            level: level_name(event.level),
+            level: event_level_name(event.level),
             tick: event.tick,
             value_ns: event.value_ns,
             text: event.text.to_string(),
@@ -113,7 +113,7 @@ impl Event {
 }
 
 /// Parses the name of a kind.
-fn kind(name: &str) -> Result<u8, String> {
+fn parse_kind(name: &str) -> Result<u8, String> {
     let found = EVENT_KINDS.iter().find(|(_, known)| *known == name);
     found.map(|(kind, _)| *kind).ok_or_else(|| {
         let names = EVENT_KINDS.map(|(_, name)| name).join(", ");
@@ -124,8 +124,8 @@ fn kind(name: &str) -> Result<u8, String> {
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let name = &arguments.scheduler;
     let namespace = context
-        .existing_namespace()?
-        .ok_or_else(|| no_scheduler(name, &[]))?;
+        .open_existing_namespace()?
+        .ok_or_else(|| unknown_scheduler(name, &[]))?;
     if arguments.follow {
         context.stop.begin_stream();
     }
@@ -134,13 +134,13 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let mut skips_earlier_runs = !arguments.all_runs;
     let mut last = arguments.number;
     loop {
-        let mut events = news.take(read(&namespace, name)?);
+        let mut events = news.take(read_events(&namespace, name)?);
         if std::mem::take(&mut skips_earlier_runs) {
             let is_start = |event: &NodeEvent| event.kind == NodeEvent::SCHEDULER_STARTED;
             let begin = events.iter().rposition(is_start).unwrap_or(0);
             events.drain(..begin);
         }
-        events.retain(|event| is_wanted(arguments, event));
+        events.retain(|event| is_selected_event(arguments, event));
         // WHY only once: with `--follow`, all later events are shown.
         let surplus = last
             .take()
@@ -159,11 +159,11 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 /// Returns the events in the black box of the scheduler `name`.
 ///
 /// WHY the black box is opened anew at each call: while it is open, `horus scheduler forget` fails.
-fn read(namespace: &Arc<Namespace>, name: &str) -> Result<Vec<NodeEvent>, Failure> {
+fn read_events(namespace: &Arc<Namespace>, name: &str) -> Result<Vec<NodeEvent>, Failure> {
     black_box(namespace, name).map_err(|error| {
-        let failure = Failure::of_topic(&error);
+        let failure = Failure::from_topic_error(&error);
         if failure.is_not_found() {
-            return no_scheduler(name, &schedulers(namespace).unwrap_or_default());
+            return unknown_scheduler(name, &schedulers(namespace).unwrap_or_default());
         }
         failure
     })
@@ -197,7 +197,7 @@ impl NewEventFilter {
     }
 }
 
-fn is_wanted(arguments: &Arguments, event: &NodeEvent) -> bool {
+fn is_selected_event(arguments: &Arguments, event: &NodeEvent) -> bool {
     let oldest_ns = arguments
         .since
         .map(|since| timestamp_now_ns().saturating_sub(since.as_nanos() as u64));
@@ -213,14 +213,16 @@ fn print(event: &NodeEvent, context: &mut Context) -> Result<(), Failure> {
     if context.is_json() {
         return context.out.json(Event::new(event));
     }
-    let text = context.out.paint(tone(event), &visible(&event.to_string()));
+    let text = context
+        .out
+        .paint(event_tone(event), &visible(&event.to_string()));
     context
         .out
         .line(format_args!("{} {text}", date_time(event.timestamp_ns)))
 }
 
 /// Returns the colour of an event.
-pub(crate) const fn tone(event: &NodeEvent) -> Tone {
+pub(crate) const fn event_tone(event: &NodeEvent) -> Tone {
     match event.level {
         DiagnosticStatus::OK => Tone::Plain,
         DiagnosticStatus::ERROR => Tone::Bad,
@@ -228,7 +230,7 @@ pub(crate) const fn tone(event: &NodeEvent) -> Tone {
     }
 }
 
-const fn level_name(level: u8) -> &'static str {
+const fn event_level_name(level: u8) -> &'static str {
     match level {
         DiagnosticStatus::OK => "ok",
         DiagnosticStatus::WARN => "warn",

@@ -38,24 +38,24 @@ struct Report {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let before = names(&context.config()?);
-    let Some(namespace) = context.existing_namespace()? else {
+    let before = topic_names(&context.namespace_config()?);
+    let Some(namespace) = context.open_existing_namespace()? else {
         return print(&Report::default(), context);
     };
     // WHY the names of before: opening a namespace removes such topics, too.
-    let report = sweep(&namespace).map_err(|error| Failure::of_open(&error))?;
+    let report = sweep(&namespace).map_err(|error| Failure::from_open_error(&error))?;
     let mut kept: Vec<String> = report.kept.iter().map(ToString::to_string).collect();
     if arguments.all {
         let mut is_left = Vec::new();
         for name in kept {
             let is_gone = remove_topic(&namespace, &name);
-            if !is_gone.map_err(|error| Failure::of_topic(&error))? {
+            if !is_gone.map_err(|error| Failure::from_topic_error(&error))? {
                 is_left.push(name);
             }
         }
         kept = is_left;
     }
-    let now = topics(&namespace).map_err(|error| Failure::of_open(&error))?;
+    let now = topics(&namespace).map_err(|error| Failure::from_open_error(&error))?;
     let is_gone = |name: &&String| !now.contains(name) && !report.foreign.contains(name);
     let removed = before.iter().filter(is_gone).cloned();
     print(
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 
 /// Returns the names of the topics that have files in a namespace, without opening it. Leaves out
 /// lane files, whose names begin with a dot.
-pub(crate) fn names(config: &NamespaceConfig) -> BTreeSet<String> {
+pub(crate) fn topic_names(config: &NamespaceConfig) -> BTreeSet<String> {
     let entries = fs::read_dir(path_of(config).join(TOPICS_DIRECTORY))
         .into_iter()
         .flatten()
@@ -104,5 +104,5 @@ fn print(report: &Report, context: &mut Context) -> Result<(), Failure> {
     if report.foreign.is_empty() {
         return Ok(());
     }
-    Err(Failure::no())
+    Err(Failure::answer_no())
 }

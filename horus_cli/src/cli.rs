@@ -54,7 +54,7 @@ pub(crate) struct GlobalOptions {
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
     /// Give up after this many seconds, with exit code 124
-    #[arg(long, global = true, value_name = "S", value_parser = seconds)]
+    #[arg(long, global = true, value_name = "S", value_parser = parse_seconds)]
     pub(crate) timeout: Option<Duration>,
 }
 
@@ -140,13 +140,13 @@ impl Command {
 }
 
 /// Parses a number of seconds.
-pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds")?;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
 /// Parses a positive rate in hertz.
-pub(crate) fn hertz(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_hertz(text: &str) -> Result<f64, String> {
     let hertz: f64 = text.parse().map_err(|_| "not a number of hertz")?;
     if hertz.is_finite() && hertz > 0.0 {
         Ok(hertz)

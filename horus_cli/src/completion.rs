@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let script = match arguments.shell {
         Shell::Bash => script.into_owned() + BASH,
         Shell::Fish => script.into_owned() + FISH,
-        Shell::Zsh => live_zsh(&script),
+        Shell::Zsh => complete_live_names_in_zsh(&script),
         _ => script.into_owned(),
     };
     context.out.bytes(script.as_bytes())
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 
 /// Changes a generated script for zsh: it completes the names of live topics and nodes where a
 /// command has an argument for them.
-fn live_zsh(script: &str) -> String {
+fn complete_live_names_in_zsh(script: &str) -> String {
     let lines = script.lines().map(|line| {
         for (argument, function) in [("topic", "_horus_topics"), ("node", "_horus_nodes")] {
             let is_argument = line.contains(&format!(":{argument} -- "))
@@ -98,10 +98,10 @@ pub(crate) fn print_names(arguments: &Names, context: &mut Context) -> Result<()
 }
 
 fn live_names(kind: NameKind, context: &Context) -> Option<Vec<String>> {
-    if !path_of(&context.config().ok()?).is_dir() {
+    if !path_of(&context.namespace_config().ok()?).is_dir() {
         return None;
     }
-    let namespace = context.namespace().ok()?;
+    let namespace = context.open_namespace().ok()?;
     if kind == NameKind::Topics {
         return topics(&namespace).ok();
     }

@@ -14,11 +14,11 @@ use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceError, Namespac
 
 use crate::clean;
 use crate::cli::GlobalOptions;
-use crate::failure::{Failure, chain};
+use crate::failure::{Failure, error_chain_text};
 use crate::namespace;
 use crate::output::{Output, nearest};
 use crate::stop::{Deadline, StopSignal};
-use crate::topic::select::is_internal;
+use crate::topic::select::is_internal_topic;
 
 /// The context in which a command runs.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Context {
     }
 
     /// Prints a note to stderr, unless `--quiet` was given.
-    pub(crate) fn note(&self, text: impl Display) {
+    pub(crate) fn print_note(&self, text: impl Display) {
         if !self.options.quiet {
             // WHY the error is ignored: notes are for people, and nobody reads them.
             let _ = writeln!(io::stderr(), "{text}");
@@ -71,14 +71,14 @@ impl Context {
     }
 
     /// Prints to stderr if `--verbose` was given.
-    pub(crate) fn explain(&self, text: impl Display) {
+    pub(crate) fn print_if_verbose(&self, text: impl Display) {
         if self.options.verbose {
             let _ = writeln!(io::stderr(), "horus: {text}");
         }
     }
 
     /// Returns the global options as environment variables of another program.
-    pub(crate) fn environment(&self) -> Vec<(&'static str, OsString)> {
+    pub(crate) fn environment_variables(&self) -> Vec<(&'static str, OsString)> {
         let GlobalOptions {
             namespace,
             shm_dir,
@@ -94,14 +94,17 @@ impl Context {
     }
 
     /// Returns the namespace that the options and the environment select.
-    pub(crate) fn config(&self) -> Result<NamespaceConfig, Failure> {
-        self.config_or(None)
+    pub(crate) fn namespace_config(&self) -> Result<NamespaceConfig, Failure> {
+        self.namespace_config_or(None)
     }
 
-    /// Like [`Self::config`], but `name` takes precedence over the environment. The options take
-    /// precedence over both.
-    pub(crate) fn config_or(&self, name: Option<&str>) -> Result<NamespaceConfig, Failure> {
-        let mut config = NamespaceConfig::from_env().map_err(|error| of_namespace(&error))?;
+    /// Returns the namespace that the options select, else the one called `name`, else the one that
+    /// the environment selects.
+    pub(crate) fn namespace_config_or(
+        &self,
+        name: Option<&str>,
+    ) -> Result<NamespaceConfig, Failure> {
+        let mut config = NamespaceConfig::from_env().map_err(|error| namespace_failure(&error))?;
         let name = match self.options.namespace.as_deref().or(name) {
             Some(name) => NamespaceName::new(name).map_err(Failure::usage)?,
             None => config.name().clone(),
@@ -111,28 +114,28 @@ impl Context {
             config = NamespaceConfig::new(dir, name.clone());
             if let Some(gid) = gid {
                 let shared = config.with_group(&gid.to_string());
-                config = shared.map_err(|error| of_namespace(&error))?;
+                config = shared.map_err(|error| namespace_failure(&error))?;
             }
         }
         Ok(config.with_name(name))
     }
 
     /// Opens the namespace, which is created if it does not exist.
-    pub(crate) fn namespace(&self) -> Result<Arc<Namespace>, Failure> {
-        let config = self.config()?;
+    pub(crate) fn open_namespace(&self) -> Result<Arc<Namespace>, Failure> {
+        let config = self.namespace_config()?;
         let path = path_of(&config);
-        self.explain(format_args!("namespace {}", path.display()));
-        Namespace::open(&config).map_err(|error| of_namespace(&error))
+        self.print_if_verbose(format_args!("namespace {}", path.display()));
+        Namespace::open(&config).map_err(|error| namespace_failure(&error))
     }
 
     /// Opens the namespace if it exists. For commands that only read, which must not create one.
-    pub(crate) fn existing_namespace(&self) -> Result<Option<Arc<Namespace>>, Failure> {
-        let config = self.config()?;
+    pub(crate) fn open_existing_namespace(&self) -> Result<Option<Arc<Namespace>>, Failure> {
+        let config = self.namespace_config()?;
         let path = path_of(&config);
         if path.is_dir() {
-            return self.namespace().map(Some);
+            return self.open_namespace().map(Some);
         }
-        self.note(format_args!(
+        self.print_note(format_args!(
             "no namespace '{}': {} does not exist.{}",
             config.name(),
             path.display(),
@@ -142,11 +145,11 @@ impl Context {
     }
 
     /// Opens the namespace of the topic `name`, which must exist.
-    pub(crate) fn namespace_of(&self, name: &str) -> Result<Arc<Namespace>, Failure> {
-        let config = self.config()?;
+    pub(crate) fn open_namespace_of_topic(&self, name: &str) -> Result<Arc<Namespace>, Failure> {
+        let config = self.namespace_config()?;
         let path = path_of(&config);
         if path.is_dir() {
-            return self.namespace();
+            return self.open_namespace();
         }
         Err(Failure::not_found(format_args!(
             "no topic '{name}': the namespace '{}' does not exist in {}.{}",
@@ -157,7 +160,7 @@ impl Context {
     }
 
     /// Opens an inspector of the topic `name`.
-    pub(crate) fn inspect(
+    pub(crate) fn open_inspector(
         &self,
         namespace: &Arc<Namespace>,
         name: &str,
@@ -175,10 +178,10 @@ impl Context {
         error: &TopicError,
     ) -> Failure {
         if !matches!(error.as_open_error(), Some(OpenError::NotFound { .. })) {
-            return Failure::of_topic(error);
+            return Failure::from_topic_error(error);
         }
         let topics = introspect::topics(namespace).unwrap_or_default();
-        let near = nearest::suggestion(name.trim_start_matches('/'), &topics);
+        let near = nearest::suggest_names(name.trim_start_matches('/'), &topics);
         let near = if near.is_empty() {
             other_namespaces(namespace.config())
         } else {
@@ -199,7 +202,7 @@ pub(crate) fn path_of(config: &NamespaceConfig) -> PathBuf {
 /// Returns a sentence, after a space, that names the other namespaces with topics; an empty text if
 /// there are none.
 pub(crate) fn other_namespaces(config: &NamespaceConfig) -> String {
-    let mut others = namespace::names(config.dir());
+    let mut others = namespace::namespace_names(config.dir());
     others.retain(|name| name != config.name().as_str() && has_topics(config, name));
     if others.is_empty() {
         return String::new();
@@ -214,17 +217,17 @@ pub(crate) fn other_namespaces(config: &NamespaceConfig) -> String {
 /// it.
 fn has_topics(config: &NamespaceConfig, name: &str) -> bool {
     NamespaceName::new(name).is_ok_and(|name| {
-        let topics = clean::names(&config.clone().with_name(name));
-        topics.iter().any(|topic| !is_internal(topic))
+        let topics = clean::topic_names(&config.clone().with_name(name));
+        topics.iter().any(|topic| !is_internal_topic(topic))
     })
 }
 
 /// Converts an error of opening a namespace.
-pub(crate) fn of_namespace(error: &NamespaceError) -> Failure {
+pub(crate) fn namespace_failure(error: &NamespaceError) -> Failure {
     match error {
         NamespaceError::Name(_) | NamespaceError::UnknownGroup { .. } => {
-            Failure::usage(chain(error))
+            Failure::usage(error_chain_text(error))
         }
-        _ => Failure::system(chain(error)),
+        _ => Failure::system(error_chain_text(error)),
     }
 }

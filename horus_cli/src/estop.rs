@@ -11,7 +11,7 @@ use horus_core::topic::{Qos, Topic};
 use serde::Serialize;
 
 use crate::context::Context;
-use crate::failure::{Failure, chain};
+use crate::failure::{Failure, error_chain_text};
 use crate::output::Tone;
 use crate::output::format::{date_time, visible};
 
@@ -52,58 +52,62 @@ impl Command {
     pub(crate) fn run(self, context: &mut Context) -> Result<(), Failure> {
         match self {
             Self::Engage(ReasonArguments { reason }) => {
-                send(EmergencyStop::engage(SOURCE, &reason), context)
+                send_and_report(EmergencyStop::engage(SOURCE, &reason), context)
             }
             Self::Release(ReasonArguments { reason }) => {
-                send(EmergencyStop::release(SOURCE, &reason), context)
+                send_and_report(EmergencyStop::release(SOURCE, &reason), context)
             }
-            Self::Status => status(context),
+            Self::Status => print_status(context),
         }
     }
 }
 
-fn send(stop: EmergencyStop, context: &mut Context) -> Result<(), Failure> {
-    let namespace = context.namespace()?;
-    if publish(&namespace, stop)? == 0 {
-        context.note("no scheduler runs that could receive it");
+fn send_and_report(stop: EmergencyStop, context: &mut Context) -> Result<(), Failure> {
+    let namespace = context.open_namespace()?;
+    if publish_stop(&namespace, stop)? == 0 {
+        context.print_note("no scheduler runs that could receive it");
     }
-    print(Some(&stop), context)
+    print_state(Some(&stop), context)
 }
 
 /// Sends an emergency stop or a release, and returns the number of schedulers that receive it.
-pub(crate) fn publish(namespace: &Arc<Namespace>, stop: EmergencyStop) -> Result<usize, Failure> {
-    let mut publisher = emergency_stop(namespace).map_err(|error| Failure::of_topic(&error))?;
+pub(crate) fn publish_stop(
+    namespace: &Arc<Namespace>,
+    stop: EmergencyStop,
+) -> Result<usize, Failure> {
+    let mut publisher =
+        emergency_stop(namespace).map_err(|error| Failure::from_topic_error(&error))?;
     let sent = publisher.send(stop);
-    sent.map_err(|error| Failure::refused(chain(&error.with(()))))?;
+    sent.map_err(|error| Failure::refused(error_chain_text(&error.with(()))))?;
     Ok(publisher.subscriber_count())
 }
 
-fn status(context: &mut Context) -> Result<(), Failure> {
-    let last = match context.existing_namespace()? {
-        Some(namespace) => last(&namespace)?,
+fn print_status(context: &mut Context) -> Result<(), Failure> {
+    let last = match context.open_existing_namespace()? {
+        Some(namespace) => read_last_message(&namespace)?,
         None => None,
     };
-    print(last.as_ref(), context)?;
+    print_state(last.as_ref(), context)?;
     if last.is_some_and(|stop| stop.is_engaged()) {
         context.out.flush()?;
-        return Err(Failure::no());
+        return Err(Failure::answer_no());
     }
     Ok(())
 }
 
 /// Returns the last emergency stop or release.
-fn last(namespace: &Arc<Namespace>) -> Result<Option<EmergencyStop>, Failure> {
+fn read_last_message(namespace: &Arc<Namespace>) -> Result<Option<EmergencyStop>, Failure> {
     let topic = Topic::<EmergencyStop>::builder(EMERGENCY_STOP_TOPIC).namespace(namespace);
     match topic.qos(Qos::new().strict(true)).observer() {
         Ok(mut observer) => Ok(observer.latest()),
         Err(error) => match error.as_open_error() {
             Some(OpenError::NotFound { .. }) => Ok(None),
-            _ => Err(Failure::of_topic(&error)),
+            _ => Err(Failure::from_topic_error(&error)),
         },
     }
 }
 
-fn print(stop: Option<&EmergencyStop>, context: &mut Context) -> Result<(), Failure> {
+fn print_state(stop: Option<&EmergencyStop>, context: &mut Context) -> Result<(), Failure> {
     if context.is_json() {
         return context.out.json(Status {
             engaged: stop.is_some_and(EmergencyStop::is_engaged),

@@ -26,19 +26,21 @@ pub(crate) fn execute(words: &[OsString], context: &Context) -> Failure {
         let name = words[..count].join(OsStr::new("-"));
         let mut program = OsString::from("horus-");
         program.push(&name);
-        let Some(path) = find(&program) else { continue };
-        context.explain(format_args!("executing {}", path.display()));
+        let Some(path) = find_program(&program) else {
+            continue;
+        };
+        context.print_if_verbose(format_args!("executing {}", path.display()));
         let mut command = Command::new(&path);
         command.args(&words[count..]);
-        command.envs(context.environment());
+        command.envs(context.environment_variables());
         let error = command.exec();
         return Failure::system(format_args!("cannot execute {}: {error}", path.display()));
     }
-    unknown(&words[0].to_string_lossy())
+    unknown_command(&words[0].to_string_lossy())
 }
 
 /// Finds a program beside this one, or in `PATH`.
-fn find(program: &OsStr) -> Option<PathBuf> {
+fn find_program(program: &OsStr) -> Option<PathBuf> {
     // WHY not a path: `horus ../x` must not leave the searched directories.
     if program.to_string_lossy().contains('/') {
         return None;
@@ -55,7 +57,7 @@ fn find(program: &OsStr) -> Option<PathBuf> {
 }
 
 /// Returns the failure that there is no command `word`.
-fn unknown(word: &str) -> Failure {
+fn unknown_command(word: &str) -> Failure {
     if let Some((_, package)) = KNOWN_PROGRAMS.iter().find(|(known, _)| *known == word) {
         return Failure::usage(format_args!(
             "'{word}' is a program of its own, horus-{word}, and it is neither beside this one nor \
@@ -67,7 +69,7 @@ fn unknown(word: &str) -> Failure {
         .filter(|command| !command.is_hide_set())
         .map(|command| command.get_name().to_owned())
         .collect();
-    let mut near = nearest::suggestion(word, &commands);
+    let mut near = nearest::suggest_names(word, &commands);
     if !near.is_empty() {
         near.push('.');
     }

@@ -33,7 +33,7 @@ pub(crate) struct Failure {
 
 impl Failure {
     /// The answer is no, and the output says why.
-    pub(crate) const fn no() -> Self {
+    pub(crate) const fn answer_no() -> Self {
         Self {
             code: EXIT_NO,
             message: None,
@@ -41,33 +41,33 @@ impl Failure {
     }
 
     /// The answer is no, for this reason.
-    pub(crate) fn no_because(message: impl Display) -> Self {
-        Self::with(EXIT_NO, message)
+    pub(crate) fn answer_no_because(message: impl Display) -> Self {
+        Self::with_code(EXIT_NO, message)
     }
 
     /// The arguments are wrong.
     pub(crate) fn usage(message: impl Display) -> Self {
-        Self::with(EXIT_USAGE, message)
+        Self::with_code(EXIT_USAGE, message)
     }
 
     /// There is nothing of the given name.
     pub(crate) fn not_found(message: impl Display) -> Self {
-        Self::with(EXIT_NOT_FOUND, message)
+        Self::with_code(EXIT_NOT_FOUND, message)
     }
 
     /// A participant or a contract refused the request.
     pub(crate) fn refused(message: impl Display) -> Self {
-        Self::with(EXIT_REFUSED, message)
+        Self::with_code(EXIT_REFUSED, message)
     }
 
     /// The system refused.
     pub(crate) fn system(message: impl Display) -> Self {
-        Self::with(EXIT_SYSTEM, message)
+        Self::with_code(EXIT_SYSTEM, message)
     }
 
     /// The time of `--timeout` is over; `what` says what has not happened by then.
     pub(crate) fn timeout(what: impl Display) -> Self {
-        Self::with(EXIT_TIMEOUT, format_args!("timeout: {what}"))
+        Self::with_code(EXIT_TIMEOUT, format_args!("timeout: {what}"))
     }
 
     /// A signal came before the answer.
@@ -80,7 +80,7 @@ impl Failure {
 
     /// Prints the message of clap: the help text, or an error in the arguments. The result has only
     /// an exit code.
-    pub(crate) fn of_arguments(error: &clap::Error) -> Self {
+    pub(crate) fn from_arguments_error(error: &clap::Error) -> Self {
         // WHY the error is ignored: the reader of the help text has closed the pipe.
         let _ = error.print();
         Self {
@@ -90,16 +90,16 @@ impl Failure {
     }
 
     /// Converts an error of opening or removing a topic.
-    pub(crate) fn of_topic(error: &TopicError) -> Self {
+    pub(crate) fn from_topic_error(error: &TopicError) -> Self {
         let Some(cause) = error.as_open_error() else {
-            return Self::refused(chain(error));
+            return Self::refused(error_chain_text(error));
         };
-        Self::with(code_of(cause), chain(error))
+        Self::with_code(exit_code_of(cause), error_chain_text(error))
     }
 
     /// Converts an error of the topics' directory, or the cause of a topic's error.
-    pub(crate) fn of_open(error: &OpenError) -> Self {
-        Self::with(code_of(error), chain(error))
+    pub(crate) fn from_open_error(error: &OpenError) -> Self {
+        Self::with_code(exit_code_of(error), error_chain_text(error))
     }
 
     /// Appends `advice`, a sentence without a full stop, to the message.
@@ -127,17 +127,17 @@ impl Failure {
     pub(crate) fn report(&self) -> ExitCode {
         if let Some(message) = &self.message {
             // WHY the error is ignored: there is nobody left to tell.
-            let _ = io::stderr().write_all(line(message).as_bytes());
+            let _ = io::stderr().write_all(stderr_line(message).as_bytes());
         }
         ExitCode::from(self.code)
     }
 
     /// Takes the message, as the line that [`Self::report`] prints, from a failure that has one.
     pub(crate) fn take_line(&mut self) -> Option<String> {
-        self.message.take().map(|message| line(&message))
+        self.message.take().map(|message| stderr_line(&message))
     }
 
-    fn with(code: u8, message: impl Display) -> Self {
+    fn with_code(code: u8, message: impl Display) -> Self {
         Self {
             code,
             message: Some(message.to_string()),
@@ -146,11 +146,11 @@ impl Failure {
 }
 
 /// Returns a message as a line for stderr.
-fn line(message: &str) -> String {
+fn stderr_line(message: &str) -> String {
     format!("horus: {message}\n")
 }
 
-fn code_of(error: &OpenError) -> u8 {
+fn exit_code_of(error: &OpenError) -> u8 {
     match error {
         OpenError::Name(_) => EXIT_USAGE,
         OpenError::NotFound { .. } => EXIT_NOT_FOUND,
@@ -166,7 +166,7 @@ fn code_of(error: &OpenError) -> u8 {
 
 /// Returns the text of an error, followed by the texts of its causes. Leaves out a text that is
 /// already contained in those before it.
-pub(crate) fn chain(error: &dyn Error) -> String {
+pub(crate) fn error_chain_text(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

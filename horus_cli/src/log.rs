@@ -8,7 +8,7 @@ use horus_core::log::{LogReader, LogRecord};
 use horus_core::message::{LogLineHeader, timestamp_now_ns};
 use serde::Serialize;
 
-use crate::cli::seconds;
+use crate::cli::parse_seconds;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::Tone;
@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     )]
     level: Level,
     /// Only lines of the last S seconds
-    #[arg(long, value_name = "S", value_parser = seconds)]
+    #[arg(long, value_name = "S", value_parser = parse_seconds)]
     since: Option<Duration>,
     /// Begin with the last N of these lines
     #[arg(short = 'n', value_name = "N")]
@@ -91,7 +91,7 @@ struct Selection<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let Some(namespace) = context.existing_namespace()? else {
+    let Some(namespace) = context.open_existing_namespace()? else {
         return Ok(());
     };
     if arguments.follow {
@@ -105,8 +105,8 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     };
     let mut reader = LogReader::new(&namespace);
     let mut printed = 0;
-    for record in selection.history(&mut reader, context)? {
-        print(&record, context)?;
+    for record in selection.read_existing_lines(&mut reader, context)? {
+        print_line(&record, context)?;
         printed += 1;
     }
     let mut goes_on = arguments.follow;
@@ -114,9 +114,9 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         context.out.flush()?;
         let due = deadline.or_earlier(Instant::now() + POLL_PERIOD);
         goes_on = context.stop.sleep_until(due) && !deadline.is_over();
-        for record in poll(&mut reader)? {
+        for record in poll_lines(&mut reader)? {
             if selection.includes(&record) {
-                print(&record, context)?;
+                print_line(&record, context)?;
                 printed += 1;
             }
         }
@@ -124,23 +124,23 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     context.out.flush()?;
     if arguments.follow {
         let lost = count(reader.lost());
-        context.note(format_args!("{} lines, {lost} lost", count(printed)));
+        context.print_note(format_args!("{} lines, {lost} lost", count(printed)));
     } else if printed == 0 {
-        context.note("no such lines: programs log to horus after horus_core::log::init()");
+        context.print_note("no such lines: programs log to horus after horus_core::log::init()");
     }
     Ok(())
 }
 
 impl Selection<'_> {
     /// Returns the lines that are there at the start.
-    fn history(
+    fn read_existing_lines(
         &self,
         reader: &mut LogReader,
         context: &Context,
     ) -> Result<VecDeque<LogRecord>, Failure> {
         let mut found = VecDeque::new();
         for _ in 0..INITIAL_POLLS_MAX {
-            let records = poll(reader)?;
+            let records = poll_lines(reader)?;
             if records.is_empty() && !reader.is_waiting() {
                 break;
             }
@@ -181,11 +181,13 @@ impl Selection<'_> {
     }
 }
 
-fn poll(reader: &mut LogReader) -> Result<Vec<LogRecord>, Failure> {
-    reader.poll().map_err(|error| Failure::of_open(&error))
+fn poll_lines(reader: &mut LogReader) -> Result<Vec<LogRecord>, Failure> {
+    reader
+        .poll()
+        .map_err(|error| Failure::from_open_error(&error))
 }
 
-fn print(record: &LogRecord, context: &mut Context) -> Result<(), Failure> {
+fn print_line(record: &LogRecord, context: &mut Context) -> Result<(), Failure> {
     let line = record.line.header();
     let text = record.line.text();
     if context.is_json() {
@@ -212,14 +214,14 @@ fn print(record: &LogRecord, context: &mut Context) -> Result<(), Failure> {
         // WHY flushed: the note belongs between the lines.
         context.out.flush()?;
         let lost = count(record.lost_before);
-        context.note(format_args!("{process}: {lost} lines lost"));
+        context.print_note(format_args!("{process}: {lost} lines lost"));
     }
     let said = format!(
         "{:5} {process} {}",
         line.level_name(),
-        said(line.source(), &text, line.cut_bytes)
+        source_and_text(line.source(), &text, line.cut_bytes)
     );
-    let said = context.out.paint(tone(line.level), &said);
+    let said = context.out.paint(level_tone(line.level), &said);
     context
         .out
         .line(format_args!("{} {said}", date_time(line.timestamp_ns)))
@@ -227,7 +229,7 @@ fn print(record: &LogRecord, context: &mut Context) -> Result<(), Failure> {
 
 /// Returns the source and the text of a log line. Marks each further line of a text with several
 /// lines, so that it cannot look like a log line.
-fn said(source: &str, text: &str, cut_bytes: u32) -> String {
+fn source_and_text(source: &str, text: &str, cut_bytes: u32) -> String {
     let parts: Vec<_> = text
         .trim_end_matches('\n')
         .split('\n')
@@ -244,7 +246,7 @@ fn said(source: &str, text: &str, cut_bytes: u32) -> String {
 }
 
 /// Returns the colour of a level.
-const fn tone(level: u8) -> Tone {
+const fn level_tone(level: u8) -> Tone {
     match level {
         LogLineHeader::ERROR => Tone::Bad,
         LogLineHeader::WARN => Tone::Waiting,
@@ -259,9 +261,9 @@ mod tests {
     #[test]
     fn no_text_can_look_like_another_line_or_move_the_cursor() {
         assert_eq!(
-            said("pl\x1banner", "a\x1b[2J\r\n2025 ERROR b\n", 3),
+            source_and_text("pl\x1banner", "a\x1b[2J\r\n2025 ERROR b\n", 3),
             "pl\\u{1b}anner: a\\u{1b}[2J\\r\n    | 2025 ERROR b… (3 bytes more)"
         );
-        assert_eq!(said("", "x", 0), "x");
+        assert_eq!(source_and_text("", "x", 0), "x");
     }
 }

@@ -39,10 +39,10 @@ use context::Context;
 use failure::Failure;
 
 fn main() -> ExitCode {
-    panics::report_as_one_line();
+    panics::report_panics_as_one_line();
     let failure = match Cli::try_parse_from(arguments()) {
         Ok(cli) => run(cli).err(),
-        Err(error) => Some(Failure::of_arguments(&error)),
+        Err(error) => Some(Failure::from_arguments_error(&error)),
     };
     failure.map_or(ExitCode::SUCCESS, |failure| failure.report())
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::panic;
 
 /// Makes a panic print one line in place of the usual report.
-pub(crate) fn report_as_one_line() {
+pub(crate) fn report_panics_as_one_line() {
     panic::set_hook(Box::new(|panic| {
         let payload = panic.payload();
         let text = payload

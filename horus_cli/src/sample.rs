@@ -12,7 +12,7 @@ use horus_core::namespace::Namespace;
 use horus_core::scheduler::{Graph, SchedulerInfo, black_box, scheduler_graph, schedulers};
 use serde::Serialize;
 
-use crate::blackbox::{Event, NewEventFilter, tone};
+use crate::blackbox::{Event, NewEventFilter, event_tone};
 use crate::context::{Context, path_of};
 use crate::failure::Failure;
 use crate::launch::status::{self, ProgramStatus};
@@ -22,7 +22,7 @@ use crate::topic::info::Process;
 use crate::topic::latency::Percentiles;
 use crate::topic::list::{TopicSettings, TopicSummary};
 use crate::topic::meter::{Counters, Meter, Reading, per_second};
-use crate::topic::select::is_internal;
+use crate::topic::select::is_internal_topic;
 
 /// Time between two reads of the black boxes and of the graphs of the schedulers. WHY so long: a
 /// read of a black box takes up to some milliseconds, and a graph changes only when a scheduler
@@ -148,7 +148,7 @@ impl Sampler {
     /// Reads the present state of all topics, nodes and programs of the namespace. The sample is
     /// empty if the namespace does not exist.
     pub(crate) fn sample(&mut self, context: &Context) -> Result<Sample, Failure> {
-        let config = context.config()?;
+        let config = context.namespace_config()?;
         let mut sample = Sample {
             namespace: config.name().to_string(),
             timestamp_ns: timestamp_now_ns(),
@@ -161,12 +161,12 @@ impl Sampler {
         }
         let namespace = match &self.namespace {
             Some(namespace) => Arc::clone(namespace),
-            None => context.namespace()?,
+            None => context.open_namespace()?,
         };
         self.namespace = Some(Arc::clone(&namespace));
         self.read_topics(&namespace, &mut sample)?;
         self.read_schedulers(&namespace, &mut sample)?;
-        sample.programs = programs(&namespace);
+        sample.programs = read_programs(&namespace);
         Ok(sample)
     }
 
@@ -175,7 +175,7 @@ impl Sampler {
         namespace: &Arc<Namespace>,
         sample: &mut Sample,
     ) -> Result<(), Failure> {
-        let names = topics(namespace).map_err(|error| Failure::of_open(&error))?;
+        let names = topics(namespace).map_err(|error| Failure::from_open_error(&error))?;
         self.topics.retain(|name, _| names.contains(name));
         let mut cache = LivenessCache::default();
         for name in names {
@@ -189,7 +189,7 @@ impl Sampler {
                 let ends = counters.participants();
                 let processes = ends.filter_map(|end| Process::of(Some(end)));
                 sample.processes.extend(processes);
-                if self.shows_internal || !is_internal(&name) {
+                if self.shows_internal || !is_internal_topic(&name) {
                     sample
                         .topics
                         .push(Topic::new(name, topic, counters, &reading));
@@ -205,7 +205,7 @@ impl Sampler {
         namespace: &Arc<Namespace>,
         sample: &mut Sample,
     ) -> Result<(), Failure> {
-        let all = schedulers(namespace).map_err(|error| Failure::of_open(&error))?;
+        let all = schedulers(namespace).map_err(|error| Failure::from_open_error(&error))?;
         sample.live_schedulers = all.iter().filter(|one| one.is_alive).count();
         if Instant::now() >= self.next_events {
             self.next_events = Instant::now() + EVENTS_PERIOD;
@@ -249,7 +249,7 @@ impl Sampler {
 }
 
 /// Returns the programs of all launchers.
-fn programs(namespace: &Arc<Namespace>) -> Vec<Program> {
+fn read_programs(namespace: &Arc<Namespace>) -> Vec<Program> {
     let launches = status::read(namespace).into_iter();
     let programs = launches.flat_map(|launch| {
         launch.programs.into_iter().map(move |status| Program {
@@ -353,7 +353,7 @@ impl SchedulerEvent {
         Self {
             scheduler,
             text: event.to_string(),
-            tone: tone(event),
+            tone: event_tone(event),
             event: Event::new(event),
         }
     }

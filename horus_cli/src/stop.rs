@@ -20,7 +20,7 @@ const SIGNAL_POLL_PERIOD: Duration = Duration::from_millis(10);
 /// prints a stream finishes its output at the first signal, and ends at once at the second.
 #[derive(Debug)]
 pub(crate) struct StopSignal {
-    came: Arc<AtomicBool>,
+    has_come: Arc<AtomicBool>,
     /// True if the next signal ends the process at once.
     is_final: Arc<AtomicBool>,
 }
@@ -29,7 +29,7 @@ impl StopSignal {
     /// Installs the signal handlers. The first signal ends the process, unless
     /// [`Self::begin_stream`] was called before.
     pub(crate) fn install() -> io::Result<Self> {
-        let came = Arc::new(AtomicBool::new(false));
+        let has_come = Arc::new(AtomicBool::new(false));
         let is_final = Arc::new(AtomicBool::new(true));
         for signal in [SIGINT, SIGTERM] {
             // WHY this order: the handlers run in it, so the first signal of a stream only sets
@@ -40,9 +40,9 @@ impl StopSignal {
                 Arc::clone(&is_final),
             )?;
             flag::register(signal, Arc::clone(&is_final))?;
-            flag::register(signal, Arc::clone(&came))?;
+            flag::register(signal, Arc::clone(&has_come))?;
         }
-        Ok(Self { came, is_final })
+        Ok(Self { has_come, is_final })
     }
 
     /// Makes the next signal only set a flag, so that the stream can end with its summary.
@@ -52,14 +52,14 @@ impl StopSignal {
     }
 
     /// Returns true if a signal came.
-    pub(crate) fn came(&self) -> bool {
+    pub(crate) fn has_come(&self) -> bool {
         // Relaxed: as above.
-        self.came.load(Ordering::Relaxed)
+        self.has_come.load(Ordering::Relaxed)
     }
 
     /// Sleeps until `due`, or until a signal comes. Returns true if no signal came.
     pub(crate) fn sleep_until(&self, due: Instant) -> bool {
-        while !self.came() {
+        while !self.has_come() {
             let left = due.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return true;

@@ -12,7 +12,7 @@ use horus_core::namespace::remove_topic;
 use super::Finding;
 use crate::clean;
 use crate::context::Context;
-use crate::failure::{Failure, chain};
+use crate::failure::{Failure, error_chain_text};
 use crate::output::format::visible;
 
 /// A step that `--fix` can take.
@@ -26,14 +26,14 @@ pub(super) enum Fix {
 
 /// Takes the steps of the findings, and stores each result in its finding. If a step fails, its
 /// finding stays as it is.
-pub(super) fn apply(findings: &mut [Finding], context: &Context) {
+pub(super) fn apply_fixes(findings: &mut [Finding], context: &Context) {
     for finding in findings {
         let Some(fix) = finding.fix.take() else {
             continue;
         };
         match fix.apply(context) {
             Ok(fixed) => finding.fixed = Some(fixed),
-            Err(error) => context.note(format_args!("{}: not fixed: {error}", finding.check)),
+            Err(error) => context.print_note(format_args!("{}: not fixed: {error}", finding.check)),
         }
     }
 }
@@ -42,10 +42,11 @@ impl Fix {
     fn apply(&self, context: &Context) -> Result<String, String> {
         match self {
             Self::RemoveTopic(name) => {
-                let namespace = context.existing_namespace();
+                let namespace = context.open_existing_namespace();
                 let namespace = namespace.map_err(|failure| failure.text().to_owned())?;
                 let namespace = namespace.ok_or("the namespace is gone")?;
-                let is_gone = remove_topic(&namespace, name).map_err(|error| chain(&error))?;
+                let is_gone =
+                    remove_topic(&namespace, name).map_err(|error| error_chain_text(&error))?;
                 if is_gone {
                     Ok(format!("removed the file of {}", visible(name)))
                 } else {
@@ -64,16 +65,16 @@ impl Fix {
 
 /// Returns a finding about the topics that killed processes left: opening the namespace has removed
 /// them. `before` are the topics that had files before it was opened.
-pub(super) fn removed(
+pub(super) fn report_removed_topics(
     before: &BTreeSet<String>,
     context: &Context,
 ) -> Result<Option<Finding>, Failure> {
     const CHECK_NAME: &str = "stale topics";
-    let Some(namespace) = context.existing_namespace()? else {
+    let Some(namespace) = context.open_existing_namespace()? else {
         return Ok(None);
     };
-    let now = topics(&namespace).map_err(|error| Failure::of_open(&error))?;
-    let left = clean::names(&context.config()?);
+    let now = topics(&namespace).map_err(|error| Failure::from_open_error(&error))?;
+    let left = clean::topic_names(&context.namespace_config()?);
     let gone = before.iter();
     let gone = gone.filter(|name| !now.contains(name) && !left.contains(*name));
     let gone: Vec<String> = gone.map(|name| visible(name)).collect();

@@ -4,16 +4,16 @@ use std::fs;
 
 use super::Finding;
 
-pub(super) fn check() -> Vec<Finding> {
+pub(super) fn check_machine() -> Vec<Finding> {
     let checks = [
-        processor(),
-        locked_memory(),
-        priority(),
-        open_files(),
-        core_dumps(),
-        clock_source(),
-        governor(),
-        hyper_threads(),
+        report_processor(),
+        check_locked_memory(),
+        check_priority_limit(),
+        check_open_files(),
+        check_core_dumps(),
+        check_clock_source(),
+        check_frequency_governor(),
+        check_hyper_threads(),
     ];
     checks.into_iter().flatten().collect()
 }
@@ -24,27 +24,27 @@ pub(super) fn check() -> Vec<Finding> {
     clippy::unnecessary_wraps,
     reason = "other checks find nothing on some machines"
 )]
-fn processor() -> Option<Finding> {
+fn report_processor() -> Option<Finding> {
     Some(Finding::ok("processor", horus_core::machine().to_string()))
 }
 
 /// Returns a soft limit of this process. `name` is its name in `/proc/self/limits`.
-fn limit(name: &str) -> Option<String> {
+fn soft_limit(name: &str) -> Option<String> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next().map(str::to_owned)
 }
 
-fn read(path: &str) -> Option<String> {
+fn read_trimmed(path: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     Some(text.trim().to_owned())
 }
 
-fn locked_memory() -> Option<Finding> {
+fn check_locked_memory() -> Option<Finding> {
     const CHECK_NAME: &str = "locked memory";
     /// Fewer bytes than this are too few for the locked memory of a real-time program.
     const LOW_LIMIT: u64 = 64 << 20;
-    let found = limit("Max locked memory")?;
+    let found = soft_limit("Max locked memory")?;
     if found.parse::<u64>().is_ok_and(|bytes| bytes < LOW_LIMIT) {
         let advice = "real-time nodes cannot lock their memory: ulimit -l unlimited, or memlock \
                       in /etc/security/limits.conf";
@@ -53,12 +53,12 @@ fn locked_memory() -> Option<Finding> {
     Some(Finding::ok(CHECK_NAME, found))
 }
 
-fn priority() -> Option<Finding> {
+fn check_priority_limit() -> Option<Finding> {
     const CHECK_NAME: &str = "real-time priority";
     /// The bit of CAP_SYS_NICE in the effective capabilities.
     const SYS_NICE: u64 = 1 << 23;
-    let found = limit("Max realtime priority")?;
-    let status = read("/proc/self/status")?;
+    let found = soft_limit("Max realtime priority")?;
+    let status = read_trimmed("/proc/self/status")?;
     let capabilities = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let capabilities = capabilities.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
     if capabilities.is_some_and(|bits| bits & SYS_NICE != 0) {
@@ -72,11 +72,11 @@ fn priority() -> Option<Finding> {
     Some(Finding::ok(CHECK_NAME, found))
 }
 
-fn open_files() -> Option<Finding> {
+fn check_open_files() -> Option<Finding> {
     const CHECK_NAME: &str = "open files";
     /// Fewer open files than this are too few for a program with some hundred topics.
     const LOW_LIMIT: u64 = 1024;
-    let found = limit("Max open files")?;
+    let found = soft_limit("Max open files")?;
     if found.parse::<u64>().is_ok_and(|files| files < LOW_LIMIT) {
         let advice = "a program opens a file for each topic: ulimit -n 4096";
         return Some(Finding::note(CHECK_NAME, found, advice));
@@ -84,9 +84,9 @@ fn open_files() -> Option<Finding> {
     Some(Finding::ok(CHECK_NAME, found))
 }
 
-fn core_dumps() -> Option<Finding> {
+fn check_core_dumps() -> Option<Finding> {
     const CHECK_NAME: &str = "core dumps";
-    let found = limit("Max core file size")?;
+    let found = soft_limit("Max core file size")?;
     if found == "0" {
         return Some(Finding::ok(CHECK_NAME, "off"));
     }
@@ -94,9 +94,9 @@ fn core_dumps() -> Option<Finding> {
     Some(Finding::note(CHECK_NAME, found, advice))
 }
 
-fn clock_source() -> Option<Finding> {
+fn check_clock_source() -> Option<Finding> {
     const CHECK_NAME: &str = "clock source";
-    let found = read("/sys/devices/system/clocksource/clocksource0/current_clocksource")?;
+    let found = read_trimmed("/sys/devices/system/clocksource/clocksource0/current_clocksource")?;
     if ["tsc", "kvm-clock", "arch_sys_counter"].contains(&found.as_str()) {
         return Some(Finding::ok(CHECK_NAME, found));
     }
@@ -104,9 +104,9 @@ fn clock_source() -> Option<Finding> {
     Some(Finding::note(CHECK_NAME, found, advice))
 }
 
-fn governor() -> Option<Finding> {
+fn check_frequency_governor() -> Option<Finding> {
     const CHECK_NAME: &str = "frequency governor";
-    let found = read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")?;
+    let found = read_trimmed("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")?;
     if found == "performance" {
         return Some(Finding::ok(CHECK_NAME, found));
     }
@@ -114,9 +114,9 @@ fn governor() -> Option<Finding> {
     Some(Finding::note(CHECK_NAME, found, advice))
 }
 
-fn hyper_threads() -> Option<Finding> {
+fn check_hyper_threads() -> Option<Finding> {
     const CHECK_NAME: &str = "simultaneous multithreading";
-    if read("/sys/devices/system/cpu/smt/active")? != "1" {
+    if read_trimmed("/sys/devices/system/cpu/smt/active")? != "1" {
         return Some(Finding::ok(CHECK_NAME, "off"));
     }
     let advice = "two threads share a core: pin real-time nodes to different cores";

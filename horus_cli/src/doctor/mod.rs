@@ -14,7 +14,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::clean;
-use crate::cli::seconds;
+use crate::cli::parse_seconds;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::Tone;
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "5",
-        value_parser = seconds
+        value_parser = parse_seconds
     )]
     rt: Option<Duration>,
     /// Only say why the process PID and those that are started here do not meet
@@ -117,49 +117,49 @@ struct Findings<'a> {
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let findings = match arguments.peer {
-        Some(pid) => peer::check(pid, context)?,
-        None => check(arguments, context)?,
+        Some(pid) => peer::check_peer(pid, context)?,
+        None => check_all(arguments, context)?,
     };
     if context.is_json() {
         let findings = &findings;
         context.out.json(Findings { findings })?;
     } else {
         for finding in &findings {
-            print(finding, context)?;
+            print_finding(finding, context)?;
         }
         context.out.flush()?;
     }
     if findings.iter().any(Finding::is_fault) {
-        return Err(Failure::no());
+        return Err(Failure::answer_no());
     }
     Ok(())
 }
 
-fn check(arguments: &Arguments, context: &mut Context) -> Result<Vec<Finding>, Failure> {
-    let config = context.config()?;
-    let mut findings = place::check(&config);
+fn check_all(arguments: &Arguments, context: &mut Context) -> Result<Vec<Finding>, Failure> {
+    let config = context.namespace_config()?;
+    let mut findings = place::check_directory(&config);
     if arguments.fix {
-        fix::apply(&mut findings, context);
+        fix::apply_fixes(&mut findings, context);
     }
     // WHY: in a directory that others may write to, no namespace can be opened.
     if !findings.iter().any(Finding::is_fault) {
         // WHY before the namespace is opened: that removes stale files.
-        let before = clean::names(&config);
-        findings.push(place::others(&config)?);
-        findings.extend(traffic::check(context)?);
-        findings.extend(fix::removed(&before, context)?);
+        let before = clean::topic_names(&config);
+        findings.push(place::check_other_namespaces(&config)?);
+        findings.extend(traffic::check_traffic(context)?);
+        findings.extend(fix::report_removed_topics(&before, context)?);
     }
-    findings.extend(machine::check());
+    findings.extend(machine::check_machine());
     if let Some(time) = arguments.rt {
-        findings.extend(real_time::check(time, context)?);
+        findings.extend(real_time::check_real_time(time, context)?);
     }
     if arguments.fix {
-        fix::apply(&mut findings, context);
+        fix::apply_fixes(&mut findings, context);
     }
     Ok(findings)
 }
 
-fn print(finding: &Finding, context: &mut Context) -> Result<(), Failure> {
+fn print_finding(finding: &Finding, context: &mut Context) -> Result<(), Failure> {
     let (tone, word) = match finding.verdict {
         Verdict::Ok => (Tone::Plain, "ok   "),
         Verdict::Note => (Tone::Waiting, "note "),

@@ -14,7 +14,7 @@ use super::fix::Fix;
 use crate::context::path_of;
 use crate::failure::Failure;
 use crate::namespace::list::NamespaceRow;
-use crate::namespace::names;
+use crate::namespace::namespace_names;
 use crate::output::format::bytes;
 
 /// Less free space than this, in bytes, is too little for a robot with cameras.
@@ -24,15 +24,15 @@ const FREE_LOW: u64 = 64 << 20;
 const VARIABLES: [&str; 3] = ["HORUS_SHM_DIR", "HORUS_NAMESPACE", "HORUS_SHM_GROUP"];
 
 /// Checks the directory without opening a namespace in it.
-pub(super) fn check(config: &NamespaceConfig) -> Vec<Finding> {
-    let mut findings = vec![settings(config)];
-    findings.extend(space(config.dir()));
-    findings.push(owner(config));
-    findings.extend(container());
+pub(super) fn check_directory(config: &NamespaceConfig) -> Vec<Finding> {
+    let mut findings = vec![report_variables(config)];
+    findings.extend(check_free_space(config.dir()));
+    findings.push(check_owner(config));
+    findings.extend(check_container());
     findings
 }
 
-fn settings(config: &NamespaceConfig) -> Finding {
+fn report_variables(config: &NamespaceConfig) -> Finding {
     let path = path_of(config);
     let set = VARIABLES.iter().filter_map(|name| {
         let value = env::var(name).ok().filter(|value| !value.is_empty())?;
@@ -48,7 +48,7 @@ fn settings(config: &NamespaceConfig) -> Finding {
 }
 
 /// Checks the free space of the file system of `dir`, which the command `df` reports.
-fn space(dir: &Path) -> Option<Finding> {
+fn check_free_space(dir: &Path) -> Option<Finding> {
     const CHECK_NAME: &str = "memory for topics";
     let existing = dir.ancestors().find(|path| path.is_dir())?;
     let output = Command::new("df").arg("-Pk").arg(existing).output().ok()?;
@@ -65,7 +65,7 @@ fn space(dir: &Path) -> Option<Finding> {
     Some(Finding::fault(CHECK_NAME, found, advice))
 }
 
-fn owner(config: &NamespaceConfig) -> Finding {
+fn check_owner(config: &NamespaceConfig) -> Finding {
     const CHECK_NAME: &str = "directory";
     let dir = config.dir().display();
     let Ok(metadata) = fs::metadata(config.dir()) else {
@@ -89,11 +89,14 @@ fn owner(config: &NamespaceConfig) -> Finding {
 }
 
 /// Looks for other namespaces that are in use: the usual reason why programs do not see each other.
-pub(super) fn others(config: &NamespaceConfig) -> Result<Finding, Failure> {
+pub(super) fn check_other_namespaces(config: &NamespaceConfig) -> Result<Finding, Failure> {
     const CHECK_NAME: &str = "other namespaces";
     let own = config.name().as_str();
     let mut alive = Vec::new();
-    for name in names(config.dir()).iter().filter(|name| *name != own) {
+    for name in namespace_names(config.dir())
+        .iter()
+        .filter(|name| *name != own)
+    {
         let row = NamespaceRow::read(config, name)?;
         if !row.processes.is_empty() {
             alive.push(format!("{name} ({} processes)", row.processes.len()));
@@ -108,7 +111,7 @@ pub(super) fn others(config: &NamespaceConfig) -> Result<Finding, Failure> {
 }
 
 /// Looks for signs of a container, in which other processes may not be visible.
-fn container() -> Option<Finding> {
+fn check_container() -> Option<Finding> {
     let marks = ["/.dockerenv", "/run/.containerenv"];
     let mark = marks.iter().find(|path| Path::new(path).exists())?;
     let advice = "to share topics with other containers, share /dev/shm: docs/containers.md";

@@ -10,8 +10,8 @@ use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
 use horus_core::scheduler::{Context as NodeContext, Hertz as _, NodeReport, Report, Scheduler};
 
 use super::Finding;
-use crate::context::{Context, of_namespace};
-use crate::failure::{Failure, chain};
+use crate::context::{Context, namespace_failure};
+use crate::failure::{Failure, error_chain_text};
 use crate::output::format::{count, duration};
 
 /// The SCHED_FIFO priority of the nodes: above the kernel's threads for interrupts.
@@ -24,18 +24,18 @@ const NODE_RATE_HZ: u32 = 1000;
 const LATENESS_MAX: Duration = Duration::from_micros(100);
 
 /// Runs the nodes for `time`, and returns the findings.
-pub(super) fn check(time: Duration, context: &Context) -> Result<Vec<Finding>, Failure> {
+pub(super) fn check_real_time(time: Duration, context: &Context) -> Result<Vec<Finding>, Failure> {
     let seconds = time.as_secs_f64();
-    context.note(format_args!("measuring for {seconds} s on all CPUs"));
-    let report = measure(time, context)?;
-    let mut findings = vec![kernel()];
-    findings.extend(isolated());
-    findings.extend(refused(&report));
-    findings.extend(report.nodes.iter().map(lateness));
+    context.print_note(format_args!("measuring for {seconds} s on all CPUs"));
+    let report = measure_lateness(time, context)?;
+    let mut findings = vec![check_kernel()];
+    findings.extend(check_isolated_cpus());
+    findings.extend(check_refused_settings(&report));
+    findings.extend(report.nodes.iter().map(check_lateness));
     Ok(findings)
 }
 
-fn kernel() -> Finding {
+fn check_kernel() -> Finding {
     const CHECK_NAME: &str = "kernel";
     let version = fs::read_to_string("/proc/version").unwrap_or_default();
     if version.contains("PREEMPT_RT") {
@@ -46,7 +46,7 @@ fn kernel() -> Finding {
     Finding::note(CHECK_NAME, "without PREEMPT_RT", advice)
 }
 
-fn isolated() -> Option<Finding> {
+fn check_isolated_cpus() -> Option<Finding> {
     const CHECK_NAME: &str = "isolated CPUs";
     let found = fs::read_to_string("/sys/devices/system/cpu/isolated").ok()?;
     let found = found.trim();
@@ -59,14 +59,14 @@ fn isolated() -> Option<Finding> {
 }
 
 /// Runs a node on each CPU, in a namespace of its own.
-fn measure(time: Duration, context: &Context) -> Result<Report, Failure> {
+fn measure_lateness(time: Duration, context: &Context) -> Result<Report, Failure> {
     // WHY: an interrupted measurement removes its namespace, too.
     context.stop.begin_stream();
-    let config: NamespaceConfig = context.config()?;
+    let config: NamespaceConfig = context.namespace_config()?;
     let name = format!("horus_doctor_{}", std::process::id());
     let name = NamespaceName::new(&name).map_err(Failure::usage)?;
     let namespace = Namespace::open(&config.with_name(name));
-    let namespace = namespace.map_err(|error| of_namespace(&error))?;
+    let namespace = namespace.map_err(|error| namespace_failure(&error))?;
     let mut scheduler = Scheduler::new();
     scheduler.namespace(&namespace);
     scheduler.on_event(|_: &NodeEvent| {});
@@ -77,7 +77,7 @@ fn measure(time: Duration, context: &Context) -> Result<Report, Failure> {
             .rate(NODE_RATE_HZ.hz());
         let node = node.core(core).priority(NODE_PRIORITY);
         let built = node.build(|_: &mut NodeContext<'_>| {});
-        built.map_err(|error| Failure::system(chain(&error)))?;
+        built.map_err(|error| Failure::system(error_chain_text(&error)))?;
     }
     let running = scheduler.start();
     let is_whole = context.stop.sleep_until(Instant::now() + time);
@@ -87,13 +87,13 @@ fn measure(time: Duration, context: &Context) -> Result<Report, Failure> {
     if !is_whole {
         return Err(Failure::interrupted());
     }
-    let report = report.map_err(|error| Failure::system(chain(&error)))?;
-    report.map_err(|error| Failure::system(chain(&error)))
+    let report = report.map_err(|error| Failure::system(error_chain_text(&error)))?;
+    report.map_err(|error| Failure::system(error_chain_text(&error)))
 }
 
 /// Returns a finding about the real-time settings that the system refused. It refuses the same ones
 /// for all nodes, so the first node stands for all.
-fn refused(report: &Report) -> Option<Finding> {
+fn check_refused_settings(report: &Report) -> Option<Finding> {
     const CHECK_NAME: &str = "real-time settings";
     let refused = report.nodes.first()?.refused.join("; ");
     if refused.is_empty() {
@@ -108,7 +108,7 @@ fn refused(report: &Report) -> Option<Finding> {
 }
 
 /// Returns a finding about the lateness of a node's ticks.
-fn lateness(node: &NodeReport) -> Finding {
+fn check_lateness(node: &NodeReport) -> Finding {
     const CHECK_NAME: &str = "wake-up latency";
     let metrics = &node.metrics;
     let late = |share| duration(metrics.lateness.quantile(share));

@@ -11,16 +11,16 @@ use horus_core::scheduler::EMERGENCY_STOP_TOPIC;
 use super::Finding;
 use super::fix::Fix;
 use crate::context::Context;
-use crate::failure::{Failure, chain};
+use crate::failure::{Failure, error_chain_text};
 use crate::output::format::{count, visible};
 use crate::topic::meter::Counters;
-use crate::topic::select::is_internal;
+use crate::topic::select::is_internal_topic;
 
-pub(super) fn check(context: &Context) -> Result<Vec<Finding>, Failure> {
-    let Some(namespace) = context.existing_namespace()? else {
+pub(super) fn check_traffic(context: &Context) -> Result<Vec<Finding>, Failure> {
+    let Some(namespace) = context.open_existing_namespace()? else {
         return Ok(Vec::new());
     };
-    let names = topics(&namespace).map_err(|error| Failure::of_open(&error))?;
+    let names = topics(&namespace).map_err(|error| Failure::from_open_error(&error))?;
     let mut users = BTreeSet::new();
     let mut findings: Vec<Finding> = names
         .iter()
@@ -30,15 +30,15 @@ pub(super) fn check(context: &Context) -> Result<Vec<Finding>, Failure> {
         let found = format!("{} topics, all without loss", names.len());
         findings.push(Finding::ok("topics", found));
     }
-    findings.insert(0, processes(&namespace, &users)?);
+    findings.insert(0, check_processes(&namespace, &users)?);
     Ok(findings)
 }
 
 /// Lists the live processes of the namespace. `users` are the owner ids of the processes that use
 /// a topic.
-fn processes(namespace: &Namespace, users: &BTreeSet<u64>) -> Result<Finding, Failure> {
+fn check_processes(namespace: &Namespace, users: &BTreeSet<u64>) -> Result<Finding, Failure> {
     let own = namespace.registry().me().to_bits();
-    let all = introspect::processes(namespace).map_err(|error| Failure::of_open(&error))?;
+    let all = introspect::processes(namespace).map_err(|error| Failure::from_open_error(&error))?;
     let others = all.iter().filter(|process| process.owner_id != own);
     let (with, without): (Vec<_>, Vec<_>) =
         others.partition(|process| users.contains(&process.owner_id));
@@ -67,7 +67,7 @@ fn check_topic(namespace: &Arc<Namespace>, name: &str, users: &mut BTreeSet<u64>
         Ok(topic) => topic,
         Err(error) => {
             let advice = format!("horus topic rm {name}");
-            let finding = Finding::fault("unreadable topic", chain(&error), advice);
+            let finding = Finding::fault("unreadable topic", error_chain_text(&error), advice);
             return vec![finding.with_fix(Fix::RemoveTopic(name.to_owned()))];
         }
     };
@@ -90,7 +90,7 @@ fn check_topic(namespace: &Arc<Namespace>, name: &str, users: &mut BTreeSet<u64>
     let is_latched = topic.persists() && topic.history() > 0;
     let subscribers = counters.readers.len();
     // WHY not these: each scheduler subscribes to the topics of commands, which are sent rarely.
-    let is_rare = is_internal(name) || name == EMERGENCY_STOP_TOPIC;
+    let is_rare = is_internal_topic(name) || name == EMERGENCY_STOP_TOPIC;
     if subscribers > 0 && counters.publishers() == 0 && !is_latched && !is_rare {
         let found = format!(
             "{name}: {}, and no publisher",

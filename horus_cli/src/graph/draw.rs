@@ -40,7 +40,7 @@ impl Graph {
         let mut text = "digraph topics {\n    rankdir = LR\n".to_owned();
         let edges = self.edges();
         for (pid, vertices) in self.vertices(&edges) {
-            let label = escape(&self.label(pid));
+            let label = escape(&self.process_label(pid));
             if vertices == [Vertex::Process(pid)] {
                 // Writing to a string does not fail, here and below.
                 let _ = writeln!(text, "    p{pid} [shape=box, label=\"{label}\"]");
@@ -51,7 +51,7 @@ impl Graph {
                 "    subgraph cluster_{pid} {{\n        label=\"{label}\""
             );
             for vertex in vertices {
-                let label = escape(&self.name(vertex));
+                let label = escape(&self.vertex_name(vertex));
                 let _ = writeln!(text, "        {vertex} [shape=box, label=\"{label}\"]");
             }
             text += "    }\n";
@@ -81,14 +81,18 @@ impl Graph {
         let mut text = "flowchart LR\n".to_owned();
         let edges = self.edges();
         for (pid, vertices) in self.vertices(&edges) {
-            let label = escape(&self.label(pid));
+            let label = escape(&self.process_label(pid));
             if vertices == [Vertex::Process(pid)] {
                 let _ = writeln!(text, "    p{pid}[\"{label}\"]");
                 continue;
             }
             let _ = writeln!(text, "    subgraph g{pid}[\"{label}\"]");
             for vertex in vertices {
-                let _ = writeln!(text, "        {vertex}[\"{}\"]", escape(&self.name(vertex)));
+                let _ = writeln!(
+                    text,
+                    "        {vertex}[\"{}\"]",
+                    escape(&self.vertex_name(vertex))
+                );
             }
             text += "    end\n";
         }
@@ -133,7 +137,7 @@ impl Graph {
                     } else {
                         ""
                     };
-                    Edge::Reads(index, vertex, loss(lost) + label_suffix)
+                    Edge::Reads(index, vertex, loss_label(lost) + label_suffix)
                 }));
             }
         }
@@ -148,7 +152,7 @@ impl Graph {
         let endpoints: BTreeSet<Vertex> = endpoints.collect();
         let of_process = |pid: u32| {
             let vertices = endpoints.iter().copied();
-            vertices.filter(move |vertex| self.pid(*vertex) == pid)
+            vertices.filter(move |vertex| self.vertex_pid(*vertex) == pid)
         };
         let processes = self.processes.keys();
         processes
@@ -156,14 +160,14 @@ impl Graph {
             .collect()
     }
 
-    fn pid(&self, vertex: Vertex) -> u32 {
+    fn vertex_pid(&self, vertex: Vertex) -> u32 {
         match vertex {
             Vertex::Node(node) => self.nodes[node].pid,
             Vertex::Process(pid) => pid,
         }
     }
 
-    fn name(&self, vertex: Vertex) -> String {
+    fn vertex_name(&self, vertex: Vertex) -> String {
         match vertex {
             Vertex::Node(node) => visible(&self.nodes[node].path()),
             Vertex::Process(_) => "other".to_owned(),
@@ -223,7 +227,7 @@ impl<'a, T: Copy + Sum> ProcessEndpoints<'a, T> {
 }
 
 /// Returns the label of an edge to a subscriber; empty if no messages were lost.
-fn loss(lost: u64) -> String {
+fn loss_label(lost: u64) -> String {
     if lost > 0 {
         format!("lost {}", count(lost))
     } else {

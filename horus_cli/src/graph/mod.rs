@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::cli::seconds;
+use crate::cli::parse_seconds;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::{count, rate, visible};
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     #[arg(short, long)]
     all: bool,
     /// Seconds for which rates are measured
-    #[arg(short, long, value_name = "S", default_value = "1", value_parser = seconds)]
+    #[arg(short, long, value_name = "S", default_value = "1", value_parser = parse_seconds)]
     window: Duration,
 }
 
@@ -49,10 +49,10 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     if arguments.mermaid {
         return context.out.bytes(graph.to_mermaid().as_bytes());
     }
-    context.out.table(&table(&graph))
+    context.out.table(&graph_table(&graph))
 }
 
-fn table(graph: &Graph) -> Table {
+fn graph_table(graph: &Graph) -> Table {
     let mut table = Table::new([
         Column::name("PUBLISHER"),
         Column::name("TOPIC"),
@@ -63,17 +63,17 @@ fn table(graph: &Graph) -> Table {
     ]);
     for topic in &graph.topics {
         // WHY: a topic with one side only has lines, too.
-        let publishers = optional(&topic.publishers);
+        let publishers = elements_or_none(&topic.publishers);
         for publisher in publishers {
-            for subscriber in optional(&topic.subscribers) {
-                table.row(cells(graph, topic, publisher, subscriber));
+            for subscriber in elements_or_none(&topic.subscribers) {
+                table.row(row_cells(graph, topic, publisher, subscriber));
             }
         }
     }
     table
 }
 
-fn cells(
+fn row_cells(
     graph: &Graph,
     topic: &Topic,
     publisher: Option<&Publisher>,
@@ -82,8 +82,8 @@ fn cells(
     let nobody = || Cell::toned(Tone::Waiting, "-");
     let lost = subscriber.map_or(0, |subscriber| subscriber.lost);
     let tone = if lost > 0 { Tone::Bad } else { Tone::Plain };
-    let writer = |one: &Publisher| label(graph, one.pid, &graph.writers(topic, one.pid));
-    let reader = |one: &Subscriber| label(graph, one.pid, &graph.readers(topic, one.pid));
+    let writer = |one: &Publisher| nodes_label(graph, one.pid, &graph.writers(topic, one.pid));
+    let reader = |one: &Subscriber| nodes_label(graph, one.pid, &graph.readers(topic, one.pid));
     [
         publisher.map_or_else(nobody, |one| writer(one).into()),
         topic.topic.as_str().into(),
@@ -96,16 +96,16 @@ fn cells(
 
 /// Returns the nodes of a process as `arm/controller (4711)`. If several of them have the topic,
 /// joins their names by "or"; if none is known, returns the name of the process.
-fn label(graph: &Graph, pid: u32, nodes: &[usize]) -> String {
+fn nodes_label(graph: &Graph, pid: u32, nodes: &[usize]) -> String {
     if nodes.is_empty() {
-        return graph.label(pid);
+        return graph.process_label(pid);
     }
     let names = nodes.iter().map(|node| visible(&graph.nodes[*node].path()));
     format!("{} ({pid})", names.collect::<Vec<_>>().join(" or "))
 }
 
 /// Returns each element as `Some`; returns a single `None` if there are no elements.
-fn optional<T>(elements: &[T]) -> impl Iterator<Item = Option<&T>> {
+fn elements_or_none<T>(elements: &[T]) -> impl Iterator<Item = Option<&T>> {
     let nothing = elements.is_empty().then_some(None);
     elements.iter().map(Some).chain(nothing)
 }

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::visible;
 use crate::topic::meter::{Meter, per_second};
-use crate::topic::select::is_internal;
+use crate::topic::select::is_internal_topic;
 
 /// The processes, nodes and topics of a namespace.
 #[derive(Debug, Default, Serialize)]
@@ -60,11 +60,11 @@ impl Graph {
     /// `all` is true.
     pub(super) fn read(all: bool, window: Duration, context: &Context) -> Result<Self, Failure> {
         let mut graph = Self::default();
-        let Some(namespace) = context.existing_namespace()? else {
+        let Some(namespace) = context.open_existing_namespace()? else {
             return Ok(graph);
         };
-        let names = topics(&namespace).map_err(|error| Failure::of_open(&error))?;
-        let names = names.iter().filter(|name| all || !is_internal(name));
+        let names = topics(&namespace).map_err(|error| Failure::from_open_error(&error))?;
+        let names = names.iter().filter(|name| all || !is_internal_topic(name));
         // A topic that cannot be opened was removed meanwhile, or is not one of this version.
         let meters = names.filter_map(|name| Meter::open(&namespace, name).ok());
         let mut meters: Vec<_> = meters.collect();
@@ -83,7 +83,11 @@ impl Graph {
         };
         let mut publishers = Vec::new();
         for lane in &reading.lanes {
-            if let Some(pid) = lane.publisher.as_ref().and_then(|one| self.process(one)) {
+            if let Some(pid) = lane
+                .publisher
+                .as_ref()
+                .and_then(|one| self.add_process(one))
+            {
                 let rate_hz = per_second(lane.sent, reading.took);
                 let lane = lane.lane;
                 publishers.push(Publisher { pid, lane, rate_hz });
@@ -91,7 +95,7 @@ impl Graph {
         }
         let mut subscribers = Vec::new();
         for reader in topic.subscribers() {
-            if let Some(pid) = self.process(&reader.subscriber) {
+            if let Some(pid) = self.add_process(&reader.subscriber) {
                 let lost = reader.lost;
                 subscribers.push(Subscriber { pid, lost });
             }
@@ -108,7 +112,7 @@ impl Graph {
     }
 
     /// Records the name of a participant's process, and returns the process id, if it is known.
-    fn process(&mut self, participant: &Participant) -> Option<u32> {
+    fn add_process(&mut self, participant: &Participant) -> Option<u32> {
         let process = participant.process.as_ref()?;
         self.processes.insert(process.pid, process.name.clone());
         Some(process.pid)
@@ -116,7 +120,7 @@ impl Graph {
 
     /// Adds the nodes of the processes that have topics.
     fn add_nodes(&mut self, namespace: &Arc<Namespace>) -> Result<(), Failure> {
-        let all = schedulers(namespace).map_err(|error| Failure::of_open(&error))?;
+        let all = schedulers(namespace).map_err(|error| Failure::from_open_error(&error))?;
         for scheduler in all.iter().filter(|scheduler| scheduler.is_alive) {
             let pid = scheduler.process_id;
             let Some(pid) = pid.filter(|pid| self.processes.contains_key(pid)) else {
@@ -153,7 +157,7 @@ impl Graph {
     }
 
     /// Returns a process as `imu_driver (4711)`.
-    pub(super) fn label(&self, pid: u32) -> String {
+    pub(super) fn process_label(&self, pid: u32) -> String {
         let name = self.processes.get(&pid).map_or("", String::as_str);
         format!("{} ({pid})", visible(name))
     }

@@ -106,7 +106,7 @@ impl LaunchFile {
             .map_err(|error| Failure::not_found(format_args!("cannot read {shown}: {error}")))?;
         // A file that was just read has an absolute path, unless it is gone by now.
         let absolute = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let parsed = if python::is_python(path) {
+        let parsed = if python::is_python_file(path) {
             Self::from_value(python::evaluate(&absolute)?)
         } else {
             Self::parse(&text)
@@ -176,7 +176,7 @@ impl LaunchFile {
             let mut needed = program.after.iter();
             if let Some(unknown) = needed.find(|needed| !self.programs.contains_key(*needed)) {
                 let names: Vec<String> = self.programs.keys().cloned().collect();
-                let near = nearest::suggestion(unknown, &names);
+                let near = nearest::suggest_names(unknown, &names);
                 return Err(Failure::usage(format_args!(
                     "{name}: 'after' names '{unknown}', which is no program.{near}"
                 )));

@@ -13,11 +13,11 @@ use super::file::LaunchFile;
 use super::guard::Guard;
 use super::printer::Printer;
 use super::program::{Process, Program, State};
-use super::readiness::missing;
+use super::readiness::missing_topic;
 use super::report::{OutputFormat, ProgramEvent};
 use super::status::{LaunchStatus, StatusPublisher};
-use crate::context::{Context, of_namespace};
-use crate::failure::{Failure, chain};
+use crate::context::{Context, namespace_failure};
+use crate::failure::{Failure, error_chain_text};
 
 /// Time between two looks at the programs.
 const POLL_PERIOD: Duration = Duration::from_millis(20);
@@ -51,14 +51,14 @@ impl<'a> Launcher<'a> {
             let name = format!("{}_{}", config.name(), std::process::id());
             config = config.with_name(NamespaceName::new(&name).map_err(Failure::usage)?);
         }
-        let namespace = Namespace::open(&config).map_err(|error| of_namespace(&error))?;
+        let namespace = Namespace::open(&config).map_err(|error| namespace_failure(&error))?;
         let guard = (!keeps).then(Guard::start).transpose();
         let guard = guard
             .map_err(|error| Failure::system(format_args!("cannot start the guard: {error}")))?;
         let status = StatusPublisher::open(&namespace);
         if let Err(error) = &status {
-            let cause = chain(error);
-            context.note(format_args!(
+            let cause = error_chain_text(error);
+            context.print_note(format_args!(
                 "horus top will not show the programs: {cause}"
             ));
         }
@@ -98,11 +98,11 @@ impl<'a> Launcher<'a> {
     fn supervise(&mut self) -> Result<(), Failure> {
         let deadline = self.context.deadline();
         while self.is_active() {
-            if self.context.stop.came() || deadline.is_over() {
+            if self.context.stop.has_come() || deadline.is_over() {
                 self.is_stopping = true;
             }
             for index in 0..self.programs.len() {
-                self.look_at(index)?;
+                self.update_program(index)?;
             }
             self.publish_status();
             thread::sleep(POLL_PERIOD);
@@ -121,7 +121,7 @@ impl<'a> Launcher<'a> {
     }
 
     /// Starts a program that is due, or notices that it has ended, is ready or must be stopped.
-    fn look_at(&mut self, index: usize) -> Result<(), Failure> {
+    fn update_program(&mut self, index: usize) -> Result<(), Failure> {
         match &mut self.programs[index].state {
             State::Ended => {}
             State::Waiting(due) => {
@@ -135,8 +135,8 @@ impl<'a> Launcher<'a> {
                     Failure::system(format_args!("cannot wait for a program: {error}"))
                 })?;
                 match ended {
-                    Some(status) => self.end(index, status),
-                    None => self.look_at_running(index),
+                    Some(status) => self.handle_end(index, status),
+                    None => self.update_running_program(index),
                 }
             }
         }
@@ -152,7 +152,7 @@ impl<'a> Launcher<'a> {
     }
 
     /// Returns true if a program in the `after` of this one has failed, and is not started again.
-    fn would_wait_for_ever(&self, index: usize) -> bool {
+    fn waits_for_failed_program(&self, index: usize) -> bool {
         let after = &self.programs[index].spec.after;
         self.programs.iter().any(|other| {
             let is_needed = after.iter().any(|name| name == other.name);
@@ -173,7 +173,7 @@ impl<'a> Launcher<'a> {
     fn start(&mut self, index: usize) {
         self.programs[index].note_start();
         let program = &self.programs[index];
-        let command = self.command(program);
+        let command = self.build_command(program);
         match Process::start(command, index, &self.printer, &mut self.guard) {
             Ok(process) => {
                 let pid = process.id();
@@ -190,7 +190,7 @@ impl<'a> Launcher<'a> {
                 let error = format!("{}: {error}", program.spec.command[0]);
                 self.report(index, ProgramEvent::NotStarted { error: &error });
                 if is_final {
-                    self.end_for_good(index, true);
+                    self.end_permanently(index, true);
                 } else {
                     self.restart_or_give_up(index, true, Duration::ZERO);
                 }
@@ -198,7 +198,7 @@ impl<'a> Launcher<'a> {
         }
     }
 
-    fn command(&self, program: &Program<'_>) -> Command {
+    fn build_command(&self, program: &Program<'_>) -> Command {
         let mut command = Command::new(&program.spec.command[0]);
         command.args(&program.spec.command[1..]);
         command.current_dir(self.file.dir.join(&program.spec.dir));
@@ -210,7 +210,7 @@ impl<'a> Launcher<'a> {
     }
 
     /// Checks whether a running program is ready, and stops or kills it if that is due.
-    fn look_at_running(&mut self, index: usize) {
+    fn update_running_program(&mut self, index: usize) {
         let may_stop = self.is_stopping && self.may_stop(index);
         let namespace = Arc::clone(&self.namespace);
         let program = &mut self.programs[index];
@@ -231,7 +231,7 @@ impl<'a> Launcher<'a> {
             return;
         }
         let after = process.started.elapsed();
-        match missing(&namespace, &spec.ready, pid) {
+        match missing_topic(&namespace, &spec.ready, pid) {
             None => {
                 process.is_ready = true;
                 let after_ns = after.as_nanos() as u64;
@@ -245,7 +245,7 @@ impl<'a> Launcher<'a> {
         }
     }
 
-    fn end(&mut self, index: usize, status: ExitStatus) {
+    fn handle_end(&mut self, index: usize, status: ExitStatus) {
         self.programs[index].note_end(status);
         let Some(process) = self.programs[index].process() else {
             return;
@@ -264,13 +264,15 @@ impl<'a> Launcher<'a> {
         if self.is_stopping {
             return;
         }
-        let restart = program.restarts.next(&program.spec.policy, is_failure, ran);
-        if restart.is_some() && self.would_wait_for_ever(index) {
+        let restart = program
+            .restarts
+            .next_delay(&program.spec.policy, is_failure, ran);
+        if restart.is_some() && self.waits_for_failed_program(index) {
             self.is_stopping = true;
             return self.report(index, ProgramEvent::GivenUp);
         }
         let Some(delay) = restart else {
-            return self.end_for_good(index, is_failure);
+            return self.end_permanently(index, is_failure);
         };
         self.programs[index].state = State::Waiting(Instant::now() + delay);
         let delay_ns = delay.as_nanos() as u64;
@@ -278,7 +280,7 @@ impl<'a> Launcher<'a> {
     }
 
     /// Leaves a program ended that is not restarted, and stops all others if they need it.
-    fn end_for_good(&mut self, index: usize, is_failure: bool) {
+    fn end_permanently(&mut self, index: usize, is_failure: bool) {
         let program = &mut self.programs[index];
         program.has_failed = is_failure;
         program.state = State::Ended;
@@ -327,7 +329,7 @@ impl<'a> Launcher<'a> {
         if failed.is_empty() {
             return Ok(());
         }
-        Err(Failure::no_because(format_args!(
+        Err(Failure::answer_no_because(format_args!(
             "failed: {}",
             failed.join(", ")
         )))

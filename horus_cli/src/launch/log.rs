@@ -10,7 +10,7 @@ const LINE_BYTES_MAX: u64 = 64 << 10;
 
 /// Starts a thread that prints the lines of `pipe` to `source`. It ends once no process has the
 /// other end of the pipe open.
-pub(super) fn read(pipe: impl Read + Send + 'static, source: LineSource) {
+pub(super) fn start_reader(pipe: impl Read + Send + 'static, source: LineSource) {
     thread::spawn(move || {
         let mut pipe = BufReader::new(pipe);
         loop {

@@ -49,12 +49,12 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     if arguments.check {
         for name in &order {
             if let Some(program) = file.missing_command(name) {
-                context.note(format_args!("{name}: there is no program '{program}' here"));
+                context.print_note(format_args!("{name}: there is no program '{program}' here"));
             }
         }
         return report::print_order(&order, context);
     }
     context.stop.begin_stream();
-    let config = context.config_or(file.namespace.as_deref())?;
+    let config = context.namespace_config_or(file.namespace.as_deref())?;
     Launcher::new(&file, &order, config, arguments.keep, context)?.run()
 }

@@ -120,7 +120,7 @@ impl Printer {
     }
 
     /// Returns a printer of the lines of one program. [`Self::finish`] waits until it is dropped.
-    pub(super) fn source(&self, program: usize, stream: &'static str) -> LineSource {
+    pub(super) fn line_source(&self, program: usize, stream: &'static str) -> LineSource {
         self.0.lock().sources += 1;
         LineSource {
             printer: self.clone(),

@@ -142,10 +142,10 @@ impl Process {
             guard.add(child.id());
         }
         if let Some(pipe) = child.stdout.take() {
-            log::read(pipe, printer.source(index, "stdout"));
+            log::start_reader(pipe, printer.line_source(index, "stdout"));
         }
         if let Some(pipe) = child.stderr.take() {
-            log::read(pipe, printer.source(index, "stderr"));
+            log::start_reader(pipe, printer.line_source(index, "stderr"));
         }
         Ok(Self {
             child,

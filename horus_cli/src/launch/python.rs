@@ -25,7 +25,7 @@ enum EvaluationReply {
 }
 
 /// Returns true if the file is one in Python, by the end of its name.
-pub(super) fn is_python(path: &Path) -> bool {
+pub(super) fn is_python_file(path: &Path) -> bool {
     path.extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("py"))
 }

@@ -10,7 +10,11 @@ use super::file::Ready;
 
 /// Returns a sentence about the first topic of `ready` that no process of the group publishes or
 /// subscribes to yet; `None` if they have all.
-pub(super) fn missing(namespace: &Arc<Namespace>, ready: &Ready, group: u32) -> Option<String> {
+pub(super) fn missing_topic(
+    namespace: &Arc<Namespace>,
+    ready: &Ready,
+    group: u32,
+) -> Option<String> {
     let is_ours = |end: &Participant| {
         let process = end.process.as_ref();
         process.is_some_and(|process| process.pid == group || group_of(process.pid) == Some(group))

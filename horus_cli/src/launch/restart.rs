@@ -52,7 +52,7 @@ pub(super) struct Restarts {
 impl Restarts {
     /// Returns the delay until the restart after an end; `None` if the program is not restarted.
     /// `ran` is the time since its last start.
-    pub(super) fn next(
+    pub(super) fn next_delay(
         &mut self,
         policy: &Policy,
         is_failure: bool,
@@ -96,13 +96,13 @@ mod tests {
         let mut restarts = Restarts::default();
         let mut delay_ms = |ran_ms| {
             let ran = Duration::from_millis(ran_ms);
-            restarts.next(&policy, true, ran).unwrap().as_millis()
+            restarts.next_delay(&policy, true, ran).unwrap().as_millis()
         };
         let delays = [5, 5, 1000, 5, 5, 5].map(&mut delay_ms);
         assert_eq!(delays, [100, 200, 400, 800, 1000, 1000]);
         assert_eq!([1001, 5].map(delay_ms), [100, 200]);
         for _ in 0..100 {
-            restarts.next(&policy, true, Duration::ZERO);
+            restarts.next_delay(&policy, true, Duration::ZERO);
         }
     }
 
@@ -110,7 +110,7 @@ mod tests {
     fn the_policy_decides() {
         let next = |restart, is_failure| {
             let policy = policy(restart, None);
-            let next = Restarts::default().next(&policy, is_failure, Duration::ZERO);
+            let next = Restarts::default().next_delay(&policy, is_failure, Duration::ZERO);
             next.is_some()
         };
         assert!(!next(Restart::Never, true));
@@ -124,7 +124,7 @@ mod tests {
         let mut restarts = Restarts::default();
         let mut next = |ran| {
             restarts
-                .next(&policy, true, Duration::from_secs(ran))
+                .next_delay(&policy, true, Duration::from_secs(ran))
                 .is_some()
         };
         assert_eq!(

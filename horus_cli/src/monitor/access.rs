@@ -43,7 +43,7 @@ impl Access {
     pub(super) fn check_token(&self, request: &Request) -> Result<(), Response> {
         let authorization = request.header("authorization").unwrap_or_default();
         let token = authorization.strip_prefix("Bearer ").unwrap_or_default();
-        if is_equal(token.as_bytes(), self.token.as_bytes()) {
+        if is_equal_in_constant_time(token.as_bytes(), self.token.as_bytes()) {
             return Ok(());
         }
         let text = "the token is missing or wrong; open the address that `horus monitor` printed";
@@ -61,7 +61,7 @@ impl Access {
 }
 
 /// Compares in a time that does not depend on the number of equal bytes.
-fn is_equal(a: &[u8], b: &[u8]) -> bool {
+fn is_equal_in_constant_time(a: &[u8], b: &[u8]) -> bool {
     let differences = a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b));
     a.len() == b.len() && std::hint::black_box(differences) == 0
 }

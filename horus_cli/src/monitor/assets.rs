@@ -39,7 +39,7 @@ const CSS_TYPE: &str = "text/css; charset=utf-8";
 const SCRIPT_TYPE: &str = "text/javascript; charset=utf-8";
 
 /// Returns the file at `path`. It holds no data of the robot, so it needs no token.
-pub(super) fn find(path: &str) -> Option<Response> {
+pub(super) fn find_file(path: &str) -> Option<Response> {
     let file = PAGE_FILES.iter().find(|(known, ..)| *known == path);
     file.map(|(_, content_type, text)| Response::new(content_type, text.as_bytes()))
 }

@@ -11,7 +11,7 @@ use super::http::{Request, Response, to_json};
 use super::server::RequestContext;
 use crate::estop;
 use crate::failure::Failure;
-use crate::node::of_remote;
+use crate::node::remote_failure;
 use crate::output::versioned;
 
 /// The `source` field of the emergency stops that this server sends.
@@ -72,11 +72,11 @@ impl Command {
         let to_node = |scheduler, node, send: &dyn Fn(&mut RemoteScheduler) -> _| {
             let opened = RemoteScheduler::open(namespace, scheduler);
             let sent: Result<(), RemoteError> = opened.and_then(|mut remote| send(&mut remote));
-            sent.map_err(of_remote)?;
+            sent.map_err(remote_failure)?;
             Ok(format!("sent to {scheduler}/{node}"))
         };
         let stop = |stop: EmergencyStop| {
-            let receivers = estop::publish(namespace, stop)?;
+            let receivers = estop::publish_stop(namespace, stop)?;
             Ok(format!("sent to {receivers} schedulers"))
         };
         match self {

@@ -73,7 +73,7 @@ impl Request {
         let due = Instant::now() + READ_TIMEOUT;
         let mut bytes = Vec::new();
         let (mut request, head) = loop {
-            receive(connection, &mut bytes, due)?;
+            receive_bytes(connection, &mut bytes, due)?;
             if let Some(found) = parse(&bytes)? {
                 break found;
             }
@@ -84,7 +84,7 @@ impl Request {
         };
         let length = request.body_bytes()?;
         while bytes.len() < head + length {
-            receive(connection, &mut bytes, due)?;
+            receive_bytes(connection, &mut bytes, due)?;
         }
         request.body = bytes[head..head + length].to_vec();
         Ok(request)
@@ -119,7 +119,7 @@ impl Request {
 }
 
 /// Appends the next bytes of the connection to `bytes`. Fails if none come until `due`.
-fn receive(
+fn receive_bytes(
     connection: &mut TcpStream,
     bytes: &mut Vec<u8>,
     due: Instant,
@@ -260,7 +260,7 @@ impl Response {
     pub(super) fn write(&self, connection: &mut TcpStream) -> io::Result<()> {
         let length = format!("Content-Length: {}\r\n", self.body.len());
         let headers = self.headers.clone() + &length;
-        let mut bytes = head(self.status, self.content_type, &headers);
+        let mut bytes = response_head(self.status, self.content_type, &headers);
         bytes.extend_from_slice(&self.body);
         write(connection, &bytes)?;
         connection.shutdown(Shutdown::Write)?;
@@ -281,7 +281,7 @@ impl Response {
 /// Writes the head of a response with server-sent events. It has no length: its body ends when the
 /// connection is closed.
 pub(super) fn begin_stream(connection: &mut TcpStream) -> io::Result<()> {
-    write(connection, &head(200, "text/event-stream", ""))
+    write(connection, &response_head(200, "text/event-stream", ""))
 }
 
 /// Writes bytes. Fails if the client reads none of them for [`WRITE_TIMEOUT`].
@@ -296,13 +296,13 @@ pub(super) fn to_json(body: impl serde::Serialize) -> Vec<u8> {
     serde_json::to_vec(&body).unwrap_or_default()
 }
 
-fn head(status: u16, content_type: &str, headers: &str) -> Vec<u8> {
-    let reason = reason(status);
+fn response_head(status: u16, content_type: &str, headers: &str) -> Vec<u8> {
+    let reason = reason_phrase(status);
     let kind = format!("Content-Type: {content_type}\r\n");
     format!("HTTP/1.1 {status} {reason}\r\n{kind}{headers}{COMMON_HEADERS}\r\n").into_bytes()
 }
 
-const fn reason(status: u16) -> &'static str {
+const fn reason_phrase(status: u16) -> &'static str {
     match status {
         200 => "OK",
         204 => "No Content",

@@ -49,7 +49,7 @@ impl Images {
             number("width").unwrap_or(DEFAULT_WIDTH as u64),
         );
         let source = self.source(topic)?;
-        let mut source = lock(&source);
+        let mut source = lock_mutex(&source);
         source.read(site);
         let Some((number, message)) = source.watch.newest() else {
             return Ok(Response::empty());
@@ -66,7 +66,7 @@ impl Images {
 
     /// Closes the topics that no page asks for any more.
     pub(super) fn close_unused(&self) {
-        lock(&self.0).retain(|_, source| {
+        lock_mutex(&self.0).retain(|_, source| {
             // A source that is locked is in use.
             let source = source.try_lock();
             source.map_or(true, |source| {
@@ -76,7 +76,7 @@ impl Images {
     }
 
     fn source(&self, topic: &str) -> Result<Arc<Mutex<ImageTopic>>, Response> {
-        let mut topics = lock(&self.0);
+        let mut topics = lock_mutex(&self.0);
         if let Some(source) = topics.get(topic) {
             return Ok(Arc::clone(source));
         }
@@ -108,7 +108,7 @@ impl ImageTopic {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Each change is complete whenever the lock is free, also after a panic.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -74,7 +74,7 @@ struct PageAddress {
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     context.stop.begin_stream();
-    let token = token::choose(arguments.token_file.as_deref())?;
+    let token = token::create_or_read(arguments.token_file.as_deref())?;
     let mut sampler = Sampler::new(arguments.all, RATE_WINDOW);
     // WHY before the address is printed: a failure is the only output then.
     let first = sampler.sample(context)?;
@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         server.close();
         sampled
     });
-    context.note(format_args!("{} requests answered", server.answered()));
+    context.print_note(format_args!("{} requests answered", server.answered()));
     sampled
 }
 
@@ -118,7 +118,7 @@ fn print(address: &PageAddress, context: &mut Context) -> Result<(), Failure> {
     } else {
         "changes nothing"
     };
-    context.note(format_args!(
+    context.print_note(format_args!(
         "open this address in a browser on this machine; the page {may}. Ctrl-C ends it"
     ));
     Ok(())

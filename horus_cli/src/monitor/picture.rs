@@ -56,9 +56,9 @@ impl Picture {
     /// A sentence that says what is not supported.
     pub(super) fn of(message: &Value, width: usize) -> Result<Self, String> {
         if message.get("format").is_some() && message.get("encoding").is_none() {
-            return compressed(message);
+            return find_compressed(message);
         }
-        let (file, description) = bmp(message, width)?;
+        let (file, description) = encode_bmp(message, width)?;
         Ok(Self {
             content_type: "image/bmp",
             file,
@@ -71,8 +71,8 @@ impl Picture {
 ///
 /// WHY its type is found by the first bytes and not by the name of the format: no other type may
 /// reach the browser, whatever a message says.
-fn compressed(message: &Value) -> Result<Picture, String> {
-    let file = data(message).ok_or("the message is no image")?;
+fn find_compressed(message: &Value) -> Result<Picture, String> {
+    let file = image_data(message).ok_or("the message is no image")?;
     let known = COMPRESSED_FORMATS
         .iter()
         .find(|(magic, _)| file.starts_with(magic));
@@ -85,7 +85,7 @@ fn compressed(message: &Value) -> Result<Picture, String> {
 }
 
 /// Returns the bytes of the image in a message, without the fields that describe it.
-fn data(message: &Value) -> Option<&[u8]> {
+fn image_data(message: &Value) -> Option<&[u8]> {
     match message.get("data")? {
         Value::Bytes(bytes) => Some(bytes),
         Value::Typed(array) => Some(array.bytes()),
@@ -94,7 +94,7 @@ fn data(message: &Value) -> Option<&[u8]> {
 }
 
 /// Returns an image as a BMP file that is at most `width` wide and high, and its description.
-fn bmp(message: &Value, width: usize) -> Result<(Vec<u8>, String), String> {
+fn encode_bmp(message: &Value, width: usize) -> Result<(Vec<u8>, String), String> {
     let image = RawImage::of(message)?;
     let description = format!("{}x{} {}", image.width, image.height, image.encoding);
     let colors = image.colors()?;
@@ -103,16 +103,16 @@ fn bmp(message: &Value, width: usize) -> Result<(Vec<u8>, String), String> {
     // Every n-th pixel of every n-th row.
     let every = side.div_ceil(wanted).max(1);
     let (columns, rows) = (image.width.div_ceil(every), image.height.div_ceil(every));
-    let range = image.range(colors, every);
+    let range = image.number_range(colors, every);
     let row_bytes = (3 * columns).next_multiple_of(4);
-    let mut file = header(columns, rows, row_bytes);
+    let mut file = bmp_header(columns, rows, row_bytes);
     // BMP begins with the last row.
     for row in (0..rows).rev() {
         for column in 0..columns {
             let pixel = image.pixel(column * every, row * every);
             let [red, green, blue] = match colors {
                 PixelColors::Bytes(order) => order.map(|index| pixel[index]),
-                PixelColors::Number => [image.grey(pixel, range); 3],
+                PixelColors::Number => [image.pixel_grey(pixel, range); 3],
             };
             file.extend_from_slice(&[blue, green, red]);
         }
@@ -130,7 +130,7 @@ impl<'a> RawImage<'a> {
         let encoding = encoding.ok_or_else(none)?;
         let known = Encoding::from_name(encoding);
         let encoding = known.ok_or_else(|| format!("the encoding '{encoding}' is unknown"))?;
-        let data = data(message).ok_or_else(none)?;
+        let data = image_data(message).ok_or_else(none)?;
         let image = Self {
             width: size("width").ok_or_else(none)?,
             height: size("height").ok_or_else(none)?,
@@ -179,14 +179,14 @@ impl<'a> RawImage<'a> {
 
     /// Returns the lowest and the highest number of the pixels that are shown: every `every`-th
     /// pixel of every `every`-th row.
-    fn range(&self, colors: PixelColors, every: usize) -> (f32, f32) {
+    fn number_range(&self, colors: PixelColors, every: usize) -> (f32, f32) {
         let mut range = (f32::INFINITY, f32::NEG_INFINITY);
         if matches!(colors, PixelColors::Bytes(_)) {
             return range;
         }
         for row in (0..self.height).step_by(every) {
             for column in (0..self.width).step_by(every) {
-                let number = self.number(self.pixel(column, row));
+                let number = self.pixel_number(self.pixel(column, row));
                 if number.is_finite() {
                     range = (range.0.min(number), range.1.max(number));
                 }
@@ -195,7 +195,7 @@ impl<'a> RawImage<'a> {
         range
     }
 
-    fn number(&self, pixel: &[u8]) -> f32 {
+    fn pixel_number(&self, pixel: &[u8]) -> f32 {
         match (self.encoding.dtype(), pixel) {
             (DType::U16, &[a, b]) if self.is_bigendian => u16::from_be_bytes([a, b]).into(),
             (DType::I16, &[a, b]) if self.is_bigendian => i16::from_be_bytes([a, b]).into(),
@@ -207,8 +207,8 @@ impl<'a> RawImage<'a> {
         }
     }
 
-    fn grey(&self, pixel: &[u8], (lowest, highest): (f32, f32)) -> u8 {
-        let number = self.number(pixel);
+    fn pixel_grey(&self, pixel: &[u8], (lowest, highest): (f32, f32)) -> u8 {
+        let number = self.pixel_number(pixel);
         // WHY no check of the range: a conversion to u8 saturates, and NaN becomes 0, which is
         // black.
         ((number - lowest) / (highest - lowest) * 255.0) as u8
@@ -216,7 +216,7 @@ impl<'a> RawImage<'a> {
 }
 
 /// Returns the headers of a BMP file with 24 bits for each pixel.
-fn header(columns: usize, rows: usize, row_bytes: usize) -> Vec<u8> {
+fn bmp_header(columns: usize, rows: usize, row_bytes: usize) -> Vec<u8> {
     let bytes = HEADER_BYTES + row_bytes * rows;
     let mut file = Vec::with_capacity(bytes);
     let number = |number: usize| (number as u32).to_le_bytes();
@@ -251,16 +251,16 @@ mod tests {
     fn pixels_keep_their_places_and_colours() {
         // Two rows of two pixels, and two bytes of padding at the end of each row.
         let data = vec![1, 2, 3, 4, 5, 6, 0, 0, 7, 8, 9, 10, 11, 12, 0, 0];
-        let (file, text) = bmp(&image("rgb8", 2, 2, 8, data.clone()), 100).unwrap();
+        let (file, text) = encode_bmp(&image("rgb8", 2, 2, 8, data.clone()), 100).unwrap();
         assert_eq!(text, "2x2 rgb8");
         assert_eq!(file.len(), HEADER_BYTES + 16);
         assert_eq!(file[2..6], (file.len() as u32).to_le_bytes());
         let pixels = &file[HEADER_BYTES..];
         assert_eq!(pixels, [9, 8, 7, 12, 11, 10, 0, 0, 3, 2, 1, 6, 5, 4, 0, 0]);
-        let (file, _) = bmp(&image("bgr8", 2, 2, 8, data.clone()), 100).unwrap();
+        let (file, _) = encode_bmp(&image("bgr8", 2, 2, 8, data.clone()), 100).unwrap();
         assert_eq!(file[HEADER_BYTES..][..3], [7, 8, 9]);
         // Half the size: the first pixel only.
-        let (file, _) = bmp(&image("rgb8", 2, 2, 8, data), 1).unwrap();
+        let (file, _) = encode_bmp(&image("rgb8", 2, 2, 8, data), 1).unwrap();
         assert_eq!(file[HEADER_BYTES..], [3, 2, 1, 0]);
     }
 
@@ -271,11 +271,11 @@ mod tests {
             .iter()
             .flat_map(|depth| depth.to_le_bytes())
             .collect();
-        let (file, _) = bmp(&image("16UC1", 4, 1, 8, data), 100).unwrap();
+        let (file, _) = encode_bmp(&image("16UC1", 4, 1, 8, data), 100).unwrap();
         let greys: Vec<u8> = file[HEADER_BYTES..].iter().step_by(3).copied().collect();
         assert_eq!(greys, [0, 127, 255, 63]);
         let flat = vec![0; 16];
-        assert!(bmp(&image("32FC1", 2, 2, 8, flat), 100).is_ok());
+        assert!(encode_bmp(&image("32FC1", 2, 2, 8, flat), 100).is_ok());
     }
 
     #[test]
@@ -306,8 +306,11 @@ mod tests {
         ];
         for (encoding, width, height, step, bytes) in table {
             let image = image(encoding, width, height, step, vec![0; bytes]);
-            assert!(bmp(&image, 100).is_err(), "{encoding} {width} {height}");
+            assert!(
+                encode_bmp(&image, 100).is_err(),
+                "{encoding} {width} {height}"
+            );
         }
-        assert!(bmp(&Value::Nil, 100).is_err());
+        assert!(encode_bmp(&Value::Nil, 100).is_err());
     }
 }

@@ -56,7 +56,7 @@ impl Server {
     pub(super) fn bind(port: u16) -> Result<(Self, u16), Failure> {
         let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
         let bound = bound.and_then(|listener| Ok((listener.local_addr()?, listener)));
-        let (address, listener) = bound.map_err(|error| of_port(port, &error))?;
+        let (address, listener) = bound.map_err(|error| bind_failure(port, &error))?;
         let server = Self {
             listener,
             address,
@@ -85,7 +85,7 @@ impl Server {
                 continue;
             };
             number += 1;
-            if self.keep(number, &connection).is_err() {
+            if self.store_connection(number, &connection).is_err() {
                 continue;
             }
             scope.spawn(move || {
@@ -117,7 +117,7 @@ impl Server {
     }
 
     /// Stores an open connection, so that it can be closed. Fails if there are too many.
-    fn keep(&self, number: u64, connection: &TcpStream) -> io::Result<()> {
+    fn store_connection(&self, number: u64, connection: &TcpStream) -> io::Result<()> {
         let mut connections = self.connections();
         if self.is_closed() || connections.len() >= CONNECTIONS_MAX {
             return Err(io::Error::other("too many connections"));
@@ -144,14 +144,14 @@ impl Server {
         match answer {
             Answer::Response(response) => response.write(connection),
             Answer::Stream(wanted) => match site.hub.open_page() {
-                Some(_page) => stream::send(connection, *wanted, site),
+                Some(_page) => stream::send_events(connection, *wanted, site),
                 None => Response::error(503, "too many pages are open").write(connection),
             },
         }
     }
 }
 
-fn of_port(port: u16, error: &io::Error) -> Failure {
+fn bind_failure(port: u16, error: &io::Error) -> Failure {
     let failure = Failure::system(format_args!("cannot listen on 127.0.0.1:{port}: {error}"));
     match error.kind() {
         io::ErrorKind::AddrInUse => failure.with_advice(
@@ -173,7 +173,7 @@ fn answer(request: &Request, site: RequestContext<'_>) -> Answer {
 fn try_answer(request: &Request, site: RequestContext<'_>) -> Result<Answer, Response> {
     site.access.check_origin(request)?;
     let path = request.path.as_str();
-    if let Some(file) = assets::find(path) {
+    if let Some(file) = assets::find_file(path) {
         check_method(request, "GET")?;
         return Ok(Answer::Response(file));
     }

@@ -70,7 +70,7 @@ impl WantedTopics {
 }
 
 /// Sends events until the client has gone, or a signal comes.
-pub(super) fn send(
+pub(super) fn send_events(
     connection: &mut TcpStream,
     wanted: WantedTopics,
     site: RequestContext<'_>,
@@ -83,7 +83,7 @@ pub(super) fn send(
         next_points: Instant::now(),
         next_values: Instant::now(),
     };
-    while !site.context.stop.came() && is_open_after(POLL_PERIOD, connection)? {
+    while !site.context.stop.has_come() && is_open_after(POLL_PERIOD, connection)? {
         let events = page.next_events(site);
         if !events.is_empty() {
             write(connection, &events)?;
@@ -127,7 +127,7 @@ impl PageStream {
             let watches = self.wanted.plots.iter_mut();
             let points: Vec<_> = watches.flat_map(WatchedTopic::take_points).collect();
             if !points.is_empty() {
-                add(&mut events, "points", &to_json(points));
+                append_event(&mut events, "points", &to_json(points));
             }
         }
         if let Some(watch) = &mut self.wanted.values
@@ -136,7 +136,7 @@ impl PageStream {
             self.next_values = now + VALUES_PERIOD;
             watch.read();
             if let Some(values) = watch.take_values() {
-                add(&mut events, "values", &to_json(values));
+                append_event(&mut events, "values", &to_json(values));
             }
         }
         events
@@ -151,13 +151,13 @@ impl PageStream {
         }
         let skipped = newest.version.saturating_sub(self.version + 1);
         if self.version > 0 && skipped > 0 {
-            add(events, "skipped", &to_json(SkippedSamples { skipped }));
+            append_event(events, "skipped", &to_json(SkippedSamples { skipped }));
         }
         self.version = newest.version;
-        add(events, "state", &newest.state);
+        append_event(events, "state", &newest.state);
         if let Some((new, last)) = newest.events_after(self.event) {
             self.event = last;
-            add(events, "events", &new);
+            append_event(events, "events", &new);
         }
         let known = Arc::clone(&newest.known);
         drop(newest);
@@ -169,7 +169,7 @@ impl PageStream {
 }
 
 /// Appends a server-sent event to `text`. WHY no escapes: this JSON has no line ends.
-fn add(text: &mut Vec<u8>, name: &str, json: &[u8]) {
+fn append_event(text: &mut Vec<u8>, name: &str, json: &[u8]) {
     text.extend_from_slice(b"event: ");
     text.extend_from_slice(name.as_bytes());
     text.extend_from_slice(b"\ndata: ");

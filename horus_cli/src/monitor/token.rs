@@ -17,9 +17,9 @@ const TOKEN_FILE_BYTES_MAX: u64 = 256;
 
 /// Returns a new token, or the one in `file`. If the file does not exist, it is created with a new
 /// token.
-pub(super) fn choose(file: Option<&Path>) -> Result<String, Failure> {
+pub(super) fn create_or_read(file: Option<&Path>) -> Result<String, Failure> {
     let Some(path) = file else {
-        return random().map_err(|error| {
+        return random_token().map_err(|error| {
             Failure::system(format_args!(
                 "cannot read /dev/urandom for a token: {error}"
             ))
@@ -29,31 +29,33 @@ pub(super) fn choose(file: Option<&Path>) -> Result<String, Failure> {
         let path = path.display();
         Failure::system(format_args!("cannot use the token file {path}: {error}"))
     };
-    match create(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read(path).map_err(failed),
+    match create_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            read_file(path).map_err(failed)
+        }
         created => created.map_err(failed),
     }
 }
 
-fn random() -> io::Result<String> {
+fn random_token() -> io::Result<String> {
     let mut bytes = [0; TOKEN_BYTES];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-fn create(path: &Path) -> io::Result<String> {
+fn create_file(path: &Path) -> io::Result<String> {
     let mut options = OpenOptions::new();
     let mut file = options
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(path)?;
-    let token = random()?;
+    let token = random_token()?;
     writeln!(file, "{token}")?;
     Ok(token)
 }
 
-fn read(path: &Path) -> io::Result<String> {
+fn read_file(path: &Path) -> io::Result<String> {
     let file = File::open(path)?;
     let mode = file.metadata()?.mode();
     if mode & 0o077 != 0 {

@@ -3,7 +3,7 @@
 use horus_core::value::Value;
 use serde::Serialize;
 
-use crate::output::value::{element, text};
+use crate::output::value::{array_element, value_text};
 use crate::topic::field::FieldPath;
 
 /// The largest number of lines, and the longest text in characters.
@@ -29,14 +29,14 @@ pub(super) struct ValueLine {
 }
 
 /// Returns the lines of a message.
-pub(super) fn lines(value: &Value) -> Vec<ValueLine> {
+pub(super) fn value_lines(value: &Value) -> Vec<ValueLine> {
     let mut lines = LineCollector(Vec::new());
     lines.add(String::new(), value, 0);
     lines.0
 }
 
 /// Returns a number or a boolean as an `f64`; `None` for other values.
-pub(super) fn number(value: &Value) -> Option<f64> {
+pub(super) fn as_number(value: &Value) -> Option<f64> {
     match value {
         Value::Bool(is_true) => Some(f64::from(u8::from(*is_true))),
         Value::Int(number) => Some(*number as f64),
@@ -56,7 +56,9 @@ impl LineCollector {
         match value {
             Value::Map(pairs) if depth < DEPTH_MAX && !pairs.is_empty() => {
                 for (key, value) in pairs {
-                    let key = key.as_str().map_or_else(|| text(key, false), str::to_owned);
+                    let key = key
+                        .as_str()
+                        .map_or_else(|| value_text(key, false), str::to_owned);
                     let dot = if path.is_empty() { "" } else { "." };
                     self.add(format!("{path}{dot}{key}"), value, depth + 1);
                 }
@@ -67,9 +69,11 @@ impl LineCollector {
                 });
             }
             Value::Typed(array) if !array.is_empty() => {
-                self.add_elements(&path, array.len(), depth, |index| element(array, index));
+                self.add_elements(&path, array.len(), depth, |index| {
+                    array_element(array, index)
+                });
             }
-            other => self.push(path, text(other, false), number(other).is_some()),
+            other => self.push(path, value_text(other, false), as_number(other).is_some()),
         }
     }
 
@@ -125,7 +129,7 @@ mod tests {
             ("ranges", TypedArray::from_slice(&long).into()),
             ("single", TypedArray::from_slice(&[0.1_f32]).into()),
         ]);
-        let lines = lines(&value);
+        let lines = value_lines(&value);
         let shown: Vec<_> = lines
             .iter()
             .map(|line| format!("{} {} {}", line.path, line.text, line.is_number))
@@ -152,18 +156,18 @@ mod tests {
         let is_exact = |line: &&ValueLine| line.is_number && line.path != "single[0]";
         for line in lines.iter().filter(is_exact) {
             let found = FieldPath::parse(&line.path).unwrap().get(&value);
-            assert_eq!(text(&found.unwrap(), false), line.text);
+            assert_eq!(value_text(&found.unwrap(), false), line.text);
         }
     }
 
     #[test]
     fn large_values_have_limits() {
         let deep = (0..100).fold(Value::from(1), |value, _| Value::Array(vec![value]));
-        assert_eq!(lines(&deep).len(), 1);
+        assert_eq!(value_lines(&deep).len(), 1);
         let wide = Value::Array(vec![Value::Array(vec![Value::from(1); 16]); 16]);
         let wide = Value::Array(vec![wide; 16]);
-        assert_eq!(lines(&wide).len(), LINES_MAX);
-        let long = lines(&Value::from("ä".repeat(1000)));
+        assert_eq!(value_lines(&wide).len(), LINES_MAX);
+        let long = value_lines(&Value::from("ä".repeat(1000)));
         assert_eq!(long[0].text.chars().count(), TEXT_CHARACTERS_MAX + 1);
     }
 }

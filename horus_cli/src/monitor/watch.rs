@@ -7,9 +7,9 @@ use horus_core::value::Value;
 use serde::Serialize;
 
 use super::hub::NamespaceTopics;
-use super::values::{ValueLine, lines, number};
+use super::values::{ValueLine, as_number, value_lines};
 use crate::context::Context;
-use crate::topic::echo::decode;
+use crate::topic::echo::decode_message;
 use crate::topic::field::FieldPath;
 use crate::topic::observer::Observer;
 
@@ -115,7 +115,7 @@ impl WatchedTopic {
                 subscriber.recv_bytes()
             };
             let Some(message) = message else { return };
-            if let Some(value) = decode(&kind, message) {
+            if let Some(value) = decode_message(&kind, message) {
                 for plot in &mut self.plots {
                     plot.note(time, &value);
                 }
@@ -144,7 +144,7 @@ impl WatchedTopic {
         Some(MessageValues {
             topic: &self.topic,
             number: *number,
-            lines: lines(value),
+            lines: value_lines(value),
         })
     }
 
@@ -165,7 +165,7 @@ impl Plot {
     /// Adds the field of a message to the point of this time, in seconds since 1970.
     fn note(&mut self, time: f64, value: &Value) {
         let found = self.path.get(value);
-        let number = found.as_ref().and_then(number);
+        let number = found.as_ref().and_then(as_number);
         let Some(number) = number.filter(|number| number.is_finite()) else {
             return;
         };

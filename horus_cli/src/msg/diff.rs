@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         context.out.line(difference)?;
         context.out.flush()?;
     } else {
-        context.note("they are the same");
+        context.print_note("they are the same");
     }
-    difference.map_or(Ok(()), |_| Err(Failure::no()))
+    difference.map_or(Ok(()), |_| Err(Failure::answer_no()))
 }

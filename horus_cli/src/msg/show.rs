@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         (Some(file), _) => FoundType::read(file)?,
         (None, wanted) => FoundType::find(wanted.as_deref().unwrap_or_default(), context)?,
     };
-    let text = declaration(&found, arguments.language)?;
+    let text = declaration_text(&found, arguments.language)?;
     if context.is_json() {
         let schema = found.text();
         let name = Schema::parse(&schema)
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     context.out.bytes(text.as_bytes())
 }
 
-fn declaration(found: &FoundType, language: Language) -> Result<String, Failure> {
+fn declaration_text(found: &FoundType, language: Language) -> Result<String, Failure> {
     if language == Language::Text {
         return Ok(found.text());
     }
@@ -73,9 +73,13 @@ fn declaration(found: &FoundType, language: Language) -> Result<String, Failure>
         ))
     };
     match (found, language) {
-        (FoundType::Standard(schema), Language::C) => Ok(export::c(&with_nested(schema))),
-        (FoundType::Standard(schema), Language::Cpp) => Ok(export::cpp(&with_nested(schema))),
-        (FoundType::Standard(schema), Language::Python) => Ok(export::python(&with_nested(schema))),
+        (FoundType::Standard(schema), Language::C) => Ok(export::c(&with_nested_messages(schema))),
+        (FoundType::Standard(schema), Language::Cpp) => {
+            Ok(export::cpp(&with_nested_messages(schema)))
+        }
+        (FoundType::Standard(schema), Language::Python) => {
+            Ok(export::python(&with_nested_messages(schema)))
+        }
         (FoundType::Standard(schema), _) => Err(Failure::usage(format_args!(
             "horus_core::message::{} is declared in the library: use it from there",
             schema.name
@@ -89,11 +93,11 @@ fn declaration(found: &FoundType, language: Language) -> Result<String, Failure>
 }
 
 /// Returns the message and all that are nested in it. Each comes after those nested in it.
-fn with_nested(schema: &'static Schema) -> Vec<&'static Schema> {
+fn with_nested_messages(schema: &'static Schema) -> Vec<&'static Schema> {
     let mut all: Vec<&'static Schema> = Vec::new();
     for field in schema.fields {
         if let FieldKind::Message(inner) = field.kind {
-            for one in with_nested(inner) {
+            for one in with_nested_messages(inner) {
                 if !all.iter().any(|known| known.name == one.name) {
                     all.push(one);
                 }

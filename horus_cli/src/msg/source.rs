@@ -8,7 +8,7 @@ use horus_core::message::import::{Imported, Importer};
 use horus_core::message::{STANDARD, Schema};
 
 use crate::context::Context;
-use crate::failure::{Failure, chain};
+use crate::failure::{Failure, error_chain_text};
 use crate::output::nearest;
 
 /// The extension of a ROS message file.
@@ -35,9 +35,9 @@ impl FoundType {
         if let Some(schema) = STANDARD.iter().find(|schema| schema.name == wanted) {
             return Ok(Self::Standard(schema));
         }
-        let path = crate::context::path_of(&context.config()?);
+        let path = crate::context::path_of(&context.namespace_config()?);
         if path.is_dir()
-            && let Ok(topic) = Inspector::open_in(&context.namespace()?, wanted)
+            && let Ok(topic) = Inspector::open_in(&context.open_namespace()?, wanted)
         {
             return Ok(Self::Text(topic.schema().to_owned()));
         }
@@ -45,7 +45,7 @@ impl FoundType {
             .iter()
             .map(|schema| schema.name.to_owned())
             .collect();
-        let near = nearest::suggestion(wanted, &names);
+        let near = nearest::suggest_names(wanted, &names);
         Err(Failure::not_found(format_args!(
             "no standard message, topic or file is called '{wanted}'.{near}"
         )))
@@ -60,7 +60,7 @@ impl FoundType {
             let imported = Importer::new().read(&[path]);
             return imported
                 .map(Self::Imported)
-                .map_err(|error| Failure::usage(chain(&error)));
+                .map_err(|error| Failure::usage(error_chain_text(&error)));
         }
         let text = fs::read_to_string(path).map_err(|error| {
             Failure::not_found(format_args!("cannot read {}: {error}", path.display()))

@@ -7,8 +7,8 @@ use horus_core::introspect::{Inspector, topics};
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
 use serde::Serialize;
 
-use super::{names, processes};
-use crate::context::{Context, of_namespace};
+use super::{namespace_names, other_processes};
+use crate::context::{Context, namespace_failure};
 use crate::failure::Failure;
 use crate::output::format::bytes;
 use crate::output::{Column, Table};
@@ -38,12 +38,15 @@ impl NamespaceRow {
     pub(crate) fn read(config: &NamespaceConfig, name: &str) -> Result<Self, Failure> {
         let name = NamespaceName::new(name).map_err(Failure::usage)?;
         let config = config.clone().with_name(name.clone());
-        let namespace = Namespace::open(&config).map_err(|error| of_namespace(&error))?;
-        let names = topics(&namespace).map_err(|error| Failure::of_open(&error))?;
+        let namespace = Namespace::open(&config).map_err(|error| namespace_failure(&error))?;
+        let names = topics(&namespace).map_err(|error| Failure::from_open_error(&error))?;
         let mut row = Self {
             namespace: name.to_string(),
             topics: names.len(),
-            processes: processes(&namespace)?.iter().map(|one| one.pid).collect(),
+            processes: other_processes(&namespace)?
+                .iter()
+                .map(|one| one.pid)
+                .collect(),
             allocated_bytes: 0,
         };
         // A topic that cannot be opened was removed meanwhile, or is not one of this version.
@@ -56,8 +59,8 @@ impl NamespaceRow {
 }
 
 pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let config = context.config()?;
-    let names = names(config.dir());
+    let config = context.namespace_config()?;
+    let names = namespace_names(config.dir());
     let rows = names.iter().map(|name| NamespaceRow::read(&config, name));
     let namespaces = rows.collect::<Result<Vec<_>, _>>()?;
     if context.is_json() {

@@ -34,9 +34,9 @@ impl Command {
 }
 
 /// Returns the live processes of a namespace, except this one.
-pub(crate) fn processes(namespace: &Namespace) -> Result<Vec<ProcessInfo>, Failure> {
+pub(crate) fn other_processes(namespace: &Namespace) -> Result<Vec<ProcessInfo>, Failure> {
     let own = namespace.registry().me().to_bits();
-    let all = introspect::processes(namespace).map_err(|error| Failure::of_open(&error))?;
+    let all = introspect::processes(namespace).map_err(|error| Failure::from_open_error(&error))?;
     let others = all.into_iter().filter(|process| process.owner_id != own);
     Ok(others.filter_map(|process| process.process).collect())
 }
@@ -44,7 +44,7 @@ pub(crate) fn processes(namespace: &Namespace) -> Result<Vec<ProcessInfo>, Failu
 /// Returns the sorted names of the namespaces in a directory, which need not exist.
 ///
 /// WHY only directories with a registry: opening any other one would make a namespace of it.
-pub(crate) fn names(dir: &Path) -> Vec<String> {
+pub(crate) fn namespace_names(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let namespaces = entries.filter(|entry| entry.path().join(REGISTRY_FILE).is_file());
     let mut names: Vec<String> = namespaces

@@ -3,8 +3,8 @@
 use clap::Args;
 use horus_core::namespace::{Namespace, NamespaceName, NamespaceRemoveError};
 
-use super::names;
-use crate::context::{Context, of_namespace};
+use super::namespace_names;
+use crate::context::{Context, namespace_failure};
 use crate::failure::Failure;
 use crate::output::nearest;
 
@@ -16,18 +16,18 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let config = context.config()?;
-    let names = names(config.dir());
+    let config = context.namespace_config()?;
+    let names = namespace_names(config.dir());
     let name = NamespaceName::new(&arguments.name).map_err(Failure::usage)?;
     if !names.iter().any(|known| known == name.as_str()) {
-        let near = nearest::suggestion(name.as_str(), &names);
+        let near = nearest::suggest_names(name.as_str(), &names);
         return Err(Failure::not_found(format_args!(
             "no namespace '{name}' in {}.{near}",
             config.dir().display()
         )));
     }
     let namespace = Namespace::open(&config.with_name(name.clone()));
-    let namespace = namespace.map_err(|error| of_namespace(&error))?;
+    let namespace = namespace.map_err(|error| namespace_failure(&error))?;
     namespace.remove().map_err(|error| match error {
         NamespaceRemoveError::Attended { .. } => Failure::refused(error),
         error => Failure::system(error),
@@ -36,6 +36,6 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         let object = serde_json::json!({ "namespace": name.as_str(), "removed": true });
         return context.out.json(object);
     }
-    context.note(format_args!("removed namespace '{name}'"));
+    context.print_note(format_args!("removed namespace '{name}'"));
     Ok(())
 }

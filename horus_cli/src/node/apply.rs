@@ -6,10 +6,10 @@ use horus_core::message::NodeMetrics;
 use horus_core::scheduler::{RemoteError, RemoteScheduler};
 use serde::Serialize;
 
-use super::lookup::find;
+use super::lookup::find_node;
 use super::metrics::Metrics;
 use crate::context::Context;
-use crate::failure::{Failure, chain};
+use crate::failure::{Failure, error_chain_text};
 use crate::stop::Deadline;
 
 /// The time limit until the node has applied the command, unless `--timeout` sets another.
@@ -29,23 +29,23 @@ struct AppliedCommand<'a> {
 
 /// Finds the node `wanted`, and calls `send` with its scheduler and its name. Then waits until
 /// `is_applied` returns true for the node's metrics.
-pub(super) fn apply(
+pub(super) fn send_and_wait(
     wanted: &str,
     context: &mut Context,
     send: impl FnOnce(&mut RemoteScheduler, &str) -> Result<(), RemoteError>,
     is_applied: impl Fn(&NodeMetrics) -> bool,
 ) -> Result<(), Failure> {
-    let found = find(context, wanted)?;
+    let found = find_node(context, wanted)?;
     let (name, scheduler) = (found.name(), found.scheduler.name.as_str());
-    let mut remote = RemoteScheduler::open(&found.namespace, scheduler).map_err(of_remote)?;
+    let mut remote = RemoteScheduler::open(&found.namespace, scheduler).map_err(remote_failure)?;
     let deadline = Deadline::after(context.timeout().or(Some(DEFAULT_TIMEOUT)));
-    send(&mut remote, &name).map_err(of_remote)?;
+    send(&mut remote, &name).map_err(remote_failure)?;
     loop {
-        let info = remote.info().map_err(of_remote)?;
+        let info = remote.info().map_err(remote_failure)?;
         let metrics = info.nodes.iter().find(|node| node.name == *name);
         if let Some(metrics) = metrics.filter(|metrics| is_applied(metrics)) {
             let metrics = Metrics::new(scheduler, info.is_alive, metrics);
-            return report(&metrics, context);
+            return print_effect(&metrics, context);
         }
         if !info.is_alive {
             return Err(Failure::refused(format_args!(
@@ -66,7 +66,7 @@ pub(super) fn apply(
     }
 }
 
-fn report(metrics: &Metrics, context: &mut Context) -> Result<(), Failure> {
+fn print_effect(metrics: &Metrics, context: &mut Context) -> Result<(), Failure> {
     let (scheduler, node) = (metrics.scheduler.as_str(), metrics.node.as_str());
     if context.is_json() {
         return context.out.json(AppliedCommand {
@@ -77,22 +77,22 @@ fn report(metrics: &Metrics, context: &mut Context) -> Result<(), Failure> {
             rate_hz: metrics.rate_hz,
         });
     }
-    context.note(format_args!(
+    context.print_note(format_args!(
         "{scheduler}/{node}: {}, {}",
         metrics.state_text(),
-        metrics.rate()
+        metrics.rate_text()
     ));
     Ok(())
 }
 
 /// Converts an error of commanding a scheduler.
-pub(crate) fn of_remote(error: RemoteError) -> Failure {
+pub(crate) fn remote_failure(error: RemoteError) -> Failure {
     match error {
         RemoteError::NotRunning { .. } | RemoteError::NoSuchNode { .. } => {
             Failure::not_found(error)
         }
         RemoteError::NodeName(_) | RemoteError::Rate(_) => Failure::usage(error),
-        RemoteError::Topic(error) => Failure::of_topic(&error),
-        error => Failure::refused(chain(&error)),
+        RemoteError::Topic(error) => Failure::from_topic_error(&error),
+        error => Failure::refused(error_chain_text(&error)),
     }
 }

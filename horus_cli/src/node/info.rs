@@ -6,8 +6,8 @@ use clap::Args;
 use horus_core::scheduler::scheduler_graph;
 use serde::Serialize;
 
-use super::lookup::find;
-use super::metrics::{Metrics, time};
+use super::lookup::find_node;
+use super::metrics::{Metrics, time_text};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::{count, duration, visible};
@@ -36,7 +36,7 @@ struct NodeInfo<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let found = find(context, &arguments.node)?;
+    let found = find_node(context, &arguments.node)?;
     let scheduler = &found.scheduler;
     let metrics = &Metrics::new(&scheduler.name, scheduler.is_alive, &found.metrics);
     let (durations, lateness) = (&found.metrics.durations, &found.metrics.lateness);
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         "{}: {state}, {} at {}, scheduler {}{process}",
         visible(&metrics.node),
         metrics.class,
-        metrics.rate(),
+        metrics.rate_text(),
         visible(&metrics.scheduler),
     ))?;
     out.line(format_args!(
@@ -78,18 +78,18 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     ))?;
     out.line(format_args!(
         "  tick p50 {}, p99 {}, max {}, last {}; late p50 {}, p99 {}",
-        time(metrics.p50_ns),
-        time(metrics.p99_ns),
-        time(Some(metrics.max_ns)),
-        time(Some(metrics.last_ns)),
-        time(metrics.lateness_p50_ns),
-        time(metrics.lateness_p99_ns),
+        time_text(metrics.p50_ns),
+        time_text(metrics.p99_ns),
+        time_text(Some(metrics.max_ns)),
+        time_text(Some(metrics.last_ns)),
+        time_text(metrics.lateness_p50_ns),
+        time_text(metrics.lateness_p99_ns),
     ))?;
     if let Some(node) = node {
         out.line(format_args!(
             "  reads {}; writes {}",
-            names(&node.reads),
-            names(&node.writes)
+            joined_names(&node.reads),
+            joined_names(&node.writes)
         ))?;
     }
     if !metrics.last_error.is_empty() {
@@ -98,11 +98,11 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             visible(&metrics.last_error)
         ))?;
     }
-    histogram(durations, lateness, out)
+    write_histogram(durations, lateness, out)
 }
 
 /// Returns the names of topics with commas between them.
-fn names(topics: &[String]) -> String {
+fn joined_names(topics: &[String]) -> String {
     if topics.is_empty() {
         return "nothing".to_owned();
     }
@@ -111,7 +111,7 @@ fn names(topics: &[String]) -> String {
 }
 
 /// Writes the buckets that are not empty.
-fn histogram(durations: &[u64], lateness: &[u64], out: &mut Output) -> Result<(), Failure> {
+fn write_histogram(durations: &[u64], lateness: &[u64], out: &mut Output) -> Result<(), Failure> {
     let mut table = Table::new([
         Column::number("BELOW"),
         Column::number("TICKS"),

@@ -4,7 +4,7 @@ use clap::Args;
 use horus_core::scheduler::schedulers;
 use serde::Serialize;
 
-use super::metrics::{Metrics, time};
+use super::metrics::{Metrics, time_text};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::{count, visible};
@@ -25,8 +25,8 @@ struct NodeList {
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let mut nodes = Vec::new();
-    if let Some(namespace) = context.existing_namespace()? {
-        let all = schedulers(&namespace).map_err(|error| Failure::of_open(&error))?;
+    if let Some(namespace) = context.open_existing_namespace()? {
+        let all = schedulers(&namespace).map_err(|error| Failure::from_open_error(&error))?;
         for scheduler in &all {
             let metrics = scheduler
                 .nodes
@@ -60,12 +60,12 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     }
     let mut table = Table::new(columns);
     for node in &nodes {
-        table.row(cells(node, arguments.long));
+        table.row(node_cells(node, arguments.long));
     }
     context.out.table(&table)
 }
 
-fn cells(node: &Metrics, long: bool) -> Vec<Cell> {
+fn node_cells(node: &Metrics, long: bool) -> Vec<Cell> {
     let loss = |number: u64| {
         let tone = if number > 0 { Tone::Bad } else { Tone::Plain };
         Cell::toned(tone, count(number))
@@ -74,19 +74,19 @@ fn cells(node: &Metrics, long: bool) -> Vec<Cell> {
         visible(&node.node).into(),
         visible(&node.scheduler).into(),
         node.class.into(),
-        node.rate().into(),
+        node.rate_text().into(),
         Cell::toned(node.tone(), node.state_text()),
         loss(node.misses),
-        time(node.p99_ns).into(),
+        time_text(node.p99_ns).into(),
     ];
     if long {
         cells.extend([
             count(node.ticks).into(),
             loss(node.skipped_ticks),
             loss(node.failures),
-            time(node.p50_ns).into(),
-            time(Some(node.max_ns)).into(),
-            time(node.lateness_p99_ns).into(),
+            time_text(node.p50_ns).into(),
+            time_text(Some(node.max_ns)).into(),
+            time_text(node.lateness_p99_ns).into(),
             visible(&node.last_error).into(),
         ]);
     }

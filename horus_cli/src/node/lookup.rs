@@ -26,11 +26,11 @@ impl FoundNode {
 
 /// Finds the node `wanted`. If several schedulers have a node of this name, finds that of the live
 /// scheduler; if several are alive, the name must begin with that of the scheduler.
-pub(super) fn find(context: &Context, wanted: &str) -> Result<FoundNode, Failure> {
-    let namespace = context.existing_namespace()?;
+pub(super) fn find_node(context: &Context, wanted: &str) -> Result<FoundNode, Failure> {
+    let namespace = context.open_existing_namespace()?;
     let namespace =
         namespace.ok_or_else(|| Failure::not_found(format_args!("no node '{wanted}'")))?;
-    let all = schedulers(&namespace).map_err(|error| Failure::of_open(&error))?;
+    let all = schedulers(&namespace).map_err(|error| Failure::from_open_error(&error))?;
     let is_named = |scheduler: &SchedulerInfo, node: &NodeMetrics| {
         let qualified = wanted.strip_prefix(&scheduler.name);
         let qualified = qualified.and_then(|rest| rest.strip_prefix('/'));
@@ -56,7 +56,7 @@ pub(super) fn find(context: &Context, wanted: &str) -> Result<FoundNode, Failure
         [] => {
             let nodes = all.iter().flat_map(|scheduler| &scheduler.nodes);
             let names: Vec<String> = nodes.map(|node| node.name.to_string()).collect();
-            let near = nearest::suggestion(wanted, &names);
+            let near = nearest::suggest_names(wanted, &names);
             Err(Failure::not_found(format_args!(
                 "no node '{wanted}' in namespace '{}'.{near}",
                 namespace.config().name()

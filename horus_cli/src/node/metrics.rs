@@ -39,10 +39,10 @@ impl Metrics {
         Self {
             scheduler: scheduler.to_owned(),
             node: node.name.to_string(),
-            class: class_name(node.node_class),
+            class: node_class_name(node.node_class),
             rate_hz: (node.period_ns > 0).then(|| 1e9 / node.period_ns as f64),
             state: if is_alive {
-                state_name(node.state)
+                node_state_name(node.state)
             } else {
                 "dead"
             },
@@ -53,11 +53,11 @@ impl Metrics {
             failures: node.failures,
             panics: node.panics,
             last_ns: node.last_ns,
-            p50_ns: percentile(&node.durations, 0.5),
-            p99_ns: percentile(&node.durations, 0.99),
+            p50_ns: histogram_percentile(&node.durations, 0.5),
+            p99_ns: histogram_percentile(&node.durations, 0.99),
             max_ns: node.max_ns,
-            lateness_p50_ns: percentile(&node.lateness, 0.5),
-            lateness_p99_ns: percentile(&node.lateness, 0.99),
+            lateness_p50_ns: histogram_percentile(&node.lateness, 0.5),
+            lateness_p99_ns: histogram_percentile(&node.lateness, 0.99),
             last_error: node.last_error.to_string(),
         }
     }
@@ -71,7 +71,7 @@ impl Metrics {
     }
 
     /// Returns the rate as text.
-    pub(crate) fn rate(&self) -> String {
+    pub(crate) fn rate_text(&self) -> String {
         self.rate_hz.map_or_else(|| "-".to_owned(), rate)
     }
 
@@ -86,11 +86,11 @@ impl Metrics {
 }
 
 /// Returns a time in nanoseconds as text; "-" for `None`.
-pub(crate) fn time(ns: Option<u64>) -> String {
+pub(crate) fn time_text(ns: Option<u64>) -> String {
     ns.map_or_else(|| "-".to_owned(), |ns| duration(Duration::from_nanos(ns)))
 }
 
-const fn class_name(class: u8) -> &'static str {
+const fn node_class_name(class: u8) -> &'static str {
     match class {
         NodeMetrics::CLASS_REAL_TIME => "real_time",
         NodeMetrics::CLASS_COMPUTE => "compute",
@@ -102,7 +102,7 @@ const fn class_name(class: u8) -> &'static str {
     }
 }
 
-const fn state_name(state: u8) -> &'static str {
+const fn node_state_name(state: u8) -> &'static str {
     match state {
         NodeMetrics::STATE_ACTIVE => "active",
         NodeMetrics::STATE_PAUSED => "paused",
@@ -117,7 +117,7 @@ const fn state_name(state: u8) -> &'static str {
 /// Returns a time in nanoseconds below which the fraction `share` (0 to 1) of the ticks in a
 /// histogram lie; `None` if there are no ticks. Element i counts the ticks below 2^i nanoseconds
 /// that no element before it counts.
-pub(super) fn percentile(histogram: &[u64], share: f64) -> Option<u64> {
+pub(super) fn histogram_percentile(histogram: &[u64], share: f64) -> Option<u64> {
     let total = histogram
         .iter()
         .fold(0_u64, |sum, count| sum.saturating_add(*count));
@@ -137,10 +137,10 @@ mod tests {
     #[test]
     fn percentiles_are_bounds() {
         let mut histogram = [0; 40];
-        assert_eq!(percentile(&histogram, 0.5), None);
+        assert_eq!(histogram_percentile(&histogram, 0.5), None);
         histogram[10] = 98;
         histogram[20] = 2;
-        assert_eq!(percentile(&histogram, 0.5), Some(1 << 10));
-        assert_eq!(percentile(&histogram, 0.99), Some(1 << 20));
+        assert_eq!(histogram_percentile(&histogram, 0.5), Some(1 << 10));
+        assert_eq!(histogram_percentile(&histogram, 0.99), Some(1 << 20));
     }
 }

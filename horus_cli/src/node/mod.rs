@@ -15,7 +15,7 @@ use clap::Subcommand;
 use crate::context::Context;
 use crate::failure::Failure;
 
-pub(crate) use apply::of_remote;
+pub(crate) use apply::remote_failure;
 
 /// The commands of `horus node`.
 #[derive(Debug, Subcommand)]

@@ -4,8 +4,8 @@ use clap::Args;
 use horus_core::message::NodeMetrics;
 use horus_core::scheduler::Rate;
 
-use super::apply::apply;
-use crate::cli::hertz;
+use super::apply::send_and_wait;
+use crate::cli::parse_hertz;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     /// Name of the node, or SCHEDULER/NODE
     node: String,
     /// New rate in hertz
-    #[arg(value_parser = hertz)]
+    #[arg(value_parser = parse_hertz)]
     hz: f64,
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let rate = Rate::hz(arguments.hz);
     let period_ns = rate.check().map_err(Failure::usage)?.period().as_nanos();
     let is_applied = |node: &NodeMetrics| u128::from(node.period_ns) == period_ns;
-    apply(
+    send_and_wait(
         &arguments.node,
         context,
         |scheduler, node| scheduler.set_rate(node, rate),

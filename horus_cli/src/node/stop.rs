@@ -3,7 +3,7 @@
 use clap::Args;
 use horus_core::message::NodeMetrics;
 
-use super::apply::apply;
+use super::apply::send_and_wait;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let is_applied = |node: &NodeMetrics| node.state == NodeMetrics::STATE_STOPPED;
-    apply(
+    send_and_wait(
         &arguments.node,
         context,
         |scheduler, node| scheduler.stop_node(node),

@@ -6,7 +6,7 @@ const SUGGESTIONS_MAX: usize = 3;
 /// Returns up to three of `names`: those that begin with `wanted` first, then those with the
 /// smallest edit distance. WHY also those at the end of `wanted`: a ROS user writes
 /// `geometry_msgs/Twist`.
-fn nearest<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
+fn nearest_names<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
     let is_end = |name: &str| {
         wanted
             .strip_suffix(name)
@@ -27,8 +27,8 @@ fn nearest<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
 
 /// Returns the end of an error text that suggests similar names, such as ` Near: odom, imu`. It is
 /// empty if there are no names.
-pub(crate) fn suggestion(wanted: &str, names: &[String]) -> String {
-    match nearest(wanted, names).as_slice() {
+pub(crate) fn suggest_names(wanted: &str, names: &[String]) -> String {
+    match nearest_names(wanted, names).as_slice() {
         [] => String::new(),
         near => format!(" Near: {}", near.join(", ")),
     }
@@ -41,9 +41,9 @@ mod tests {
     #[test]
     fn the_nearest_names_come_first() {
         let names = ["cmd_vel", "odom", "imu", "camera/rgb"].map(str::to_owned);
-        assert_eq!(suggestion("odm", &names), " Near: odom, imu, cmd_vel");
-        assert!(suggestion("cam", &names).starts_with(" Near: camera/rgb, "));
-        assert!(suggestion("robot/imu", &names).starts_with(" Near: imu, "));
-        assert_eq!(suggestion("odm", &[]), "");
+        assert_eq!(suggest_names("odm", &names), " Near: odom, imu, cmd_vel");
+        assert!(suggest_names("cam", &names).starts_with(" Near: camera/rgb, "));
+        assert!(suggest_names("robot/imu", &names).starts_with(" Near: imu, "));
+        assert_eq!(suggest_names("odm", &[]), "");
     }
 }

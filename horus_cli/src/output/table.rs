@@ -109,7 +109,7 @@ impl Table {
     /// Drops columns at the right until the table fits a terminal of `width` columns, with its
     /// names as short as possible.
     pub(crate) fn drop_columns_beyond(&mut self, width: usize) {
-        let widths = self.widths(Some(0));
+        let widths = self.column_widths(Some(0));
         let mut end = self.indent;
         let kept = widths.iter().take_while(|column| {
             end += **column;
@@ -130,7 +130,7 @@ impl Table {
         style: Style,
         width: Option<usize>,
     ) -> io::Result<()> {
-        for row in self.fitted(width) {
+        for row in self.fitted_rows(width) {
             let mut line = " ".repeat(self.indent);
             for Cell { text, tone } in row {
                 // WHY not the padding, too: a colour must not reach beyond its text.
@@ -145,14 +145,14 @@ impl Table {
 
     /// Returns the titles and then the rows. All cells of a column are padded to the same width. If
     /// `width` is given, names are shortened until a row with its gaps fits it, if possible.
-    pub(crate) fn fitted(&self, width: Option<usize>) -> Vec<Vec<Cell>> {
-        let widths = self.widths(width);
+    pub(crate) fn fitted_rows(&self, width: Option<usize>) -> Vec<Vec<Cell>> {
+        let widths = self.column_widths(width);
         let titles = self.columns.iter().map(|column| column.title.into());
         let titles: Vec<Cell> = titles.collect();
         let fit = |row: &Vec<Cell>| {
             let cells = self.columns.iter().zip(row).zip(&widths);
             let cells = cells.map(|((column, cell), width)| {
-                let text = shorten(&cell.text, *width);
+                let text = shorten_middle(&cell.text, *width);
                 let text = if column.is_number {
                     format!("{text:>width$}")
                 } else {
@@ -170,7 +170,7 @@ impl Table {
 
     /// Returns the width of each column in characters. A `limit` for the whole row makes columns of
     /// names narrower, but not below [`NAME_MIN`].
-    fn widths(&self, limit: Option<usize>) -> Vec<usize> {
+    fn column_widths(&self, limit: Option<usize>) -> Vec<usize> {
         let columns = self.columns.iter().enumerate();
         let mut widths: Vec<usize> = columns
             .map(|(index, column)| {
@@ -195,7 +195,7 @@ impl Table {
 }
 
 /// Returns `text` in at most `width` characters, with the middle left out.
-fn shorten(text: &str, width: usize) -> String {
+fn shorten_middle(text: &str, width: usize) -> String {
     let count = text.chars().count();
     if count <= width {
         return text.to_owned();

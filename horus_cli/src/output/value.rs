@@ -15,12 +15,12 @@ const ELEMENTS_FRONT: usize = 8;
 const ELEMENTS_BACK: usize = 2;
 
 /// Returns a value as text. Shortens long arrays unless `full` is true.
-pub(crate) fn text(value: &Value, full: bool) -> String {
+pub(crate) fn value_text(value: &Value, full: bool) -> String {
     let mut writer = ValueWriter {
         text: String::new(),
         full,
     };
-    writer.value(value);
+    writer.write_value(value);
     writer.text
 }
 
@@ -30,21 +30,21 @@ struct ValueWriter {
 }
 
 impl ValueWriter {
-    fn value(&mut self, value: &Value) {
+    fn write_value(&mut self, value: &Value) {
         match value {
-            Value::String(text) => self.quoted(text),
-            Value::Bytes(bytes) => self.bytes(bytes),
-            Value::Array(values) => self.list(values.len(), |this, index| {
-                this.value(&values[index]);
+            Value::String(text) => self.write_quoted(text),
+            Value::Bytes(bytes) => self.write_bytes(bytes),
+            Value::Array(values) => self.write_list(values.len(), |this, index| {
+                this.write_value(&values[index]);
             }),
-            Value::Typed(array) => self.typed(array),
+            Value::Typed(array) => self.write_typed_array(array),
             Value::Map(pairs) => {
                 self.text.push('{');
                 for (index, (key, value)) in pairs.iter().enumerate() {
                     self.text.push_str(if index == 0 { "" } else { ", " });
-                    self.key(key);
+                    self.write_key(key);
                     self.text.push_str(": ");
-                    self.value(value);
+                    self.write_value(value);
                 }
                 self.text.push('}');
             }
@@ -53,18 +53,18 @@ impl ValueWriter {
         }
     }
 
-    fn key(&mut self, key: &Value) {
+    fn write_key(&mut self, key: &Value) {
         let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
         let starts = |text: &str| text.starts_with(|c: char| is_letter(c) && !c.is_ascii_digit());
         match key {
             Value::String(name) if starts(name) && name.chars().all(is_letter) => {
                 self.text.push_str(name);
             }
-            other => self.value(other),
+            other => self.write_value(other),
         }
     }
 
-    fn quoted(&mut self, text: &str) {
+    fn write_quoted(&mut self, text: &str) {
         self.text.push('"');
         for letter in text.chars() {
             match letter {
@@ -81,7 +81,7 @@ impl ValueWriter {
         self.text.push('"');
     }
 
-    fn bytes(&mut self, bytes: &[u8]) {
+    fn write_bytes(&mut self, bytes: &[u8]) {
         let _ = if self.full || bytes.len() <= ELEMENTS_MAX {
             write!(self.text, "b\"{}\"", bytes.escape_ascii())
         } else {
@@ -89,17 +89,17 @@ impl ValueWriter {
         };
     }
 
-    fn typed(&mut self, array: &TypedArray) {
+    fn write_typed_array(&mut self, array: &TypedArray) {
         if array.shape().len() != 1 {
             let shape: Vec<_> = array.shape().iter().map(ToString::to_string).collect();
             let _ = write!(self.text, "{}({})", array.dtype(), shape.join(", "));
         }
-        self.list(array.len(), |this, index| {
-            this.value(&element(array, index).unwrap_or_default());
+        self.write_list(array.len(), |this, index| {
+            this.write_value(&array_element(array, index).unwrap_or_default());
         });
     }
 
-    fn list(&mut self, length: usize, mut write: impl FnMut(&mut Self, usize)) {
+    fn write_list(&mut self, length: usize, mut write: impl FnMut(&mut Self, usize)) {
         let is_cut = !self.full && length > ELEMENTS_MAX;
         self.text.push('[');
         for index in 0..length {
@@ -119,10 +119,10 @@ impl ValueWriter {
 
 /// Returns an element of an array. Numbers of single or half precision become the doubles with the
 /// fewest digits that round to them.
-pub(crate) fn element(array: &TypedArray, index: usize) -> Option<Value> {
+pub(crate) fn array_element(array: &TypedArray, index: usize) -> Option<Value> {
     let mut element = array.get(index)?;
     if matches!(array.dtype(), DType::F32 | DType::F16 | DType::BF16) {
-        shorten_single(&mut element);
+        shorten_number(&mut element);
     }
     Some(element)
 }
@@ -131,18 +131,18 @@ pub(crate) fn element(array: &TypedArray, index: usize) -> Option<Value> {
 /// digits that round to them: 0.1 and not 0.10000000149011612.
 ///
 /// If the result is encoded again, its bytes are those of the original message.
-pub(crate) fn shorten_singles(value: &mut Value, schema: &ParsedSchema) {
+pub(crate) fn shorten_single_precision(value: &mut Value, schema: &ParsedSchema) {
     let singles = schema
         .fields
         .iter()
         .filter(|field| field.shape.primitive == Primitive::F32);
     let singles: HashSet<&str> = singles.map(|field| field.path.as_str()).collect();
     if !singles.is_empty() {
-        shorten_within(value, "", &singles);
+        shorten_fields(value, "", &singles);
     }
 }
 
-fn shorten_within(value: &mut Value, path: &str, singles: &HashSet<&str>) {
+fn shorten_fields(value: &mut Value, path: &str, singles: &HashSet<&str>) {
     match value {
         Value::Map(pairs) => {
             for (key, value) in pairs {
@@ -152,20 +152,20 @@ fn shorten_within(value: &mut Value, path: &str, singles: &HashSet<&str>) {
                 } else {
                     format!("{path}.{name}")
                 };
-                shorten_within(value, &path, singles);
+                shorten_fields(value, &path, singles);
             }
         }
         Value::Array(values) => {
             for value in values {
-                shorten_within(value, path, singles);
+                shorten_fields(value, path, singles);
             }
         }
-        Value::Float(_) if singles.contains(path) => shorten_single(value),
+        Value::Float(_) if singles.contains(path) => shorten_number(value),
         _ => {}
     }
 }
 
-fn shorten_single(value: &mut Value) {
+fn shorten_number(value: &mut Value) {
     let Value::Float(number) = value else { return };
     let single = *number as f32;
     let short = format!("{single:?}").parse::<f64>();
@@ -194,11 +194,11 @@ mod tests {
             ("list", Value::Array(vec![Value::Nil, Value::Bool(true)])),
         ]);
         assert_eq!(
-            text(&value, false),
+            value_text(&value, false),
             "{t: 7, \"a b\": \"x\\\"\\u001b\\u202e\\n\", f: [0.1, NaN, Infinity], \
              long: [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, … 350 more …, 358.0, 359.0], \
              bytes: b\"ok\\x00\", image: <1,048,576 bytes>, list: [null, true]}"
         );
-        assert!(text(&value, true).contains("8.0, 9.0, 10.0"));
+        assert!(value_text(&value, true).contains("8.0, 9.0, 10.0"));
     }
 }

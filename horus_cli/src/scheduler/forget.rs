@@ -3,7 +3,7 @@
 use clap::Args;
 use horus_core::scheduler::{forget, schedulers};
 
-use super::no_scheduler;
+use super::unknown_scheduler;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -17,13 +17,13 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let name = &arguments.scheduler;
     let namespace = context
-        .existing_namespace()?
-        .ok_or_else(|| no_scheduler(name, &[]))?;
-    let all = schedulers(&namespace).map_err(|error| Failure::of_open(&error))?;
+        .open_existing_namespace()?
+        .ok_or_else(|| unknown_scheduler(name, &[]))?;
+    let all = schedulers(&namespace).map_err(|error| Failure::from_open_error(&error))?;
     if !all.iter().any(|info| info.name == *name) {
-        return Err(no_scheduler(name, &all));
+        return Err(unknown_scheduler(name, &all));
     }
-    let is_gone = forget(&namespace, name).map_err(|error| Failure::of_topic(&error))?;
+    let is_gone = forget(&namespace, name).map_err(|error| Failure::from_topic_error(&error))?;
     if !is_gone {
         return Err(Failure::refused(format_args!(
             "scheduler '{name}' is in use: stop it first, and end programs that watch it"
@@ -34,6 +34,6 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             .out
             .json(serde_json::json!({ "scheduler": name, "forgotten": true }));
     }
-    context.note(format_args!("forgot scheduler '{name}'"));
+    context.print_note(format_args!("forgot scheduler '{name}'"));
     Ok(())
 }

@@ -37,7 +37,7 @@ impl SchedulerRow {
             scheduler: info.name.clone(),
             process_id: info.process_id,
             is_alive: info.is_alive,
-            state: state_name(info),
+            state: scheduler_state_name(info),
             nodes: info.nodes.len(),
             uptime_ns: info.status.map(|status| status.uptime_ns),
         }
@@ -46,7 +46,7 @@ impl SchedulerRow {
 
 /// Returns the state of a scheduler. "stopped" means that it has shut down, and "dead" that it
 /// ended without doing so.
-fn state_name(info: &SchedulerInfo) -> &'static str {
+fn scheduler_state_name(info: &SchedulerInfo) -> &'static str {
     match info.status.map(|status| status.state) {
         Some(SchedulerStatusHeader::STATE_STOPPED) => "stopped",
         _ if !info.is_alive => "dead",
@@ -59,8 +59,10 @@ fn state_name(info: &SchedulerInfo) -> &'static str {
 }
 
 pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let found = match context.existing_namespace()? {
-        Some(namespace) => schedulers(&namespace).map_err(|error| Failure::of_open(&error))?,
+    let found = match context.open_existing_namespace()? {
+        Some(namespace) => {
+            schedulers(&namespace).map_err(|error| Failure::from_open_error(&error))?
+        }
         None => Vec::new(),
     };
     let schedulers: Vec<SchedulerRow> = found.iter().map(SchedulerRow::new).collect();

@@ -32,8 +32,8 @@ impl Command {
 
 /// Returns the failure that there is no scheduler `name`. It suggests similar names among
 /// `schedulers`.
-pub(crate) fn no_scheduler(name: &str, schedulers: &[SchedulerInfo]) -> Failure {
+pub(crate) fn unknown_scheduler(name: &str, schedulers: &[SchedulerInfo]) -> Failure {
     let names: Vec<String> = schedulers.iter().map(|info| info.name.clone()).collect();
-    let near = nearest::suggestion(name, &names);
+    let near = nearest::suggest_names(name, &names);
     Failure::not_found(format_args!("no scheduler '{name}'.{near}"))
 }

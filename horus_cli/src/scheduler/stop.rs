@@ -7,7 +7,7 @@ use horus_core::scheduler::RemoteScheduler;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::node::of_remote;
+use crate::node::remote_failure;
 use crate::stop::Deadline;
 
 /// The time after which the command has failed, unless `--timeout` sets another.
@@ -28,12 +28,12 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let name = &arguments.scheduler;
-    let namespace = context.existing_namespace()?;
+    let namespace = context.open_existing_namespace()?;
     let namespace =
         namespace.ok_or_else(|| Failure::not_found(format_args!("no scheduler '{name}'")))?;
-    let mut remote = RemoteScheduler::open(&namespace, name).map_err(of_remote)?;
+    let mut remote = RemoteScheduler::open(&namespace, name).map_err(remote_failure)?;
     let deadline = Deadline::after(context.timeout().or(Some(DEFAULT_TIMEOUT)));
-    remote.stop().map_err(of_remote)?;
+    remote.stop().map_err(remote_failure)?;
     // WHY an error counts as ended: another command may have removed its topics.
     while remote.info().is_ok_and(|info| info.is_alive) {
         if deadline.is_over() {
@@ -53,6 +53,6 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             .out
             .json(serde_json::json!({ "scheduler": name, "stopped": true }));
     }
-    context.note(format_args!("scheduler '{name}' has ended"));
+    context.print_note(format_args!("scheduler '{name}' has ended"));
     Ok(())
 }

@@ -19,7 +19,7 @@ pub(super) struct History {
 impl History {
     /// Adds the rate at this time, in nanoseconds since 1970. It replaces the last one if that is
     /// of the same second.
-    pub(super) fn note(&mut self, timestamp_ns: u64, rate_hz: f64) {
+    pub(super) fn add_rate(&mut self, timestamp_ns: u64, rate_hz: f64) {
         let second = timestamp_ns / 1_000_000_000;
         if second == self.second {
             self.rates.pop_back();
@@ -34,7 +34,7 @@ impl History {
     /// Returns `width` bars, which divide the last minute; the newest is at the right. Each shows
     /// the highest rate of its seconds, relative to the highest of the minute. A space is a rate of
     /// 0.
-    pub(super) fn bars(&self, width: usize) -> String {
+    pub(super) fn rate_bars(&self, width: usize) -> String {
         let highest = self.rates.iter().copied().fold(0.0, f64::max);
         let missing = SECONDS_KEPT - self.rates.len();
         let bar = |index: usize| {
@@ -58,18 +58,18 @@ mod tests {
     #[test]
     fn the_newest_rate_is_at_the_right() {
         let mut history = History::default();
-        assert_eq!(history.bars(4), "    ");
+        assert_eq!(history.rate_bars(4), "    ");
         for second in 0..30_u64 {
-            history.note(second * 1_000_000_000, 50.0);
-            history.note(second * 1_000_000_000 + 1, 100.0);
+            history.add_rate(second * 1_000_000_000, 50.0);
+            history.add_rate(second * 1_000_000_000 + 1, 100.0);
         }
-        assert_eq!(history.bars(4), "  ██");
+        assert_eq!(history.rate_bars(4), "  ██");
         for second in 30..60_u64 {
-            history.note(second * 1_000_000_000, 25.0);
+            history.add_rate(second * 1_000_000_000, 25.0);
         }
-        assert_eq!(history.bars(4), "██▂▂");
-        history.note(60_000_000_000, 0.0);
-        assert_eq!(history.bars(60).chars().count(), 60);
-        assert!(history.bars(60).ends_with("▂ "));
+        assert_eq!(history.rate_bars(4), "██▂▂");
+        history.add_rate(60_000_000_000, 0.0);
+        assert_eq!(history.rate_bars(60).chars().count(), 60);
+        assert!(history.rate_bars(60).ends_with("▂ "));
     }
 }

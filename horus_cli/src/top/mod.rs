@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use crate::cli::seconds;
+use crate::cli::parse_seconds;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::{clock, count};
@@ -36,7 +36,7 @@ const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Seconds between two looks [default: 0.25, and 1 without a terminal]
-    #[arg(short, long, value_name = "S", value_parser = seconds)]
+    #[arg(short, long, value_name = "S", value_parser = parse_seconds)]
     interval: Option<Duration>,
     /// End after N looks, with --json or without a terminal
     #[arg(short = 'n', value_name = "N")]
@@ -83,26 +83,28 @@ fn print_samples(
         let mut sample = sampler.sample(context)?;
         events.append(&mut sample.events);
         sample.events = std::mem::take(&mut events);
-        print(&sample, context)?;
+        print_sample(&sample, context)?;
         context.out.flush()?;
         printed += 1;
     }
     Ok(())
 }
 
-fn print(sample: &Sample, context: &mut Context) -> Result<(), Failure> {
+fn print_sample(sample: &Sample, context: &mut Context) -> Result<(), Failure> {
     if context.is_json() {
         return context.out.json(sample);
     }
     context.out.line(headline(sample))?;
     if !sample.programs.is_empty() {
-        let programs = tables::programs(&sample.programs, sample.timestamp_ns);
+        let programs = tables::program_table(&sample.programs, sample.timestamp_ns);
         context.out.table(&programs)?;
     }
-    context.out.table(&tables::nodes(&sample.nodes))?;
-    context.out.table(&tables::topics(&sample.topics, None))?;
+    context.out.table(&tables::node_table(&sample.nodes))?;
+    context
+        .out
+        .table(&tables::topic_table(&sample.topics, None))?;
     for event in &sample.events {
-        context.out.line(tables::event(event))?;
+        context.out.line(tables::event_line(event))?;
     }
     context.out.line("")
 }

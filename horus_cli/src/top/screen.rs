@@ -18,12 +18,12 @@ use super::state::{KeyRequest, NodeCommand, NodeCommandVerb, TopState};
 use super::view;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::node::of_remote;
+use crate::node::remote_failure;
 use crate::output::format::date_time;
-use crate::output::value::text;
+use crate::output::value::value_text;
 use crate::output::{Cell, versioned};
 use crate::sample::Sampler;
-use crate::topic::echo::{decode, line};
+use crate::topic::echo::{decode_message, message_line};
 use crate::topic::info::Description;
 use crate::topic::observer::Observer;
 
@@ -51,11 +51,11 @@ pub(super) fn run(
     let mut top = TopState::new(1.0 / period.as_secs_f64());
     // WHY before the screen: a failure is reported on a terminal that shows it.
     top.update(sampler.sample(context)?);
-    let mut screen = Screen::open().map_err(of_terminal)?;
+    let mut screen = Screen::open().map_err(terminal_failure)?;
     let mut echo = None;
     let mut due = Instant::now() + period;
     let mut is_outdated = true;
-    while !context.stop.came() {
+    while !context.stop.has_come() {
         if Instant::now() >= due {
             top.update(sampler.sample(context)?);
             // WHY not `due + period`: after a stop, all that was missed would come at once.
@@ -65,17 +65,20 @@ pub(super) fn run(
         // WHY not each time: waiting for signals ends often.
         if std::mem::take(&mut is_outdated) {
             read_details(&mut top, &sampler, &mut echo, context);
-            screen.show(&mut top).map_err(of_terminal)?;
+            screen.show(&mut top).map_err(terminal_failure)?;
         }
-        let Some(request) = screen.next_request(&mut top, due).map_err(of_terminal)? else {
+        let Some(request) = screen
+            .next_request(&mut top, due)
+            .map_err(terminal_failure)?
+        else {
             continue;
         };
         is_outdated = true;
         match request {
             KeyRequest::Quit => break,
-            KeyRequest::Send(action) => top.message = Some(send(&action, &sampler)),
-            KeyRequest::Save => top.message = Some(save(&top)),
-            KeyRequest::Suspend => screen.suspend().map_err(of_terminal)?,
+            KeyRequest::Send(action) => top.message = Some(send_command(&action, &sampler)),
+            KeyRequest::Save => top.message = Some(save_sample(&top)),
+            KeyRequest::Suspend => screen.suspend().map_err(terminal_failure)?,
             KeyRequest::Nothing => {}
         }
     }
@@ -96,7 +99,7 @@ impl Screen {
     }
 
     fn show(&mut self, top: &mut TopState) -> io::Result<()> {
-        self.terminal.draw(|frame| view::draw(frame, top))?;
+        self.terminal.draw(|frame| view::draw_screen(frame, top))?;
         Ok(())
     }
 
@@ -116,7 +119,7 @@ impl Screen {
             return Ok(None);
         }
         Ok(Some(match event::read()? {
-            Event::Key(key) if key.kind == KeyEventKind::Press => top.press(key),
+            Event::Key(key) if key.kind == KeyEventKind::Press => top.handle_key(key),
             _ => KeyRequest::Nothing,
         }))
     }
@@ -137,7 +140,7 @@ impl Drop for Screen {
     }
 }
 
-fn of_terminal(error: io::Error) -> Failure {
+fn terminal_failure(error: io::Error) -> Failure {
     Failure::system(format_args!("cannot use the terminal: {error}"))
 }
 
@@ -157,36 +160,38 @@ fn read_details(
     let topic = Inspector::open_in(namespace, &name);
     details.description = topic.map_or_else(
         |_| vec![vec![Cell::from("it is gone")]],
-        |topic| lines(Description::of(&name, &topic)),
+        |topic| description_rows(Description::of(&name, &topic)),
     );
     if echo.as_ref().is_none_or(|(of, _)| *of != name) {
         let observer = Observer::open(context, namespace, &name).ok();
         *echo = observer.map(|observer| (name, observer));
     }
-    let newest = echo.as_mut().and_then(|(_, observer)| newest(observer));
-    top.echo(newest);
+    let newest = echo
+        .as_mut()
+        .and_then(|(_, observer)| newest_message_text(observer));
+    top.add_messages(newest);
 }
 
 /// Returns the rows of a description.
-fn lines(description: Description) -> Vec<Vec<Cell>> {
+fn description_rows(description: Description) -> Vec<Vec<Cell>> {
     let settings = description.lines.into_iter().map(|line| vec![line.into()]);
     let tables = description.tables.iter();
     settings
-        .chain(tables.flat_map(|table| table.fitted(None)))
+        .chain(tables.flat_map(|table| table.fitted_rows(None)))
         .collect()
 }
 
 /// Returns the newest message of a topic as text, unless it was returned before.
-fn newest(observer: &mut Observer) -> Option<String> {
+fn newest_message_text(observer: &mut Observer) -> Option<String> {
     let subscriber = observer.subscriber()?;
     let kind = subscriber.message_type().clone();
     let message = subscriber.latest_bytes()?;
-    let value = decode(&kind, message)?;
-    Some(line(subscriber.last(), &text(&value, false)))
+    let value = decode_message(&kind, message)?;
+    Some(message_line(subscriber.last(), &value_text(&value, false)))
 }
 
 /// Sends a command to a node, and returns the result as text.
-fn send(action: &NodeCommand, sampler: &Sampler) -> String {
+fn send_command(action: &NodeCommand, sampler: &Sampler) -> String {
     let NodeCommand {
         verb,
         scheduler,
@@ -199,14 +204,14 @@ fn send(action: &NodeCommand, sampler: &Sampler) -> String {
         NodeCommandVerb::Pause => remote.pause(node),
         NodeCommandVerb::Resume => remote.resume(node),
     });
-    match sent.map_err(of_remote) {
+    match sent.map_err(remote_failure) {
         Ok(()) => format!("sent to {scheduler}/{node}"),
         Err(failure) => failure.text().to_owned(),
     }
 }
 
 /// Writes the sample into a file in the current directory, and returns the result as text.
-fn save(top: &TopState) -> String {
+fn save_sample(top: &TopState) -> String {
     let time = date_time(timestamp_now_ns()).replace(':', "");
     let path = format!("horus-top-{time}.json");
     let written = serde_json::to_vec_pretty(&versioned(&top.sample))

@@ -99,20 +99,20 @@ const NODE_ORDERS: [NamedOrder<Node>; 5] = [
     }),
     ("misses", |a, b| b.metrics.misses.cmp(&a.metrics.misses)),
     ("rate", |a, b| {
-        descending(a.metrics.rate_hz, b.metrics.rate_hz)
+        compare_descending(a.metrics.rate_hz, b.metrics.rate_hz)
     }),
 ];
 
 const TOPIC_ORDERS: [NamedOrder<Topic>; 5] = [
     ("name", |_, _| Ordering::Equal),
     ("rate", |a, b| {
-        descending(Some(a.rate_hz()), Some(b.rate_hz()))
+        compare_descending(Some(a.rate_hz()), Some(b.rate_hz()))
     }),
     ("bytes", |a, b| {
-        descending(a.bytes_per_second, b.bytes_per_second)
+        compare_descending(a.bytes_per_second, b.bytes_per_second)
     }),
     ("loss", |a, b| {
-        descending(Some(a.lost_per_second), Some(b.lost_per_second))
+        compare_descending(Some(a.lost_per_second), Some(b.lost_per_second))
     }),
     ("p99", |a, b| {
         let p99 = |topic: &Topic| topic.latency.and_then(|latency| latency.p99_ns);
@@ -120,7 +120,7 @@ const TOPIC_ORDERS: [NamedOrder<Topic>; 5] = [
     }),
 ];
 
-fn descending(a: Option<f64>, b: Option<f64>) -> Ordering {
+fn compare_descending(a: Option<f64>, b: Option<f64>) -> Ordering {
     let rank = |value: Option<f64>| value.unwrap_or(-1.0);
     rank(b).total_cmp(&rank(a))
 }
@@ -163,22 +163,22 @@ impl TopState {
     /// Replaces the sample by a new one, and adds its events and rates to those kept.
     pub(super) fn update(&mut self, mut sample: Sample) {
         self.events.extend(sample.events.drain(..));
-        trim(&mut self.events);
+        drop_oldest(&mut self.events);
         let is_there = |name: &String| sample.topics.iter().any(|topic| topic.name == *name);
         self.histories.retain(|name, _| is_there(name));
         for topic in &sample.topics {
             let history = self.histories.entry(topic.name.clone()).or_default();
-            history.note(sample.timestamp_ns, topic.rate_hz());
+            history.add_rate(sample.timestamp_ns, topic.rate_hz());
         }
         self.sample = sample;
         self.follow_selection();
     }
 
     /// Adds messages of the topic whose details are shown.
-    pub(super) fn echo(&mut self, messages: impl IntoIterator<Item = String>) {
+    pub(super) fn add_messages(&mut self, messages: impl IntoIterator<Item = String>) {
         if let Some(ShownDetails::Topic(details)) = &mut self.details {
             details.messages.extend(messages);
-            trim(&mut details.messages);
+            drop_oldest(&mut details.messages);
         }
     }
 
@@ -191,16 +191,18 @@ impl TopState {
     }
 
     /// Returns the rates of a topic in the last minute, as bars.
-    pub(super) fn bars(&self, topic: &str, width: usize) -> String {
+    pub(super) fn rate_bars(&self, topic: &str, width: usize) -> String {
         let history = self.histories.get(topic);
-        history.map_or_else(String::new, |history| history.bars(width))
+        history.map_or_else(String::new, |history| history.rate_bars(width))
     }
 
     /// Returns the nodes that match the filter, in the order that the user chose.
     pub(super) fn shown_nodes(&self) -> Vec<&Node> {
         let compare = NODE_ORDERS[self.nodes.order].1;
         let nodes = self.sample.nodes.iter();
-        let mut nodes: Vec<_> = nodes.filter(|node| self.is_wanted(&node.path())).collect();
+        let mut nodes: Vec<_> = nodes
+            .filter(|node| self.matches_filter(&node.path()))
+            .collect();
         nodes.sort_by(|a, b| compare(a, b).then_with(|| a.path().cmp(&b.path())));
         nodes
     }
@@ -209,7 +211,7 @@ impl TopState {
     pub(super) fn shown_topics(&self) -> Vec<&Topic> {
         let compare = TOPIC_ORDERS[self.topics.order].1;
         let is_wanted = |topic: &&Topic| {
-            self.is_wanted(&topic.name) || self.is_wanted(&topic.details.message_type)
+            self.matches_filter(&topic.name) || self.matches_filter(&topic.details.message_type)
         };
         let mut topics: Vec<_> = self.sample.topics.iter().filter(is_wanted).collect();
         topics.sort_by(|a, b| compare(a, b).then_with(|| a.name.cmp(&b.name)));
@@ -217,7 +219,7 @@ impl TopState {
     }
 
     /// Returns the name of the order in which the rows of a pane are sorted.
-    pub(super) fn order(&self, pane: Pane) -> &'static str {
+    pub(super) fn order_name(&self, pane: Pane) -> &'static str {
         match pane {
             Pane::Nodes => NODE_ORDERS[self.nodes.order].0,
             Pane::Topics => TOPIC_ORDERS[self.topics.order].0,
@@ -225,7 +227,7 @@ impl TopState {
     }
 
     /// Changes the state as a key demands, and returns the action that it requests.
-    pub(super) fn press(&mut self, key: KeyEvent) -> KeyRequest {
+    pub(super) fn handle_key(&mut self, key: KeyEvent) -> KeyRequest {
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return match key.code {
                 KeyCode::Char('c') => KeyRequest::Quit,
@@ -236,7 +238,7 @@ impl TopState {
         match std::mem::replace(&mut self.mode, KeyMode::Browse) {
             KeyMode::Browse => {
                 self.message = None;
-                self.browse(key.code)
+                self.handle_browsing_key(key.code)
             }
             KeyMode::Filter => {
                 self.edit_filter(key.code);
@@ -247,7 +249,7 @@ impl TopState {
         }
     }
 
-    fn browse(&mut self, key: KeyCode) -> KeyRequest {
+    fn handle_browsing_key(&mut self, key: KeyCode) -> KeyRequest {
         match key {
             KeyCode::Char('q') => return KeyRequest::Quit,
             KeyCode::Char('w') => return KeyRequest::Save,
@@ -271,8 +273,8 @@ impl TopState {
             KeyCode::Char('s') => self.change_order(),
             KeyCode::Enter => self.open_details(false),
             KeyCode::Char('e') => self.open_details(true),
-            KeyCode::Char('p') => self.propose(NodeCommandVerb::Pause),
-            KeyCode::Char('r') => self.propose(NodeCommandVerb::Resume),
+            KeyCode::Char('p') => self.ask_to_confirm(NodeCommandVerb::Pause),
+            KeyCode::Char('r') => self.ask_to_confirm(NodeCommandVerb::Resume),
             _ => {}
         }
         KeyRequest::Nothing
@@ -324,7 +326,7 @@ impl TopState {
     }
 
     /// Asks the user whether to send a command to the selected node.
-    fn propose(&mut self, verb: NodeCommandVerb) {
+    fn ask_to_confirm(&mut self, verb: NodeCommandVerb) {
         let name = self.nodes.name.as_ref();
         let nodes = self.sample.nodes.iter();
         let selected = nodes.filter(|_| self.pane == Pane::Nodes);
@@ -339,11 +341,11 @@ impl TopState {
         }
     }
 
-    fn is_wanted(&self, name: &str) -> bool {
+    fn matches_filter(&self, name: &str) -> bool {
         name.contains(&self.filter)
     }
 
-    fn names(&self, pane: Pane) -> Vec<String> {
+    fn row_names(&self, pane: Pane) -> Vec<String> {
         match pane {
             Pane::Nodes => self.shown_nodes().iter().map(|node| node.path()).collect(),
             Pane::Topics => {
@@ -362,7 +364,7 @@ impl TopState {
 
     fn move_selection(&mut self, by: isize) {
         let pane = self.pane;
-        let names = self.names(pane);
+        let names = self.row_names(pane);
         let rows = self.rows(pane);
         let index = rows.list.selected().unwrap_or(0);
         rows.select(index.saturating_add_signed(by), &names);
@@ -371,7 +373,7 @@ impl TopState {
     /// Selects the same rows again, by their names, after the rows were filtered or have moved.
     fn follow_selection(&mut self) {
         for pane in [Pane::Nodes, Pane::Topics] {
-            let names = self.names(pane);
+            let names = self.row_names(pane);
             let rows = self.rows(pane);
             let same = rows.name.as_ref();
             let same = same.and_then(|name| names.iter().position(|other| other == name));
@@ -391,7 +393,7 @@ impl RowSelection {
     }
 }
 
-fn trim<T>(lines: &mut VecDeque<T>) {
+fn drop_oldest<T>(lines: &mut VecDeque<T>) {
     let excess = lines.len().saturating_sub(LINES_MAX);
     lines.drain(..excess);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::node::metrics::time;
+use crate::node::metrics::time_text;
 use crate::output::format::{clock, count, visible};
 use crate::output::{Cell, Column, Table, Tone};
 use crate::sample::{Node, Program, SchedulerEvent, Topic};
@@ -12,7 +12,7 @@ use crate::topic::bw::decimal_bytes;
 pub(super) type Bars<'a> = &'a dyn Fn(&str) -> String;
 
 /// Returns the table of topics, with `bars` for the last minute if they are given.
-pub(super) fn topics<'a>(
+pub(super) fn topic_table<'a>(
     topics: impl IntoIterator<Item = &'a Topic>,
     bars: Option<Bars<'_>>,
 ) -> Table {
@@ -43,15 +43,15 @@ pub(super) fn topics<'a>(
 
 fn topic_cells(topic: &Topic) -> Vec<Cell> {
     let details = &topic.details;
-    let per_second = |rate: f64| loss(rate.ceil() as u64);
+    let per_second = |rate: f64| loss_cell(rate.ceil() as u64);
     let bytes = topic.bytes_per_second.map(decimal_bytes);
     vec![
         visible(&topic.name).into(),
         visible(&details.message_type).into(),
-        details.rate(topic.settings.latched).into(),
+        details.rate_text(topic.settings.latched).into(),
         format!("{}×{}", details.publishers, details.subscribers).into(),
         per_second(topic.lost_per_second),
-        time(topic.latency.and_then(|latency| latency.p99_ns)).into(),
+        time_text(topic.latency.and_then(|latency| latency.p99_ns)).into(),
         bytes.unwrap_or_else(|| "-".to_owned()).into(),
         per_second(topic.refused_per_second),
         topic.settings.backend.as_str().into(),
@@ -59,7 +59,7 @@ fn topic_cells(topic: &Topic) -> Vec<Cell> {
 }
 
 /// Returns the table of nodes.
-pub(super) fn nodes<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Table {
+pub(super) fn node_table<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Table {
     let mut table = Table::new([
         Column::name("NODE"),
         Column::text("STATE"),
@@ -78,14 +78,14 @@ pub(super) fn nodes<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Table {
         table.row([
             visible(&node.path()).into(),
             Cell::toned(metrics.tone(), metrics.state_text()),
-            metrics.rate().into(),
-            time(metrics.p50_ns).into(),
-            time(metrics.p99_ns).into(),
-            time(metrics.lateness_p50_ns).into(),
-            time(metrics.lateness_p99_ns).into(),
-            loss(metrics.misses),
+            metrics.rate_text().into(),
+            time_text(metrics.p50_ns).into(),
+            time_text(metrics.p99_ns).into(),
+            time_text(metrics.lateness_p50_ns).into(),
+            time_text(metrics.lateness_p99_ns).into(),
+            loss_cell(metrics.misses),
             metrics.class.into(),
-            time(Some(metrics.max_ns)).into(),
+            time_text(Some(metrics.max_ns)).into(),
             visible(&metrics.last_error).into(),
         ]);
     }
@@ -94,7 +94,10 @@ pub(super) fn nodes<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Table {
 
 /// Returns the table of the programs of `horus launch`. `now_ns` is the present time, in
 /// nanoseconds since 1970.
-pub(super) fn programs<'a>(programs: impl IntoIterator<Item = &'a Program>, now_ns: u64) -> Table {
+pub(super) fn program_table<'a>(
+    programs: impl IntoIterator<Item = &'a Program>,
+    now_ns: u64,
+) -> Table {
     let mut table = Table::new([
         Column::name("PROGRAM"),
         Column::text("STATE"),
@@ -113,7 +116,7 @@ pub(super) fn programs<'a>(programs: impl IntoIterator<Item = &'a Program>, now_
             visible(&status.program).into(),
             Cell::toned(status.state.tone(), status.state.word()),
             pid.unwrap_or_else(nothing).into(),
-            restarts(status.restarts),
+            restarts_cell(status.restarts),
             up.unwrap_or_else(nothing).into(),
             status.last_end().into(),
             visible(file).into(),
@@ -122,7 +125,7 @@ pub(super) fn programs<'a>(programs: impl IntoIterator<Item = &'a Program>, now_
     table
 }
 
-fn restarts(number: u32) -> Cell {
+fn restarts_cell(number: u32) -> Cell {
     let tone = if number > 0 {
         Tone::Waiting
     } else {
@@ -132,7 +135,7 @@ fn restarts(number: u32) -> Cell {
 }
 
 /// Returns an event as a line of text.
-pub(super) fn event(event: &SchedulerEvent) -> String {
+pub(super) fn event_line(event: &SchedulerEvent) -> String {
     let since_1970 = Duration::from_nanos(event.event.timestamp_ns);
     let day = Duration::from_secs(since_1970.as_secs() % 86_400);
     format!(
@@ -144,7 +147,7 @@ pub(super) fn event(event: &SchedulerEvent) -> String {
     )
 }
 
-fn loss(number: u64) -> Cell {
+fn loss_cell(number: u64) -> Cell {
     let tone = if number > 0 { Tone::Bad } else { Tone::Plain };
     Cell::toned(tone, count(number))
 }

@@ -132,7 +132,9 @@ fn top() -> TopState {
 
 fn drawn(top: &mut TopState, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| view::draw(frame, top)).unwrap();
+    terminal
+        .draw(|frame| view::draw_screen(frame, top))
+        .unwrap();
     let rows = terminal.backend().buffer().content.chunks(width.into());
     let line = |row: &[ratatui::buffer::Cell]| {
         let line: String = row.iter().map(|cell| cell.symbol()).collect();
@@ -158,7 +160,7 @@ fn press(top: &mut TopState, keys: &str) -> KeyRequest {
             other => panic!("unknown key {other}"),
         };
         for code in letters.chars().map(KeyCode::Char).chain(named) {
-            last = top.press(KeyEvent::new(code, KeyModifiers::NONE));
+            last = top.handle_key(KeyEvent::new(code, KeyModifiers::NONE));
         }
     }
     last
@@ -243,7 +245,7 @@ fn details_show_participants_messages_and_histograms() {
     let details = top.topic_details().unwrap();
     assert_eq!(details.name, "imu");
     details.description = vec![vec!["imu: Imu, 304 bytes".into()]];
-    top.echo((0..300).map(|number| format!("[0 #{number}] {{x: 1}}")));
+    top.add_messages((0..300).map(|number| format!("[0 #{number}] {{x: 1}}")));
     check("top_topic", &drawn(&mut top, 80, 24));
     press(&mut top, "<esc>e");
     check("top_echo", &drawn(&mut top, 80, 24));
@@ -335,8 +337,8 @@ fn a_command_is_sent_only_after_y() {
     assert_eq!(press(&mut top, "w"), KeyRequest::Save);
     assert_eq!(press(&mut top, "q"), KeyRequest::Quit);
     let control = |letter| KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
-    assert_eq!(top.press(control('z')), KeyRequest::Suspend);
-    assert_eq!(top.press(control('c')), KeyRequest::Quit);
+    assert_eq!(top.handle_key(control('z')), KeyRequest::Suspend);
+    assert_eq!(top.handle_key(control('c')), KeyRequest::Quit);
 }
 
 #[test]

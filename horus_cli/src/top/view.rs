@@ -49,7 +49,7 @@ const HELP_LINES: [&str; 12] = [
 ];
 
 /// Draws the whole screen.
-pub(super) fn draw(frame: &mut Frame<'_>, top: &mut TopState) {
+pub(super) fn draw_screen(frame: &mut Frame<'_>, top: &mut TopState) {
     let area = frame.area();
     if area.width < SMALLEST_SCREEN.0 || area.height < SMALLEST_SCREEN.1 {
         let (width, height) = SMALLEST_SCREEN;
@@ -67,19 +67,19 @@ pub(super) fn draw(frame: &mut Frame<'_>, top: &mut TopState) {
     ])
     .areas(area);
     let title = format!("horus top  {}  {:.3} Hz", headline(&top.sample), top.hertz);
-    frame.render_widget(Paragraph::new(title).style(bold()), head);
+    frame.render_widget(Paragraph::new(title).style(bold_style()), head);
     match &top.details {
-        None => panes(frame, top, body),
-        Some(ShownDetails::Topic(details)) => topic(frame, details, body),
-        Some(ShownDetails::Node(path)) => node(frame, top, path, body),
+        None => draw_panes(frame, top, body),
+        Some(ShownDetails::Topic(details)) => draw_topic_details(frame, details, body),
+        Some(ShownDetails::Node(path)) => draw_node_details(frame, top, path, body),
     }
-    frame.render_widget(Paragraph::new(footer(top)), foot);
+    frame.render_widget(Paragraph::new(footer_text(top)), foot);
     if top.mode == KeyMode::Help {
-        help(frame, body);
+        draw_help(frame, body);
     }
 }
 
-fn footer(top: &TopState) -> String {
+fn footer_text(top: &TopState) -> String {
     match &top.mode {
         KeyMode::Filter => format!("filter: {}_   enter keeps it, esc shows all", top.filter),
         KeyMode::Confirm(action) => {
@@ -98,7 +98,7 @@ fn footer(top: &TopState) -> String {
 }
 
 /// Draws the programs, the nodes, the topics and the events, one above the other.
-fn panes(frame: &mut Frame<'_>, top: &mut TopState, area: Rect) {
+fn draw_panes(frame: &mut Frame<'_>, top: &mut TopState, area: Rect) {
     let rows = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
     // The borders and the titles of the columns take three lines.
     let nodes = rows(top.shown_nodes().len()).saturating_add(3);
@@ -119,19 +119,19 @@ fn panes(frame: &mut Frame<'_>, top: &mut TopState, area: Rect) {
     ])
     .areas(area);
     draw_programs(frame, top, programs);
-    let table = tables::nodes(top.shown_nodes());
-    pane(frame, top, Pane::Nodes, table, nodes);
-    let bars = |topic: &str| top.bars(topic, MINUTE_WIDTH);
-    let table = tables::topics(top.shown_topics(), Some(&bars));
-    pane(frame, top, Pane::Topics, table, topics);
+    let table = tables::node_table(top.shown_nodes());
+    draw_pane(frame, top, Pane::Nodes, table, nodes);
+    let bars = |topic: &str| top.rate_bars(topic, MINUTE_WIDTH);
+    let table = tables::topic_table(top.shown_topics(), Some(&bars));
+    draw_pane(frame, top, Pane::Topics, table, topics);
     draw_events(frame, top, events);
 }
 
 /// Draws a table in which a row is selected.
-fn pane(frame: &mut Frame<'_>, top: &mut TopState, pane: Pane, mut table: Table, area: Rect) {
+fn draw_pane(frame: &mut Frame<'_>, top: &mut TopState, pane: Pane, mut table: Table, area: Rect) {
     let (name, all, order) = match pane {
-        Pane::Nodes => ("Nodes", top.sample.nodes.len(), top.order(pane)),
-        Pane::Topics => ("Topics", top.sample.topics.len(), top.order(pane)),
+        Pane::Nodes => ("Nodes", top.sample.nodes.len(), top.order_name(pane)),
+        Pane::Topics => ("Topics", top.sample.topics.len(), top.order_name(pane)),
     };
     let is_active = top.pane == pane;
     let list = match pane {
@@ -141,9 +141,9 @@ fn pane(frame: &mut Frame<'_>, top: &mut TopState, pane: Pane, mut table: Table,
     // The two borders, and the mark of the selected row.
     let width = usize::from(area.width).saturating_sub(3);
     table.drop_columns_beyond(width);
-    let mut lines = table.fitted(Some(width)).into_iter();
+    let mut lines = table.fitted_rows(Some(width)).into_iter();
     let titles = lines.next().unwrap_or_default();
-    let lines: Vec<Line<'_>> = lines.map(|cells| line(&cells)).collect();
+    let lines: Vec<Line<'_>> = lines.map(|cells| row_line(&cells)).collect();
     let filter = match top.filter.as_str() {
         "" => String::new(),
         filter => format!(" with '{filter}'"),
@@ -152,13 +152,17 @@ fn pane(frame: &mut Frame<'_>, top: &mut TopState, pane: Pane, mut table: Table,
     let title = format!(" {name}: {shown} of {all}{filter}, by {order} ");
     let block = Block::bordered().title(title);
     let inner = block.inner(area);
-    frame.render_widget(block.border_style(border(is_active)), area);
+    frame.render_widget(block.border_style(border_style(is_active)), area);
     let [head, body] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
-    let mut titles = line(&titles);
+    let mut titles = row_line(&titles);
     titles.spans.insert(0, Span::raw(" "));
     frame.render_widget(titles.style(Modifier::DIM), head);
     let mark = if is_active { SELECTION_MARK } else { " " };
-    let highlight = if is_active { bold() } else { Style::new() };
+    let highlight = if is_active {
+        bold_style()
+    } else {
+        Style::new()
+    };
     let widget = List::new(lines)
         .highlight_symbol(mark)
         .highlight_style(highlight);
@@ -175,10 +179,10 @@ fn draw_programs(frame: &mut Frame<'_>, top: &TopState, area: Rect) {
     programs.sort_by_key(|program| program.status.state.tone() == Tone::Plain);
     let block = Block::bordered().title(title);
     let width = usize::from(block.inner(area).width);
-    let mut table = tables::programs(programs, top.sample.timestamp_ns);
+    let mut table = tables::program_table(programs, top.sample.timestamp_ns);
     table.drop_columns_beyond(width);
-    let rows = table.fitted(Some(width)).into_iter();
-    let mut lines: Vec<Line<'_>> = rows.map(|cells| line(&cells)).collect();
+    let rows = table.fitted_rows(Some(width)).into_iter();
+    let mut lines: Vec<Line<'_>> = rows.map(|cells| row_line(&cells)).collect();
     if let Some(titles) = lines.first_mut() {
         *titles = std::mem::take(titles).style(Modifier::DIM);
     }
@@ -190,19 +194,19 @@ fn draw_events(frame: &mut Frame<'_>, top: &TopState, area: Rect) {
     let height = usize::from(block.inner(area).height);
     let skipped = top.events.len().saturating_sub(height);
     let lines = top.events.iter().skip(skipped);
-    let lines = lines.map(|event| Line::styled(tables::event(event), color(event.tone)));
+    let lines = lines.map(|event| Line::styled(tables::event_line(event), tone_color(event.tone)));
     let text = Text::from_iter(lines);
     frame.render_widget(Paragraph::new(text).block(block), area);
 }
 
 /// Draws the participants of a topic, and its last messages.
-fn topic(frame: &mut Frame<'_>, details: &TopicDetails, area: Rect) {
+fn draw_topic_details(frame: &mut Frame<'_>, details: &TopicDetails, area: Rect) {
     let block = Block::bordered().title(format!(" Topic {} ", details.name));
     let inner = block.inner(area);
     let height = usize::from(inner.height);
     let mut lines = Vec::new();
     if !details.echoes_only {
-        lines.extend(details.description.iter().map(|cells| line(cells)));
+        lines.extend(details.description.iter().map(|cells| row_line(cells)));
         // WHY: the messages keep some lines, however many participants there are.
         lines.truncate(height / 2);
         lines.push(Line::default());
@@ -220,22 +224,22 @@ fn topic(frame: &mut Frame<'_>, details: &TopicDetails, area: Rect) {
 }
 
 /// Draws the metrics of a node, its topics, and the histograms of its times.
-fn node(frame: &mut Frame<'_>, top: &TopState, path: &str, area: Rect) {
+fn draw_node_details(frame: &mut Frame<'_>, top: &TopState, path: &str, area: Rect) {
     let block = Block::bordered().title(format!(" Node {} ", visible(path)));
     let found = top.sample.nodes.iter().find(|node| node.path() == path);
     let lines = match found {
-        Some(node) => describe(node, top),
-        None => vec![Line::styled("it is gone", color(Tone::Bad))],
+        Some(node) => node_lines(node, top),
+        None => vec![Line::styled("it is gone", tone_color(Tone::Bad))],
     };
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-fn describe<'a>(node: &Node, top: &TopState) -> Vec<Line<'a>> {
+fn node_lines<'a>(node: &Node, top: &TopState) -> Vec<Line<'a>> {
     let metrics = &node.metrics;
     let mut lines = vec![
         Line::from(vec![
-            Span::styled(metrics.state_text(), color(metrics.tone())),
-            Span::raw(format!(", {} at {}", metrics.class, metrics.rate())),
+            Span::styled(metrics.state_text(), tone_color(metrics.tone())),
+            Span::raw(format!(", {} at {}", metrics.class, metrics.rate_text())),
         ]),
         Line::raw(format!(
             "{} ticks, {} missed, {} skipped, {} failed, {} panicked",
@@ -246,20 +250,20 @@ fn describe<'a>(node: &Node, top: &TopState) -> Vec<Line<'a>> {
             count(metrics.panics),
         )),
     ];
-    lines.extend(topics_of(node, top));
+    lines.extend(node_topic_lines(node, top));
     if !metrics.last_error.is_empty() {
         let error = format!("last error: {}", visible(&metrics.last_error));
-        lines.push(Line::styled(error, color(Tone::Bad)));
+        lines.push(Line::styled(error, tone_color(Tone::Bad)));
     }
     lines.push(Line::default());
-    lines.extend(histogram("duration of ticks", &node.durations));
+    lines.extend(histogram_lines("duration of ticks", &node.durations));
     lines.push(Line::default());
-    lines.extend(histogram("lateness of ticks", &node.lateness));
+    lines.extend(histogram_lines("lateness of ticks", &node.lateness));
     lines
 }
 
 /// Returns the topics of a node; if they are not known, those of its process.
-fn topics_of<'a>(node: &Node, top: &TopState) -> [Line<'a>; 2] {
+fn node_topic_lines<'a>(node: &Node, top: &TopState) -> [Line<'a>; 2] {
     if let (Some(reads), Some(writes)) = (&node.reads, &node.writes) {
         let line = |role, names: &[String]| Line::raw(format!("{role}: {}", names.join(", ")));
         return [line("reads", reads), line("writes", writes)];
@@ -277,7 +281,7 @@ fn topics_of<'a>(node: &Node, top: &TopState) -> [Line<'a>; 2] {
 }
 
 /// Returns the buckets of a histogram between the first and the last that are not empty.
-fn histogram<'a>(title: &'a str, buckets: &[u64]) -> Vec<Line<'a>> {
+fn histogram_lines<'a>(title: &'a str, buckets: &[u64]) -> Vec<Line<'a>> {
     let mut lines = vec![Line::styled(title, Modifier::DIM)];
     let highest = buckets.iter().copied().max().unwrap_or(0).max(1);
     let first = buckets.iter().position(|count| *count > 0);
@@ -295,27 +299,29 @@ fn histogram<'a>(title: &'a str, buckets: &[u64]) -> Vec<Line<'a>> {
     lines
 }
 
-fn help(frame: &mut Frame<'_>, area: Rect) {
-    let block = Block::bordered().title(" Keys ").border_style(border(true));
+fn draw_help(frame: &mut Frame<'_>, area: Rect) {
+    let block = Block::bordered()
+        .title(" Keys ")
+        .border_style(border_style(true));
     frame.render_widget(Clear, area);
     let lines = HELP_LINES.map(Line::raw).to_vec();
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
 /// Returns the cells of a row as a line, with a gap after each.
-fn line<'a>(cells: &[Cell]) -> Line<'a> {
+fn row_line<'a>(cells: &[Cell]) -> Line<'a> {
     let spans = cells.iter().flat_map(|cell| {
-        let text = Span::styled(cell.text().to_owned(), color(cell.tone()));
+        let text = Span::styled(cell.text().to_owned(), tone_color(cell.tone()));
         [text, Span::raw(COLUMN_GAP)]
     });
     Line::from_iter(spans)
 }
 
-const fn bold() -> Style {
+const fn bold_style() -> Style {
     Style::new().add_modifier(Modifier::BOLD)
 }
 
-const fn border(is_active: bool) -> Style {
+const fn border_style(is_active: bool) -> Style {
     if is_active {
         Style::new()
     } else {
@@ -323,7 +329,7 @@ const fn border(is_active: bool) -> Style {
     }
 }
 
-const fn color(tone: Tone) -> Style {
+const fn tone_color(tone: Tone) -> Style {
     match tone {
         Tone::Plain => Style::new(),
         Tone::Bad => Style::new().fg(Color::Red),

@@ -67,14 +67,14 @@ impl MessageLengths {
             Some(topic) if !topic.is_sized() => Self::Fixed(topic.message_bytes()),
             _ => {
                 let mut lengths = Self::ObservedLengths(None, ObservedLengths::default());
-                lengths.follow(namespace, meter);
+                lengths.open_or_close(namespace, meter);
                 lengths
             }
         }
     }
 
     /// Closes the observer if the meter has closed the topic, and opens it again with the meter.
-    fn follow(&mut self, namespace: &Arc<Namespace>, meter: &Meter) {
+    fn open_or_close(&mut self, namespace: &Arc<Namespace>, meter: &Meter) {
         let Self::ObservedLengths(observer, _) = self else {
             return;
         };
@@ -87,7 +87,7 @@ impl MessageLengths {
     }
 
     /// Notes the lengths of new messages.
-    fn look(&mut self) {
+    fn read_lengths(&mut self) {
         let Self::ObservedLengths(Some(observer), seen) = self else {
             return;
         };
@@ -97,7 +97,7 @@ impl MessageLengths {
     }
 
     /// Returns the lengths of the messages in the window that has ended.
-    fn take(&mut self, reading: &Reading) -> ObservedLengths {
+    fn take_window(&mut self, reading: &Reading) -> ObservedLengths {
         match self {
             Self::Fixed(bytes) => ObservedLengths {
                 messages: reading.sent,
@@ -142,22 +142,22 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         .iter()
         .any(|lengths| matches!(lengths, MessageLengths::ObservedLengths(..)));
     let wait = |context: &Context, due: Instant| {
-        while observes && !context.stop.came() && Instant::now() < due {
+        while observes && !context.stop.has_come() && Instant::now() < due {
             lengths
                 .borrow_mut()
                 .iter_mut()
-                .for_each(MessageLengths::look);
+                .for_each(MessageLengths::read_lengths);
             thread::sleep(POLL_PERIOD);
         }
         context.stop.sleep_until(due)
     };
     arguments.span.each_window(context, wait, |context| {
         for (meter, lengths) in meters.iter_mut().zip(lengths.borrow_mut().iter_mut()) {
-            lengths.look();
+            lengths.read_lengths();
             let reading = meter.read();
-            let seen = lengths.take(&reading);
+            let seen = lengths.take_window(&reading);
             meter.release_unused();
-            lengths.follow(&namespace, meter);
+            lengths.open_or_close(&namespace, meter);
             print(meter.name(), &reading, seen, context)?;
         }
         Ok(())

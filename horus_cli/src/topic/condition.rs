@@ -10,7 +10,7 @@ use super::field::FieldPath;
 /// holds if all comparisons of one element of `any` hold.
 #[derive(Debug, Clone)]
 pub(super) struct Condition {
-    any: Vec<Vec<Comparison>>,
+    alternatives: Vec<Vec<Comparison>>,
 }
 
 #[derive(Debug, Clone)]
@@ -48,20 +48,20 @@ impl Condition {
     /// A sentence that says what is wrong.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let all = |text: &str| text.split("&&").map(Comparison::parse).collect();
-        let any = text.split("||").map(all).collect::<Result<_, _>>()?;
-        Ok(Self { any })
+        let alternatives = text.split("||").map(all).collect::<Result<_, _>>()?;
+        Ok(Self { alternatives })
     }
 
     /// Returns true if the message fulfils the condition. A field that the message does not have
     /// differs from every value.
     pub(super) fn holds(&self, message: &Value) -> bool {
         let holds = |all: &Vec<Comparison>| all.iter().all(|one| one.holds(message));
-        self.any.iter().any(holds)
+        self.alternatives.iter().any(holds)
     }
 
     /// Returns the paths of all fields.
     pub(super) fn paths(&self) -> impl Iterator<Item = &FieldPath> {
-        self.any.iter().flatten().map(|one| &one.path)
+        self.alternatives.iter().flatten().map(|one| &one.path)
     }
 }
 
@@ -91,7 +91,9 @@ impl Comparison {
 
     fn holds(&self, message: &Value) -> bool {
         let found = self.path.get(message);
-        let order = found.as_ref().and_then(|found| compare(found, &self.value));
+        let order = found
+            .as_ref()
+            .and_then(|found| compare_values(found, &self.value));
         match self.operator {
             Operator::Equal => order == Some(Ordering::Equal),
             Operator::NotEqual => order != Some(Ordering::Equal),
@@ -104,7 +106,7 @@ impl Comparison {
 }
 
 /// Compares numbers as numbers, and texts as texts. `None` if they cannot be ordered.
-fn compare(one: &Value, other: &Value) -> Option<Ordering> {
+fn compare_values(one: &Value, other: &Value) -> Option<Ordering> {
     let integer = |value: &Value| match value {
         Value::Int(number) => Some(i128::from(*number)),
         Value::UInt(number) => Some(i128::from(*number)),

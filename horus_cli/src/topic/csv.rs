@@ -51,19 +51,19 @@ impl Columns {
                 }
             }
             Value::Array(_) | Value::Typed(_) | Value::Bytes(_) => self.left_out.push(path),
-            Value::String(text) => self.cell(path, quoted(text)),
-            other => self.cell(path, other.to_string()),
+            Value::String(text) => self.add_cell(path, quoted_cell(text)),
+            other => self.add_cell(path, other.to_string()),
         }
     }
 
-    fn cell(&mut self, path: String, text: String) {
-        self.names.push(quoted(&path));
+    fn add_cell(&mut self, path: String, text: String) {
+        self.names.push(quoted_cell(&path));
         self.cells.push(text);
     }
 }
 
 /// Returns a text as a cell, in quotes if it needs them.
-fn quoted(text: &str) -> String {
+fn quoted_cell(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

@@ -11,8 +11,8 @@ use serde::Serialize;
 use super::gaps::{TIME_FIELD, now_ns};
 use super::hz::WINDOW;
 use super::observer::{Observer, PERIOD};
-use super::select::bare;
-use crate::cli::seconds;
+use super::select::without_leading_slash;
+use crate::cli::parse_seconds;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::{count, duration};
@@ -30,10 +30,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     exact: bool,
     /// Seconds between two lines
-    #[arg(short, long, value_name = "S", default_value = "1", value_parser = seconds)]
+    #[arg(short, long, value_name = "S", default_value = "1", value_parser = parse_seconds)]
     window: Duration,
     /// End after S seconds
-    #[arg(long = "for", value_name = "S", value_parser = seconds)]
+    #[arg(long = "for", value_name = "S", value_parser = parse_seconds)]
     duration: Option<Duration>,
 }
 
@@ -54,18 +54,18 @@ enum MessageReader {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let name = bare(&arguments.topic);
-    let namespace = context.namespace_of(name)?;
+    let name = without_leading_slash(&arguments.topic);
+    let namespace = context.open_namespace_of_topic(name)?;
     let mut reader = if arguments.exact {
         let subscriber = DynamicSubscriber::open(&namespace, name);
         let subscriber =
             subscriber.map_err(|error| context.topic_failure(&namespace, name, &error))?;
-        expect_time(name, subscriber.message_type())?;
+        expect_time_field(name, subscriber.message_type())?;
         MessageReader::Subscriber(Box::new(subscriber))
     } else {
         let mut observer = Observer::open(context, &namespace, name)?;
         if let Some(subscriber) = observer.subscriber() {
-            expect_time(name, subscriber.message_type())?;
+            expect_time_field(name, subscriber.message_type())?;
         }
         MessageReader::Observer(Box::new(observer))
     };
@@ -83,13 +83,13 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         let due = end.map_or(due, |end| end.min(due));
         let due = deadline.or_earlier(due);
         let mut ages = Vec::new();
-        while !context.stop.came() && Instant::now() < due {
+        while !context.stop.has_come() && Instant::now() < due {
             reader.read(due, &mut ages)?;
         }
-        if context.stop.came() {
+        if context.stop.has_come() {
             return Ok(());
         }
-        print(name, &mut ages, context)?;
+        print_ages(name, &mut ages, context)?;
         context.out.flush()?;
         if deadline.is_over() || end.is_some_and(|end| Instant::now() >= end) {
             return Ok(());
@@ -98,7 +98,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 }
 
 /// Fails if messages of this type cannot have a field [`TIME_FIELD`].
-fn expect_time(topic: &str, kind: &DynamicType) -> Result<(), Failure> {
+fn expect_time_field(topic: &str, kind: &DynamicType) -> Result<(), Failure> {
     let has_time = match kind.schema() {
         DynamicSchema::Plain { schema, .. } => {
             schema.fields.iter().any(|field| field.path == TIME_FIELD)
@@ -123,7 +123,7 @@ impl MessageReader {
             Self::Observer(observer) => {
                 let mut subscriber = observer.subscriber();
                 while let Some(message) = subscriber.as_mut().and_then(|one| one.recv()) {
-                    ages.extend(age_ns(&message));
+                    ages.extend(message_age_ns(&message));
                 }
                 std::thread::sleep(PERIOD);
             }
@@ -135,7 +135,7 @@ impl MessageReader {
                     Ok(message) => {
                         let now_ns = now_ns();
                         let message = kind.decode(message);
-                        ages.extend(message.and_then(|message| age_at(&message, now_ns)));
+                        ages.extend(message.and_then(|message| message_age_at(&message, now_ns)));
                     }
                     Err(RecvTimeoutError::Timeout { .. }) => {}
                     Err(error) => return Err(Failure::system(error)),
@@ -146,18 +146,18 @@ impl MessageReader {
     }
 }
 
-fn age_ns(message: &Value) -> Option<i64> {
-    age_at(message, now_ns())
+fn message_age_ns(message: &Value) -> Option<i64> {
+    message_age_at(message, now_ns())
 }
 
 /// Returns the age of a message in nanoseconds, negative if its sender's clock is ahead; `None` if
 /// the message has no field [`TIME_FIELD`], or that is 0.
-fn age_at(message: &Value, now_ns: u64) -> Option<i64> {
+fn message_age_at(message: &Value, now_ns: u64) -> Option<i64> {
     let sent_ns = message.get(TIME_FIELD)?.as_u64().filter(|time| *time > 0)?;
     Some(now_ns.wrapping_sub(sent_ns).cast_signed())
 }
 
-fn print(topic: &str, ages: &mut [i64], context: &mut Context) -> Result<(), Failure> {
+fn print_ages(topic: &str, ages: &mut [i64], context: &mut Context) -> Result<(), Failure> {
     ages.sort_unstable();
     let at = |share: f64| {
         let index = (share * ages.len() as f64).ceil() as usize;

@@ -12,13 +12,13 @@ use super::condition::Condition;
 use super::csv::Columns;
 use super::field::FieldPath;
 use super::observer::{Observer, PERIOD};
-use super::select::bare;
+use super::select::without_leading_slash;
 use super::type_fields::expect_field;
-use crate::cli::hertz;
+use crate::cli::parse_hertz;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::count;
-use crate::output::value::{shorten_singles, text};
+use crate::output::value::{shorten_single_precision, value_text};
 
 /// Time between two notes about lost messages.
 const NOTE_PERIOD: Duration = Duration::from_secs(1);
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "number")]
     once: bool,
     /// Print at most this many messages per second, always the newest
-    #[arg(long, value_name = "HZ", value_parser = hertz)]
+    #[arg(long, value_name = "HZ", value_parser = parse_hertz)]
     rate: Option<f64>,
     /// Skip all but the newest message each time
     #[arg(long)]
@@ -78,8 +78,8 @@ struct EchoProgress {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let name = bare(&arguments.topic);
-    let namespace = context.namespace_of(name)?;
+    let name = without_leading_slash(&arguments.topic);
+    let namespace = context.open_namespace_of_topic(name)?;
     let mut observer = Observer::open(context, &namespace, name)?;
     if let Some(subscriber) = observer.subscriber() {
         check_paths(arguments, name, subscriber.message_type())?;
@@ -94,12 +94,12 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         has_header: false,
     };
     let mut next_print = Instant::now();
-    while wanted.is_none_or(|wanted| progress.printed < wanted) && !context.stop.came() {
+    while wanted.is_none_or(|wanted| progress.printed < wanted) && !context.stop.has_come() {
         let mut is_printed = false;
         if Instant::now() >= next_print
             && let Some(subscriber) = observer.subscriber()
         {
-            is_printed = step(arguments, name, subscriber, &mut progress, context)?;
+            is_printed = print_next(arguments, name, subscriber, &mut progress, context)?;
         }
         progress.note_losses(name, observer.lost(), context);
         if is_printed {
@@ -119,7 +119,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     context.out.flush()?;
     if wanted.is_none() {
         let (printed, lost) = (count(progress.printed), count(observer.lost()));
-        context.note(format_args!("{name}: {printed} messages, {lost} lost here"));
+        context.print_note(format_args!("{name}: {printed} messages, {lost} lost here"));
     }
     Ok(())
 }
@@ -148,7 +148,7 @@ fn check_paths(arguments: &Arguments, topic: &str, kind: &DynamicType) -> Result
 
 /// Reads the next message, and prints it if it fulfils the condition. Returns false if there is no
 /// message right now.
-fn step(
+fn print_next(
     arguments: &Arguments,
     topic: &str,
     subscriber: &mut DynamicSubscriber,
@@ -164,9 +164,9 @@ fn step(
     let Some(message) = message else {
         return Ok(false);
     };
-    let Some(mut value) = decode(&kind, message) else {
+    let Some(mut value) = decode_message(&kind, message) else {
         subscriber.refuse();
-        context.note(format_args!("{topic}: bytes that are no {}", kind.name()));
+        context.print_note(format_args!("{topic}: bytes that are no {}", kind.name()));
         return Ok(true);
     };
     if arguments
@@ -192,35 +192,35 @@ fn step(
             found
         };
     }
-    print(arguments, (topic, arrival), &value, progress, context)?;
+    print_message(arguments, (topic, arrival), &value, progress, context)?;
     progress.printed += 1;
     Ok(true)
 }
 
 /// Decodes a message, with numbers of single precision shortened for people; `None` if the bytes
 /// are no message of this type.
-pub(crate) fn decode(kind: &DynamicType, message: &[u8]) -> Option<Value> {
+pub(crate) fn decode_message(kind: &DynamicType, message: &[u8]) -> Option<Value> {
     let mut value = kind.decode(message)?;
     if let DynamicSchema::Plain { schema, .. } = kind.schema() {
-        shorten_singles(&mut value, schema);
+        shorten_single_precision(&mut value, schema);
     }
     Some(value)
 }
 
 /// Returns the line of a message, with its lane and its sequence number: `[0 #48211] {linear:
 /// 0.5}`.
-pub(crate) fn line(arrival: Option<Arrival>, text: &str) -> String {
-    let (lane, number) = place(arrival);
+pub(crate) fn message_line(arrival: Option<Arrival>, text: &str) -> String {
+    let (lane, number) = lane_and_number(arrival);
     format!("[{lane} #{number}] {text}")
 }
 
 /// Returns the lane and the sequence number of a message; zeros if `arrival` is `None`, which does
 /// not occur after a message was received.
-fn place(arrival: Option<Arrival>) -> (u32, u64) {
+fn lane_and_number(arrival: Option<Arrival>) -> (u32, u64) {
     arrival.map_or((0, 0), |arrival| (arrival.lane, arrival.number))
 }
 
-fn print(
+fn print_message(
     arguments: &Arguments,
     (topic, arrival): (&str, Option<Arrival>),
     value: &Value,
@@ -228,7 +228,7 @@ fn print(
     context: &mut Context,
 ) -> Result<(), Failure> {
     if context.is_json() {
-        let (lane, number) = place(arrival);
+        let (lane, number) = lane_and_number(arrival);
         let message = &to_json(value);
         return context.out.json(MessageLine {
             topic,
@@ -238,8 +238,8 @@ fn print(
         });
     }
     if !arguments.csv {
-        let text = text(value, arguments.full);
-        return context.out.line(line(arrival, &text));
+        let text = value_text(value, arguments.full);
+        return context.out.line(message_line(arrival, &text));
     }
     let columns = Columns::of(value, arguments.full);
     if !progress.has_header {
@@ -247,7 +247,7 @@ fn print(
         context.out.line(columns.names.join(","))?;
         if !columns.left_out.is_empty() {
             let names = columns.left_out.join(", ");
-            context.note(format_args!("{topic}: left out without --full: {names}"));
+            context.print_note(format_args!("{topic}: left out without --full: {names}"));
         }
     }
     context.out.line(columns.cells.join(","))
@@ -258,7 +258,7 @@ impl EchoProgress {
     fn note_losses(&mut self, topic: &str, lost: u64, context: &Context) {
         if lost > self.lost && Instant::now() >= self.next_note {
             let more = count(lost - self.lost);
-            context.note(format_args!(
+            context.print_note(format_args!(
                 "{topic}: {more} messages lost here, it is too fast"
             ));
             self.lost = lost;

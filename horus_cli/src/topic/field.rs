@@ -29,23 +29,23 @@ impl FieldPath {
         let mut rest = text;
         while !rest.is_empty() {
             let step = if let Some(inside) = rest.strip_prefix('[') {
-                let (range, after) = inside.split_once(']').ok_or_else(|| wrong(text))?;
+                let (range, after) = inside.split_once(']').ok_or_else(|| syntax_error(text))?;
                 rest = after;
                 parse_range(range)
             } else {
                 let name = match (steps.is_empty(), rest.strip_prefix('.')) {
                     (true, None) => rest,
                     (false, Some(name)) => name,
-                    _ => return Err(wrong(text)),
+                    _ => return Err(syntax_error(text)),
                 };
                 let end = name.find(['.', '[']).unwrap_or(name.len());
                 rest = &name[end..];
                 (end > 0).then(|| PathStep::Name(name[..end].to_owned()))
             };
-            steps.push(step.ok_or_else(|| wrong(text))?);
+            steps.push(step.ok_or_else(|| syntax_error(text))?);
         }
         if steps.is_empty() {
-            return Err(wrong(text));
+            return Err(syntax_error(text));
         }
         let text = text.to_owned();
         Ok(Self { text, steps })
@@ -73,7 +73,7 @@ impl FieldPath {
     }
 }
 
-fn wrong(text: &str) -> String {
+fn syntax_error(text: &str) -> String {
     format!("'{text}' is not a path: write it as legs[2].feet[1].x or ranges[0:8]")
 }
 
@@ -106,15 +106,15 @@ impl PathStep {
                 bytes.get(*index).map(|byte| (*byte).into())
             }
             (Self::Slice(first, end), Value::Array(values)) => {
-                let (first, end) = bounds(*first, *end, values.len());
+                let (first, end) = slice_bounds(*first, *end, values.len());
                 Some(Value::Array(values[first..end].to_vec()))
             }
             (Self::Slice(first, end), Value::Bytes(bytes)) => {
-                let (first, end) = bounds(*first, *end, bytes.len());
+                let (first, end) = slice_bounds(*first, *end, bytes.len());
                 Some(Value::Bytes(bytes[first..end].to_vec()))
             }
             (Self::Slice(first, end), Value::Typed(array)) => {
-                let (first, end) = bounds(*first, *end, array.len());
+                let (first, end) = slice_bounds(*first, *end, array.len());
                 let size = array.dtype().size();
                 let bytes = array.bytes()[first * size..end * size].to_vec();
                 let shape = vec![(end - first) as u32];
@@ -126,7 +126,7 @@ impl PathStep {
 }
 
 /// Returns the bounds of a slice, limited to the length of the array.
-fn bounds(first: usize, end: Option<usize>, length: usize) -> (usize, usize) {
+fn slice_bounds(first: usize, end: Option<usize>, length: usize) -> (usize, usize) {
     let end = end.unwrap_or(length).min(length);
     (first.min(end), end)
 }

@@ -19,8 +19,8 @@ pub(crate) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let mut found = Vec::new();
-    if let Some(namespace) = context.existing_namespace()? {
-        for name in topics(&namespace).map_err(|error| Failure::of_open(&error))? {
+    if let Some(namespace) = context.open_existing_namespace()? {
+        for name in topics(&namespace).map_err(|error| Failure::from_open_error(&error))? {
             // A topic that cannot be opened was removed meanwhile, or its type is unknown.
             let topic = Inspector::open_in(&namespace, &name);
             if topic.is_ok_and(|topic| topic.message_type() == arguments.message_type) {
@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         let object = serde_json::json!({ "message_type": message_type, "topics": found });
         context.out.json(object)?;
         return if found.is_empty() {
-            Err(Failure::no())
+            Err(Failure::answer_no())
         } else {
             Ok(())
         };
@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     found.iter().try_for_each(|name| context.out.line(name))?;
     if found.is_empty() {
         let message_type = visible(&arguments.message_type);
-        return Err(Failure::no_because(format_args!(
+        return Err(Failure::answer_no_because(format_args!(
             "no topic has messages of type {message_type}"
         )));
     }

@@ -50,7 +50,7 @@ impl GapMeter {
     }
 
     /// Notes the times of new messages.
-    pub(super) fn look(&mut self) {
+    pub(super) fn read_times(&mut self) {
         let Some(subscriber) = self.observer.subscriber() else {
             return;
         };

@@ -13,8 +13,8 @@ use super::gaps::{GapMeter, Gaps};
 use super::info::Process;
 use super::meter::{Meter, Reading, per_second};
 use super::observer::PERIOD;
-use super::select::select;
-use crate::cli::{hertz, seconds};
+use super::select::select_topics;
+use crate::cli::{parse_hertz, parse_seconds};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::Tone;
@@ -38,10 +38,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     jitter: bool,
     /// Exit with 1 if the rate of a topic was lower in all
-    #[arg(long, value_name = "HZ", value_parser = hertz)]
+    #[arg(long, value_name = "HZ", value_parser = parse_hertz)]
     min: Option<f64>,
     /// Exit with 1 if the rate of a topic was higher in all
-    #[arg(long, value_name = "HZ", value_parser = hertz)]
+    #[arg(long, value_name = "HZ", value_parser = parse_hertz)]
     max: Option<f64>,
 }
 
@@ -52,10 +52,10 @@ pub(crate) struct MeasurementSpan {
     #[arg(required = true)]
     topics: Vec<String>,
     /// Seconds between two lines [default: 1, or those of --for]
-    #[arg(short, long, value_name = "S", value_parser = seconds)]
+    #[arg(short, long, value_name = "S", value_parser = parse_seconds)]
     window: Option<Duration>,
     /// End after S seconds
-    #[arg(long = "for", value_name = "S", value_parser = seconds)]
+    #[arg(long = "for", value_name = "S", value_parser = parse_seconds)]
     duration: Option<Duration>,
 }
 
@@ -83,7 +83,7 @@ struct LaneLine {
 impl MeasurementSpan {
     /// Opens a meter for each topic. From here on, a signal ends the stream.
     pub(super) fn open(&self, context: &Context) -> Result<(Arc<Namespace>, Vec<Meter>), Failure> {
-        let (namespace, names) = select(context, &self.topics)?;
+        let (namespace, names) = select_topics(context, &self.topics)?;
         let meters = names.iter().map(|name| {
             Meter::open(&namespace, name)
                 .map_err(|error| context.topic_failure(&namespace, name, &error))
@@ -134,8 +134,8 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let gaps = RefCell::new(gaps.collect::<Result<Vec<_>, _>>()?);
     let mut totals: Vec<Option<Reading>> = meters.iter().map(|_| None).collect();
     let wait = |context: &Context, due: Instant| {
-        while arguments.jitter && !context.stop.came() && Instant::now() < due {
-            gaps.borrow_mut().iter_mut().for_each(GapMeter::look);
+        while arguments.jitter && !context.stop.has_come() && Instant::now() < due {
+            gaps.borrow_mut().iter_mut().for_each(GapMeter::read_times);
             thread::sleep(PERIOD);
         }
         context.stop.sleep_until(due)
@@ -146,7 +146,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             let reading = meter.read();
             meter.release_unused();
             let gaps = gaps.get_mut(index).map(GapMeter::take);
-            print(meter.name(), &reading, gaps, context)?;
+            print_rate(meter.name(), &reading, gaps, context)?;
             match total {
                 Some(total) => total.add(&reading),
                 None => *total = Some(reading),
@@ -154,10 +154,10 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         }
         Ok(())
     })?;
-    conclude(arguments, context, &meters, &totals)
+    print_summaries(arguments, context, &meters, &totals)
 }
 
-fn print(
+fn print_rate(
     topic: &str,
     reading: &Reading,
     gaps: Option<Gaps>,
@@ -183,9 +183,9 @@ fn print(
     }
     let messages = count(reading.sent);
     let seconds = reading.took.as_secs_f64();
-    let publishers = publishers(reading);
-    let refused = alarming("refused", reading.refused, context);
-    let lost = alarming("lost by subscribers", reading.lost, context);
+    let publishers = publishers_text(reading);
+    let refused = highlighted_count("refused", reading.refused, context);
+    let lost = highlighted_count("lost by subscribers", reading.lost, context);
     let rate = rate(reading.rate_hz());
     let gaps = gaps.map(|gaps| format!("  {}", gaps.text()));
     let gaps = gaps.unwrap_or_default();
@@ -196,7 +196,7 @@ fn print(
 }
 
 /// Returns a number after the word `what`, in red unless it is 0.
-fn alarming(what: &str, number: u64, context: &Context) -> String {
+fn highlighted_count(what: &str, number: u64, context: &Context) -> String {
     let tone = if number > 0 { Tone::Bad } else { Tone::Plain };
     context
         .out
@@ -204,7 +204,7 @@ fn alarming(what: &str, number: u64, context: &Context) -> String {
 }
 
 /// Returns the publishers, with their rates if there are several.
-fn publishers(reading: &Reading) -> String {
+fn publishers_text(reading: &Reading) -> String {
     let lanes = reading.lanes.iter().map(|lane| {
         let publisher = participant(lane.publisher.as_ref());
         if reading.lanes.len() == 1 {
@@ -220,7 +220,7 @@ fn publishers(reading: &Reading) -> String {
 }
 
 /// Prints a summary of each topic. Fails if a rate is outside the limits `--min` and `--max`.
-fn conclude(
+fn print_summaries(
     arguments: &Arguments,
     context: &Context,
     meters: &[Meter],
@@ -230,7 +230,7 @@ fn conclude(
     for (meter, total) in meters.iter().zip(totals) {
         let Some(total) = total else { continue };
         let (name, hertz) = (meter.name(), total.rate_hz());
-        context.note(format_args!(
+        context.print_note(format_args!(
             "{name}: {} messages in {:.3} s, {}",
             count(total.sent),
             total.took.as_secs_f64(),
@@ -254,6 +254,6 @@ fn conclude(
     if faults.is_empty() {
         Ok(())
     } else {
-        Err(Failure::no_because(faults.join("; ")))
+        Err(Failure::answer_no_because(faults.join("; ")))
     }
 }

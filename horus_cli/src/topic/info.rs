@@ -10,7 +10,7 @@ use horus_core::introspect::{
 use serde::Serialize;
 
 use super::latency::Percentiles;
-use super::select::bare;
+use super::select::without_leading_slash;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::{bytes, clock, count, duration, visible};
@@ -115,9 +115,9 @@ struct Subscriber {
 }
 
 pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let name = bare(&arguments.topic);
-    let namespace = context.namespace_of(name)?;
-    let topic = context.inspect(&namespace, name)?;
+    let name = without_leading_slash(&arguments.topic);
+    let namespace = context.open_namespace_of_topic(name)?;
+    let topic = context.open_inspector(&namespace, name)?;
     if arguments.schema {
         return print_schema(name, &topic, context);
     }
@@ -153,7 +153,7 @@ impl Process {
     }
 
     /// Returns a process as `process 4711 (imu_driver)`; "gone" for `None`.
-    fn shown(process: Option<&Self>) -> String {
+    fn process_text(process: Option<&Self>) -> String {
         process.map_or_else(
             || "gone".to_owned(),
             |process| format!("process {} ({})", process.pid, visible(&process.name)),
@@ -206,13 +206,13 @@ impl LaneSchema {
             self.lane,
             visible(&self.message_type),
             count(self.message_bytes),
-            short(&self.schema_hash),
+            short_hash(&self.schema_hash),
         )
     }
 }
 
 /// Returns the first four and the last four digits of a hash.
-fn short(hash: &str) -> String {
+fn short_hash(hash: &str) -> String {
     format!("{}…{}", &hash[..4], &hash[hash.len() - 4..])
 }
 
@@ -237,9 +237,9 @@ impl Unmatched {
         };
         format!(
             "  no message passes from {} in lane {} to {} in slot {}: {reason}",
-            Process::shown(self.publisher.as_ref()),
+            Process::process_text(self.publisher.as_ref()),
             self.lane,
-            Process::shown(self.subscriber.as_ref()),
+            Process::process_text(self.subscriber.as_ref()),
             self.slot,
         )
     }
@@ -309,7 +309,7 @@ impl TopicInfo<'_> {
             self.topic,
             visible(self.message_type),
             count(self.message_bytes),
-            short(&self.schema_hash),
+            short_hash(&self.schema_hash),
         )];
         let history = match (self.history, self.persists) {
             (0, _) => "no history".to_owned(),
@@ -337,17 +337,20 @@ impl TopicInfo<'_> {
         let others = self.schemas.iter().filter(is_other);
         lines.extend(others.map(LaneSchema::describe));
         lines.extend(self.unmatched.iter().map(Unmatched::describe));
-        let tables = [publishers(&self.publishers), subscribers(&self.subscribers)];
+        let tables = [
+            publisher_table(&self.publishers),
+            subscriber_table(&self.subscribers),
+        ];
         Description { lines, tables }
     }
 }
 
-fn loss(number: u64) -> Cell {
+fn loss_cell(number: u64) -> Cell {
     let tone = if number > 0 { Tone::Bad } else { Tone::Plain };
     Cell::toned(tone, count(number))
 }
 
-fn publishers(publishers: &[Publisher]) -> Table {
+fn publisher_table(publishers: &[Publisher]) -> Table {
     let mut table = Table::new([
         Column::name("PUBLISHER"),
         Column::number("LANE"),
@@ -362,17 +365,17 @@ fn publishers(publishers: &[Publisher]) -> Table {
             None => Tone::Bad,
         };
         table.row([
-            Cell::toned(tone, Process::shown(publisher.process.as_ref())),
+            Cell::toned(tone, Process::process_text(publisher.process.as_ref())),
             publisher.lane.to_string().into(),
             count(publisher.sent).into(),
-            loss(publisher.refused),
+            loss_cell(publisher.refused),
             count(publisher.wakes).into(),
         ]);
     }
     table
 }
 
-fn subscribers(subscribers: &[Subscriber]) -> Table {
+fn subscriber_table(subscribers: &[Subscriber]) -> Table {
     let mut table = Table::new([
         Column::name("SUBSCRIBER"),
         Column::number("SLOT"),
@@ -390,10 +393,10 @@ fn subscribers(subscribers: &[Subscriber]) -> Table {
             ns.map_or_else(|| "-".to_owned(), |ns| duration(Duration::from_nanos(ns)))
         };
         table.row([
-            Process::shown(subscriber.process.as_ref()).into(),
+            Process::process_text(subscriber.process.as_ref()).into(),
             subscriber.slot.to_string().into(),
             count(subscriber.received).into(),
-            loss(subscriber.lost),
+            loss_cell(subscriber.lost),
             count(subscriber.waiting).into(),
             count(subscriber.skipped).into(),
             time(subscriber.latency.p50_ns).into(),

@@ -7,8 +7,8 @@ use horus_core::introspect::{Latencies, ReaderCounters};
 use serde::Serialize;
 
 use super::info::Process;
-use super::select::bare;
-use crate::cli::seconds;
+use super::select::without_leading_slash;
+use crate::cli::parse_seconds;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::{count, duration, participant};
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     /// Name of the topic
     topic: String,
     /// Only the messages of the next S seconds [default: all since they joined]
-    #[arg(long = "for", value_name = "S", value_parser = seconds)]
+    #[arg(long = "for", value_name = "S", value_parser = parse_seconds)]
     duration: Option<Duration>,
 }
 
@@ -84,16 +84,16 @@ impl Percentiles {
 }
 
 pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let name = bare(&arguments.topic);
-    let namespace = context.namespace_of(name)?;
-    let topic = context.inspect(&namespace, name)?;
+    let name = without_leading_slash(&arguments.topic);
+    let namespace = context.open_namespace_of_topic(name)?;
+    let topic = context.open_inspector(&namespace, name)?;
     let before = arguments.duration.map(|_| topic.subscribers());
     if let Some(duration) = arguments.duration {
         context.stop.sleep_until(Instant::now() + duration);
     }
     let subscribers = topic.subscribers();
     if subscribers.is_empty() {
-        context.note(format_args!("{name} has no subscribers"));
+        context.print_note(format_args!("{name} has no subscribers"));
     }
     let mut table = Table::new([
         Column::name("SUBSCRIBER"),
@@ -103,7 +103,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         Column::number("MAX"),
     ]);
     for reader in &subscribers {
-        let latency = percentiles(reader, before.as_deref());
+        let latency = subscriber_percentiles(reader, before.as_deref());
         if context.is_json() {
             context.out.json(Latency {
                 topic: name,
@@ -132,7 +132,10 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 
 /// Returns the latency percentiles of a subscriber. If `before` contains earlier counters of the
 /// subscriber, only samples since then count.
-fn percentiles(reader: &ReaderCounters, before: Option<&[ReaderCounters]>) -> Percentiles {
+fn subscriber_percentiles(
+    reader: &ReaderCounters,
+    before: Option<&[ReaderCounters]>,
+) -> Percentiles {
     let is_same = |earlier: &&ReaderCounters| {
         (earlier.slot, &earlier.subscriber) == (reader.slot, &reader.subscriber)
     };

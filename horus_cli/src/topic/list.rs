@@ -11,11 +11,11 @@ use horus_core::{OpenError, TopicError};
 use serde::Serialize;
 
 use super::meter::{Counters, Meter};
-use super::pattern::matches;
-use super::select::{bare, is_internal};
-use crate::cli::seconds;
+use super::pattern::matches_pattern;
+use super::select::{is_internal_topic, without_leading_slash};
+use crate::cli::parse_seconds;
 use crate::context::{Context, other_namespaces};
-use crate::failure::{Failure, chain};
+use crate::failure::{Failure, error_chain_text};
 use crate::output::format::{count, rate, visible};
 use crate::output::{Cell, Column, Table, Tone};
 
@@ -43,7 +43,13 @@ pub(crate) struct Arguments {
     #[arg(long)]
     watch: bool,
     /// Seconds for which rates are measured
-    #[arg(short, long, value_name = "S", default_value = DEFAULT_WINDOW, value_parser = seconds)]
+    #[arg(
+        short,
+        long,
+        value_name = "S",
+        default_value = DEFAULT_WINDOW,
+        value_parser = parse_seconds,
+    )]
     window: Duration,
 }
 
@@ -55,12 +61,12 @@ struct TopicRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    seen: Option<ReadTopic>,
+    seen: Option<ListedTopic>,
 }
 
 /// The type, the counters and, if they were read, the settings of a topic.
 #[derive(Debug, Serialize)]
-struct ReadTopic {
+struct ListedTopic {
     #[serde(flatten)]
     details: TopicSummary,
     /// `None` if they were not read, because nothing that is shown depends on them.
@@ -100,23 +106,23 @@ struct TopicList<'a> {
 }
 
 pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let Some(namespace) = context.existing_namespace()? else {
-        return print(arguments, &[], context);
+    let Some(namespace) = context.open_existing_namespace()? else {
+        return print_list(arguments, &[], context);
     };
     if arguments.watch {
         context.stop.begin_stream();
     }
     let deadline = context.deadline();
     loop {
-        let rows = measure(arguments, context, &namespace)?;
-        if arguments.watch && context.stop.came() {
+        let rows = measure_topics(arguments, context, &namespace)?;
+        if arguments.watch && context.stop.has_come() {
             return Ok(());
         }
         if arguments.watch && context.out.is_terminal() && !context.is_json() {
             // Moves to the first line and clears the screen.
             context.out.bytes(b"\x1b[H\x1b[2J")?;
         }
-        print(arguments, &rows, context)?;
+        print_list(arguments, &rows, context)?;
         context.out.flush()?;
         if rows.is_empty() && !arguments.watch {
             note_no_topics(arguments, context, &namespace);
@@ -134,7 +140,7 @@ fn note_no_topics(arguments: &Arguments, context: &Context, namespace: &Namespac
         .pattern
         .as_deref()
         .map(|p| format!(" that matches '{p}'"));
-    context.note(format_args!(
+    context.print_note(format_args!(
         "no topic{} in namespace '{}'.{}",
         which.unwrap_or_default(),
         config.name(),
@@ -143,16 +149,16 @@ fn note_no_topics(arguments: &Arguments, context: &Context, namespace: &Namespac
 }
 
 /// Opens all topics, waits for the window, and reads their counters.
-fn measure(
+fn measure_topics(
     arguments: &Arguments,
     context: &Context,
     namespace: &Arc<Namespace>,
 ) -> Result<Vec<TopicRow>, Failure> {
-    let names = topics(namespace).map_err(|error| Failure::of_open(&error))?;
-    let pattern = arguments.pattern.as_deref().map(bare);
+    let names = topics(namespace).map_err(|error| Failure::from_open_error(&error))?;
+    let pattern = arguments.pattern.as_deref().map(without_leading_slash);
     let is_wanted = |name: &String| match pattern {
-        Some(pattern) => matches(pattern, name),
-        None => arguments.all || !is_internal(name),
+        Some(pattern) => matches_pattern(pattern, name),
+        None => arguments.all || !is_internal_topic(name),
     };
     let names: Vec<String> = names.into_iter().filter(is_wanted).collect();
     let is_long = arguments.long || context.is_json();
@@ -165,7 +171,7 @@ fn measure(
             let topic = Inspector::open_in(namespace, &name);
             let seen = topic.map(|topic| {
                 let counters = Counters::read(&topic, &mut cache);
-                ReadTopic::new(&topic, &counters, None, is_long)
+                ListedTopic::new(&topic, &counters, None, is_long)
             });
             TopicRow::new(name, seen)
         });
@@ -185,7 +191,7 @@ fn measure(
             Err(error) => return TopicRow::new(name, Err(error)),
         };
         let rate_hz = meter.read_with(&mut cache).rate_hz();
-        let seen = ReadTopic::new(meter.inspector()?, meter.counters(), Some(rate_hz), is_long);
+        let seen = ListedTopic::new(meter.inspector()?, meter.counters(), Some(rate_hz), is_long);
         TopicRow::new(name, Ok(seen))
     });
     Ok(rows.collect())
@@ -193,19 +199,19 @@ fn measure(
 
 impl TopicRow {
     /// Returns the row of a topic, unless it was removed meanwhile.
-    fn new(name: String, seen: Result<ReadTopic, TopicError>) -> Option<Self> {
+    fn new(name: String, seen: Result<ListedTopic, TopicError>) -> Option<Self> {
         let (seen, error) = match seen {
             Ok(seen) => (Some(seen), None),
             Err(error) if matches!(error.as_open_error(), Some(OpenError::NotFound { .. })) => {
                 return None;
             }
-            Err(error) => (None, Some(chain(&error))),
+            Err(error) => (None, Some(error_chain_text(&error))),
         };
         Some(Self { name, error, seen })
     }
 }
 
-impl ReadTopic {
+impl ListedTopic {
     /// Describes a topic with the given counters. Unless `is_long`, reads its settings only if the
     /// text of its rate depends on them. WHY: they are in the lane files of its publishers.
     fn new(topic: &Inspector, counters: &Counters, rate_hz: Option<f64>, is_long: bool) -> Self {
@@ -236,7 +242,7 @@ impl TopicSummary {
     }
 
     /// Returns the rate as text, or "latched" for a latched topic whose publishers have all left.
-    pub(crate) fn rate(&self, is_latched: bool) -> String {
+    pub(crate) fn rate_text(&self, is_latched: bool) -> String {
         match self.rate_hz {
             _ if is_latched && self.publishers == 0 && self.sent > 0 => "latched".to_owned(),
             Some(hertz) => rate(hertz),
@@ -259,9 +265,13 @@ impl TopicSettings {
     }
 }
 
-fn print(arguments: &Arguments, rows: &[TopicRow], context: &mut Context) -> Result<(), Failure> {
+fn print_list(
+    arguments: &Arguments,
+    rows: &[TopicRow],
+    context: &mut Context,
+) -> Result<(), Failure> {
     if context.is_json() {
-        let config = context.config()?;
+        let config = context.namespace_config()?;
         return context.out.json(TopicList {
             namespace: config.name().as_str(),
             topics: rows,
@@ -288,7 +298,7 @@ fn print(arguments: &Arguments, rows: &[TopicRow], context: &mut Context) -> Res
     let mut table = Table::new(columns);
     for row in rows {
         match (&row.seen, &row.error) {
-            (Some(seen), _) => table.row(cells(&row.name, seen, arguments.long)),
+            (Some(seen), _) => table.row(topic_cells(&row.name, seen, arguments.long)),
             (None, error) => {
                 let unreadable = Cell::toned(Tone::Bad, "unreadable");
                 let dashes = std::iter::repeat_n("-".into(), width - 2);
@@ -297,7 +307,7 @@ fn print(arguments: &Arguments, rows: &[TopicRow], context: &mut Context) -> Res
                         .into_iter()
                         .chain(dashes),
                 );
-                context.note(format_args!(
+                context.print_note(format_args!(
                     "{}: {}",
                     row.name,
                     error.as_deref().unwrap_or_default()
@@ -308,8 +318,8 @@ fn print(arguments: &Arguments, rows: &[TopicRow], context: &mut Context) -> Res
     context.out.table(&table)
 }
 
-fn cells(name: &str, seen: &ReadTopic, long: bool) -> Vec<Cell> {
-    let ReadTopic { details, settings } = seen;
+fn topic_cells(name: &str, seen: &ListedTopic, long: bool) -> Vec<Cell> {
+    let ListedTopic { details, settings } = seen;
     let loss = |number: u64| {
         let tone = if number > 0 { Tone::Bad } else { Tone::Plain };
         Cell::toned(tone, count(number))
@@ -325,7 +335,7 @@ fn cells(name: &str, seen: &ReadTopic, long: bool) -> Vec<Cell> {
         visible(&details.message_type).into(),
         Cell::toned(tone, details.publishers.to_string()),
         details.subscribers.to_string().into(),
-        details.rate(seen.is_latched()).into(),
+        details.rate_text(seen.is_latched()).into(),
         loss(details.lost),
     ];
     if let (true, Some(settings)) = (long, settings) {

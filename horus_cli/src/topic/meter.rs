@@ -54,7 +54,7 @@ pub(crate) struct LaneReading {
 
 impl Counters {
     /// Returns the counters of a topic that does not exist.
-    fn none(read_at: Instant) -> Self {
+    fn all_zero(read_at: Instant) -> Self {
         Self {
             read_at,
             lanes: Vec::new(),
@@ -103,7 +103,7 @@ impl Counters {
         lane.map_or(0, |counters| counters.sent)
     }
 
-    fn until(&self, later: &Self) -> Reading {
+    fn reading_until(&self, later: &Self) -> Reading {
         let lanes = later.lanes.iter().map(|counters| LaneReading {
             lane: counters.lane,
             publisher: counters.publisher.clone(),
@@ -129,7 +129,7 @@ impl Meter {
         Ok(Self {
             namespace: Arc::clone(namespace),
             name: name.to_owned(),
-            created_at: created_at(&inspector),
+            created_at: creation_time(&inspector),
             last_counters: Counters::read(&inspector, &mut LivenessCache::default()),
             inspector: Some(inspector),
         })
@@ -158,19 +158,19 @@ impl Meter {
     pub(crate) fn read_with(&mut self, cache: &mut LivenessCache) -> Reading {
         if self.inspector.as_ref().is_none_or(Inspector::is_retired) {
             self.inspector = Inspector::open_in(&self.namespace, &self.name).ok();
-            let created_at = self.inspector.as_ref().and_then(created_at);
+            let created_at = self.inspector.as_ref().and_then(creation_time);
             // WHY not if it is the same one: it was only closed while no process used it.
             if created_at.is_none() || created_at != self.created_at {
                 // A new topic begins to count at 0.
-                self.last_counters = Counters::none(self.last_counters.read_at);
+                self.last_counters = Counters::all_zero(self.last_counters.read_at);
             }
             self.created_at = created_at;
         }
         let now = match &self.inspector {
             Some(inspector) => Counters::read(inspector, cache),
-            None => Counters::none(Instant::now()),
+            None => Counters::all_zero(Instant::now()),
         };
-        let reading = self.last_counters.until(&now);
+        let reading = self.last_counters.reading_until(&now);
         self.last_counters = now;
         reading
     }
@@ -203,7 +203,7 @@ impl Reading {
     }
 }
 
-fn created_at(topic: &Inspector) -> Option<SystemTime> {
+fn creation_time(topic: &Inspector) -> Option<SystemTime> {
     topic.file().ok()?.created
 }
 

@@ -38,7 +38,7 @@ impl Observer {
         namespace: &Arc<Namespace>,
         name: &str,
     ) -> Result<Self, Failure> {
-        let inspector = context.inspect(namespace, name)?;
+        let inspector = context.open_inspector(namespace, name)?;
         let subscriber = DynamicSubscriber::observe(namespace, name)
             .map_err(|error| context.topic_failure(namespace, name, &error))?;
         Ok(Self {

@@ -17,11 +17,11 @@ use horus_core::topic::{
 use horus_core::value::Value;
 use horus_core::value::json::{TYPES_KEY, from_json};
 
-use super::select::bare;
-use super::type_fields::{carried, fields_within, no_field};
-use crate::cli::hertz;
+use super::select::without_leading_slash;
+use super::type_fields::{carried, fields_within, unknown_field};
+use crate::cli::parse_hertz;
 use crate::context::Context;
-use crate::failure::{Failure, chain};
+use crate::failure::{Failure, error_chain_text};
 use crate::output::format::{count, participant};
 use crate::output::nearest;
 
@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     #[arg(value_names = ["TYPE", "VALUE"], num_args = 1..=2, required = true)]
     words: Vec<String>,
     /// Publish this many times per second, until Ctrl-C
-    #[arg(short, long, value_name = "HZ", value_parser = hertz)]
+    #[arg(short, long, value_name = "HZ", value_parser = parse_hertz)]
     rate: Option<f64>,
     /// Publish N messages, once a second unless --rate is given
     #[arg(short = 'n', value_name = "N")]
@@ -70,7 +70,7 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// Returns the name of the topic, for errors about its type; `None` if the user named the type.
     fn carrying_topic(&self) -> Option<&str> {
-        (self.words.len() == 1).then(|| bare(&self.topic))
+        (self.words.len() == 1).then(|| without_leading_slash(&self.topic))
     }
 }
 
@@ -106,17 +106,17 @@ struct MessageSource {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let topic = bare(&arguments.topic);
+    let topic = without_leading_slash(&arguments.topic);
     let (type_name, value) = match arguments.words.as_slice() {
         [type_name, value] => (Some(type_name.as_str()), value),
         words => (None, &words[0]),
     };
     let value = parse_value(value)?;
-    let namespace = context.namespace()?;
-    let publisher = open(arguments, context, &namespace, type_name)?;
+    let namespace = context.open_namespace()?;
+    let publisher = open_publisher(arguments, context, &namespace, type_name)?;
     let source = MessageSource::new(arguments, publisher.message_type(), value);
     // Checked before the first is sent.
-    source.message(arguments)?;
+    source.next_message(arguments)?;
     await_subscribers(arguments, &publisher, context)?;
     let number = match (arguments.number, arguments.rate) {
         (None, None) => Some(1),
@@ -136,7 +136,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         context.out.json(counts)?;
     } else {
         let (sent, refused) = (count(sent), count(refused));
-        context.note(format_args!("{topic}: sent {sent}, refused {refused}"));
+        context.print_note(format_args!("{topic}: sent {sent}, refused {refused}"));
     }
     outcome
 }
@@ -168,9 +168,9 @@ fn parse_value(typed: &str) -> Result<Value, Failure> {
 
 /// Returns the quality of service to offer. WHY reliable by default: subscribers that request it
 /// get nothing from other publishers, and the publisher never waits for the other subscribers.
-fn offer(arguments: &Arguments, namespace: &Arc<Namespace>) -> Qos {
+fn offered_qos(arguments: &Arguments, namespace: &Arc<Namespace>) -> Qos {
     let keeps_messages = || {
-        let topic = Inspector::open_in(namespace, bare(&arguments.topic));
+        let topic = Inspector::open_in(namespace, without_leading_slash(&arguments.topic));
         topic.is_ok_and(|topic| topic.persists())
     };
     match arguments.qos {
@@ -181,26 +181,26 @@ fn offer(arguments: &Arguments, namespace: &Arc<Namespace>) -> Qos {
 }
 
 /// Opens the publisher, and creates the topic if it does not exist and the type is known.
-fn open(
+fn open_publisher(
     arguments: &Arguments,
     context: &Context,
     namespace: &Arc<Namespace>,
     type_name: Option<&str>,
 ) -> Result<DynamicPublisher, Failure> {
-    let topic = bare(&arguments.topic);
+    let topic = without_leading_slash(&arguments.topic);
     let builder = match type_name {
-        Some(name) => type_called(name)?.builder(topic),
+        Some(name) => find_type(name)?.builder(topic),
         None => DynamicBuilder::adopt(topic),
     };
     let opened = builder
         .namespace(namespace)
         // WHY strict: messages of a mistaken type would reach nobody.
-        .qos(offer(arguments, namespace).strict(type_name.is_some()))
+        .qos(offered_qos(arguments, namespace).strict(type_name.is_some()))
         .publisher();
     opened.map_err(|error| {
         let is_absent = matches!(error.as_open_error(), Some(OpenError::NotFound { .. }));
         if !is_absent {
-            return Failure::of_topic(&error);
+            return Failure::from_topic_error(&error);
         }
         let failure = context.topic_failure(namespace, topic, &error);
         failure.with_advice("To create it, name the type before the value")
@@ -208,7 +208,7 @@ fn open(
 }
 
 /// Returns the standard message type `name`, or that of any values for `value`.
-fn type_called(name: &str) -> Result<DynamicType, Failure> {
+fn find_type(name: &str) -> Result<DynamicType, Failure> {
     if name.eq_ignore_ascii_case("value") {
         return Ok(DynamicType::of::<Value>());
     }
@@ -219,7 +219,7 @@ fn type_called(name: &str) -> Result<DynamicType, Failure> {
         .iter()
         .map(|schema| schema.name.to_owned())
         .collect();
-    let near = nearest::suggestion(name, &names);
+    let near = nearest::suggest_names(name, &names);
     Err(Failure::not_found(format_args!(
         "no message type '{name}'.{near}"
     )))
@@ -242,7 +242,7 @@ impl MessageSource {
     }
 
     /// Returns the bytes of the next message, with the present time if it is stamped.
-    fn message(&self, arguments: &Arguments) -> Result<Vec<u8>, Failure> {
+    fn next_message(&self, arguments: &Arguments) -> Result<Vec<u8>, Failure> {
         let topic = arguments.carrying_topic();
         let DynamicSchema::Plain { schema, layout } = self.kind.schema() else {
             let message = self.kind.encode(&self.value);
@@ -253,7 +253,7 @@ impl MessageSource {
         let refuse = |error: FieldError| match error {
             FieldError::NoSuchField { path, name } => {
                 let outer = path.rsplit_once('.').map_or("", |(outer, _)| outer);
-                no_field(topic, &self.kind, &name, &fields_within(schema, outer))
+                unknown_field(topic, &self.kind, &name, &fields_within(schema, outer))
             }
             error => Failure::refused(format_args!("{}: {error}", carried(topic, &self.kind))),
         };
@@ -291,7 +291,7 @@ fn await_subscribers(
     let topic = publisher.name();
     let Some(wanted) = arguments.wait_subs else {
         if publisher.subscriber_count() == 0 {
-            context.note(format_args!("{topic} has no subscribers"));
+            context.print_note(format_args!("{topic} has no subscribers"));
         }
         return Ok(());
     };
@@ -354,11 +354,11 @@ impl Sender<'_> {
     }
 
     fn send(&mut self) -> Result<(), Failure> {
-        let message = self.source.message(self.arguments)?;
+        let message = self.source.next_message(self.arguments)?;
         match self.publisher.send_bytes(&message) {
             Ok(()) => self.sent += 1,
             Err(SendError::Full { .. }) => self.refused += 1,
-            Err(error) => return Err(Failure::refused(chain(&error))),
+            Err(error) => return Err(Failure::refused(error_chain_text(&error))),
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use horus_core::introspect::LivenessCache;
 use horus_core::namespace::remove_topic;
 
 use super::meter::Counters;
-use super::select::select;
+use super::select::select_topics;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::participant;
@@ -19,16 +19,17 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let (namespace, names) = select(context, &arguments.topics)?;
+    let (namespace, names) = select_topics(context, &arguments.topics)?;
     for name in &names {
         // WHY first: removing a topic that does not exist is no error of the library.
-        let users = match context.inspect(&namespace, name) {
-            Ok(topic) => users(&topic),
+        let users = match context.open_inspector(&namespace, name) {
+            Ok(topic) => topic_users(&topic),
             Err(failure) if failure.is_not_found() => return Err(failure),
             // A damaged file can be removed, but shows no users.
             Err(_) => Vec::new(),
         };
-        let is_gone = remove_topic(&namespace, name).map_err(|error| Failure::of_topic(&error))?;
+        let is_gone =
+            remove_topic(&namespace, name).map_err(|error| Failure::from_topic_error(&error))?;
         if !is_gone {
             let users = users.join(", ");
             return Err(Failure::refused(format_args!(
@@ -40,14 +41,14 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
                 .out
                 .json(serde_json::json!({ "topic": name, "removed": true }))?;
         } else {
-            context.note(format_args!("removed {name}"));
+            context.print_note(format_args!("removed {name}"));
         }
     }
     Ok(())
 }
 
 /// Returns the processes that publish or subscribe.
-fn users(topic: &horus_core::introspect::Inspector) -> Vec<String> {
+fn topic_users(topic: &horus_core::introspect::Inspector) -> Vec<String> {
     let counters = Counters::read(topic, &mut LivenessCache::default());
     let users = counters.participants().map(|user| participant(Some(user)));
     let mut users: Vec<_> = users.collect();

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::select::bare;
+use super::select::without_leading_slash;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::visible;
@@ -15,9 +15,9 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let name = bare(&arguments.topic);
-    let namespace = context.namespace_of(name)?;
-    let topic = context.inspect(&namespace, name)?;
+    let name = without_leading_slash(&arguments.topic);
+    let namespace = context.open_namespace_of_topic(name)?;
+    let topic = context.open_inspector(&namespace, name)?;
     let message_type = topic.message_type();
     if context.is_json() {
         let object = serde_json::json!({ "topic": name, "message_type": message_type });

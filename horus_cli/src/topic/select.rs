@@ -5,7 +5,7 @@ use std::sync::Arc;
 use horus_core::introspect::topics;
 use horus_core::namespace::Namespace;
 
-use super::pattern::{is_pattern, matches};
+use super::pattern::{is_pattern, matches_pattern};
 use crate::context::{Context, other_namespaces};
 use crate::failure::Failure;
 use crate::output::nearest;
@@ -14,12 +14,12 @@ use crate::output::nearest;
 const INTERNAL_PREFIX: &str = "horus/";
 
 /// Returns true if this is one of the library's own topics, such as the status of a scheduler.
-pub(crate) fn is_internal(name: &str) -> bool {
+pub(crate) fn is_internal_topic(name: &str) -> bool {
     name.starts_with(INTERNAL_PREFIX)
 }
 
 /// Returns a name without the leading slash, as ROS users type it.
-pub(crate) fn bare(name: &str) -> &str {
+pub(crate) fn without_leading_slash(name: &str) -> &str {
     name.strip_prefix('/').unwrap_or(name)
 }
 
@@ -27,16 +27,16 @@ pub(crate) fn bare(name: &str) -> &str {
 /// of the arguments. A pattern stands for all topics that it matches.
 ///
 /// It does not check whether a name exists, because opening the topic does that.
-pub(crate) fn select(
+pub(crate) fn select_topics(
     context: &Context,
     wanted: &[String],
 ) -> Result<(Arc<Namespace>, Vec<String>), Failure> {
     let first = wanted.first().map_or("*", String::as_str);
-    let namespace = context.namespace_of(bare(first))?;
+    let namespace = context.open_namespace_of_topic(without_leading_slash(first))?;
     let mut names: Vec<String> = Vec::new();
-    for wanted in wanted.iter().map(|wanted| bare(wanted)) {
+    for wanted in wanted.iter().map(|wanted| without_leading_slash(wanted)) {
         let found = if is_pattern(wanted) {
-            matching(&namespace, wanted)?
+            matching_topics(&namespace, wanted)?
         } else {
             vec![wanted.to_owned()]
         };
@@ -50,12 +50,13 @@ pub(crate) fn select(
 }
 
 /// Returns the topics that a pattern matches. Fails if there are none.
-fn matching(namespace: &Arc<Namespace>, pattern: &str) -> Result<Vec<String>, Failure> {
-    let all = topics(namespace).map_err(|error| Failure::of_open(&error))?;
-    let (found, others): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|name| matches(pattern, name));
+fn matching_topics(namespace: &Arc<Namespace>, pattern: &str) -> Result<Vec<String>, Failure> {
+    let all = topics(namespace).map_err(|error| Failure::from_open_error(&error))?;
+    let (found, others): (Vec<_>, Vec<_>) = all
+        .into_iter()
+        .partition(|name| matches_pattern(pattern, name));
     if found.is_empty() {
-        let near = match nearest::suggestion(pattern, &others) {
+        let near = match nearest::suggest_names(pattern, &others) {
             near if near.is_empty() => other_namespaces(namespace.config()),
             near => near,
         };

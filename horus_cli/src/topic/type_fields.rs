@@ -15,12 +15,12 @@ pub(super) fn expect_field(topic: &str, kind: &DynamicType, name: &str) -> Resul
     if fields.contains(&name) {
         return Ok(());
     }
-    Err(no_field(Some(topic), kind, name, &fields))
+    Err(unknown_field(Some(topic), kind, name, &fields))
 }
 
 /// Returns the failure that messages have no field `name`: those of `topic`, or of a type that the
 /// user named. It lists `fields`, those that they have.
-pub(super) fn no_field(
+pub(super) fn unknown_field(
     topic: Option<&str>,
     kind: &DynamicType,
     name: &str,

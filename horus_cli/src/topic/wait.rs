@@ -8,7 +8,7 @@ use horus_core::OpenError;
 use horus_core::introspect::Inspector;
 use horus_core::namespace::Namespace;
 
-use super::select::bare;
+use super::select::without_leading_slash;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -34,13 +34,13 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let name = bare(&arguments.topic);
-    let namespace = context.namespace()?;
+    let name = without_leading_slash(&arguments.topic);
+    let namespace = context.open_namespace()?;
     let deadline = context.deadline();
     // The number of messages at the first look, or 0 if there was no topic.
     let mut sent_at_begin = None;
     loop {
-        let missing = look(arguments, &namespace, name, &mut sent_at_begin)?;
+        let missing = describe_missing(arguments, &namespace, name, &mut sent_at_begin)?;
         let Some(missing) = missing else {
             return Ok(());
         };
@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 ///
 /// WHY the topic is opened anew at each call: if it stayed open, it would continue to exist after
 /// its processes have ended.
-fn look(
+fn describe_missing(
     arguments: &Arguments,
     namespace: &Arc<Namespace>,
     name: &str,
@@ -73,7 +73,7 @@ fn look(
                     *sent_at_begin = Some(0);
                     Ok(Some("no such topic".to_owned()))
                 }
-                _ => Err(Failure::of_topic(&error)),
+                _ => Err(Failure::from_topic_error(&error)),
             };
         }
     };

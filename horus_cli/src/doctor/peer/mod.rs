@@ -19,25 +19,25 @@ use crate::failure::Failure;
 use process::{Credentials, OpenNamespace, PeerProcess};
 
 /// Compares the process `pid` with this command, in place of a program that is started here.
-pub(super) fn check(pid: u32, context: &Context) -> Result<Vec<Finding>, Failure> {
-    let config = context.config()?;
+pub(super) fn check_peer(pid: u32, context: &Context) -> Result<Vec<Finding>, Failure> {
+    let config = context.namespace_config()?;
     let peer = PeerProcess::read(pid)?;
     let own = Credentials::read("self").unwrap_or_default();
     let mut findings = vec![
         Finding::ok("process", peer.to_string()),
-        user(&peer, &own, &config),
-        pid_namespace(&peer),
+        compare_users(&peer, &own, &config),
+        compare_pid_namespaces(&peer),
     ];
-    findings.push(mount(&peer, &config));
-    let (finding, meets) = namespace(&peer, &config);
+    findings.push(compare_mounts(&peer, &config));
+    let (finding, meets) = compare_namespaces(&peer, &config);
     findings.push(finding);
     if meets {
-        findings.extend(topics::check(&peer, context)?);
+        findings.extend(topics::check_topics(&peer, context)?);
     }
     Ok(findings)
 }
 
-fn user(peer: &PeerProcess, own: &Credentials, config: &NamespaceConfig) -> Finding {
+fn compare_users(peer: &PeerProcess, own: &Credentials, config: &NamespaceConfig) -> Finding {
     const CHECK_NAME: &str = "user";
     let theirs = &peer.credentials;
     if let Some(gid) = config.gid() {
@@ -62,7 +62,7 @@ fn user(peer: &PeerProcess, own: &Credentials, config: &NamespaceConfig) -> Find
     Finding::fault(CHECK_NAME, found, advice)
 }
 
-fn pid_namespace(peer: &PeerProcess) -> Finding {
+fn compare_pid_namespaces(peer: &PeerProcess) -> Finding {
     const CHECK_NAME: &str = "pid namespace";
     match peer.inner_namespace_pid {
         None => Finding::ok(CHECK_NAME, "the same"),
@@ -76,7 +76,7 @@ fn pid_namespace(peer: &PeerProcess) -> Finding {
 
 /// Checks that the directory of the namespaces is the same directory for the process and for this
 /// command: a container or mount namespace may have its own.
-fn mount(peer: &PeerProcess, config: &NamespaceConfig) -> Finding {
+fn compare_mounts(peer: &PeerProcess, config: &NamespaceConfig) -> Finding {
     const CHECK_NAME: &str = "mount";
     let dir = config.dir();
     let existing = dir.ancestors().find(|path| path.is_dir());
@@ -116,7 +116,7 @@ fn mount(peer: &PeerProcess, config: &NamespaceConfig) -> Finding {
 
 /// Compares the namespaces that the process has open with the one of this command. Returns true if
 /// they are the same.
-fn namespace(peer: &PeerProcess, config: &NamespaceConfig) -> (Finding, bool) {
+fn compare_namespaces(peer: &PeerProcess, config: &NamespaceConfig) -> (Finding, bool) {
     const CHECK_NAME: &str = "namespace";
     let path = path_of(config);
     let own = OpenNamespace::identity_at(&path);
@@ -146,7 +146,7 @@ fn namespace(peer: &PeerProcess, config: &NamespaceConfig) -> (Finding, bool) {
                 "by its variables it would open {}, and this command opens {shown}: give both the \
                  same {}",
                 expected.display(),
-                differing(&expected, &path)
+                differing_variables(&expected, &path)
             ),
             None => format!("this command opens {shown}"),
         };
@@ -166,14 +166,17 @@ fn namespace(peer: &PeerProcess, config: &NamespaceConfig) -> (Finding, bool) {
     } else {
         (
             format!("it has {theirs} open, and this command opens {shown}"),
-            format!("give both the same {}", differing(&other.path, &path)),
+            format!(
+                "give both the same {}",
+                differing_variables(&other.path, &path)
+            ),
         )
     };
     (Finding::fault(CHECK_NAME, found, advice), false)
 }
 
 /// Returns the environment variables whose values make the paths of two namespaces differ.
-fn differing(one: &Path, other: &Path) -> &'static str {
+fn differing_variables(one: &Path, other: &Path) -> &'static str {
     match (
         one.parent() == other.parent(),
         one.file_name() == other.file_name(),

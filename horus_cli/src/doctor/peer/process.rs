@@ -61,8 +61,8 @@ impl PeerProcess {
                  doctor lists those of the namespace"
             ))
         })?;
-        let field = |name: &str| value(&status, name).unwrap_or_default();
-        let is_foreign = link(&format!("{dir}/ns/pid")) != link("/proc/self/ns/pid");
+        let field = |name: &str| status_field(&status, name).unwrap_or_default();
+        let is_foreign = read_link(&format!("{dir}/ns/pid")) != read_link("/proc/self/ns/pid");
         let inner = field("NSpid:").split_whitespace().last();
         Ok(Self {
             pid,
@@ -71,9 +71,9 @@ impl PeerProcess {
             inner_namespace_pid: inner
                 .filter(|_| is_foreign)
                 .and_then(|inner| inner.parse().ok()),
-            start_time: start_time(&dir),
-            variables: fs::read(format!("{dir}/environ")).ok().map(variables),
-            namespaces: open_namespaces(&dir),
+            start_time: read_start_time(&dir),
+            variables: fs::read(format!("{dir}/environ")).ok().map(parse_environ),
+            namespaces: find_open_namespaces(&dir),
         })
     }
 
@@ -118,7 +118,9 @@ impl Credentials {
 
     fn parse(status: &str) -> Self {
         let numbers = |name: &str| -> Vec<u32> {
-            let numbers = value(status, name).unwrap_or_default().split_whitespace();
+            let numbers = status_field(status, name)
+                .unwrap_or_default()
+                .split_whitespace();
             numbers.filter_map(|number| number.parse().ok()).collect()
         };
         // The second number is the effective one.
@@ -141,18 +143,18 @@ impl OpenNamespace {
 }
 
 /// Returns the value of a field of `/proc/PID/status`.
-fn value<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+fn status_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = status.lines();
     lines
         .find_map(|line| line.strip_prefix(name))
         .map(str::trim)
 }
 
-fn link(path: &str) -> Option<PathBuf> {
+fn read_link(path: &str) -> Option<PathBuf> {
     fs::read_link(path).ok()
 }
 
-fn start_time(dir: &str) -> Option<u64> {
+fn read_start_time(dir: &str) -> Option<u64> {
     let stat = fs::read_to_string(format!("{dir}/stat")).ok()?;
     // The name of the program may contain anything, but the last parenthesis ends it.
     let (_, rest) = stat.rsplit_once(") ")?;
@@ -160,7 +162,7 @@ fn start_time(dir: &str) -> Option<u64> {
 }
 
 /// Parses the content of `/proc/PID/environ`.
-fn variables(environ: Vec<u8>) -> BTreeMap<String, String> {
+fn parse_environ(environ: Vec<u8>) -> BTreeMap<String, String> {
     let text = String::from_utf8_lossy(&environ);
     let pairs = text.split('\0').filter_map(|pair| pair.split_once('='));
     pairs
@@ -169,7 +171,7 @@ fn variables(environ: Vec<u8>) -> BTreeMap<String, String> {
 }
 
 /// Returns the namespaces of which a process has the registry open.
-fn open_namespaces(dir: &str) -> io::Result<Vec<OpenNamespace>> {
+fn find_open_namespaces(dir: &str) -> io::Result<Vec<OpenNamespace>> {
     let mut found: Vec<OpenNamespace> = Vec::new();
     for entry in fs::read_dir(format!("{dir}/fd"))?.flatten() {
         // A descriptor that was closed meanwhile has neither.

@@ -7,9 +7,9 @@ use horus_core::namespace::Namespace;
 use super::process::PeerProcess;
 use crate::context::Context;
 use crate::doctor::Finding;
-use crate::failure::{Failure, chain};
+use crate::failure::{Failure, error_chain_text};
 use crate::output::nearest;
-use crate::topic::select::is_internal;
+use crate::topic::select::is_internal_topic;
 
 /// The role of a process in one topic: whether it publishes or subscribes, and with whom.
 #[derive(Debug)]
@@ -28,18 +28,23 @@ struct TopicRole {
     has_other_types: bool,
 }
 
-pub(super) fn check(peer: &PeerProcess, context: &Context) -> Result<Vec<Finding>, Failure> {
-    let Some(namespace) = context.existing_namespace()? else {
+pub(super) fn check_topics(peer: &PeerProcess, context: &Context) -> Result<Vec<Finding>, Failure> {
+    let Some(namespace) = context.open_existing_namespace()? else {
         return Ok(Vec::new());
     };
-    let names = topics(&namespace).map_err(|error| Failure::of_open(&error))?;
+    let names = topics(&namespace).map_err(|error| Failure::from_open_error(&error))?;
     let mut findings = Vec::new();
     let mut parts = Vec::new();
     // The library's own topics have no counterpart.
-    for name in names.iter().filter(|name| !is_internal(name)) {
+    for name in names.iter().filter(|name| !is_internal_topic(name)) {
         match Inspector::open_in(&namespace, name) {
             Ok(topic) => parts.extend(TopicRole::of(peer, name, &topic)),
-            Err(error) => findings.extend(unreadable(peer, &namespace, name, &chain(&error))),
+            Err(error) => findings.extend(check_unreadable(
+                peer,
+                &namespace,
+                name,
+                &error_chain_text(&error),
+            )),
         }
     }
     if parts.is_empty() {
@@ -52,7 +57,7 @@ pub(super) fn check(peer: &PeerProcess, context: &Context) -> Result<Vec<Finding
 
 /// Returns a fault if the process has mapped the file of the topic `name`. This command could not
 /// open that topic, so the process uses another version of the library.
-fn unreadable(
+fn check_unreadable(
     peer: &PeerProcess,
     namespace: &Namespace,
     name: &str,
@@ -108,12 +113,12 @@ impl TopicRole {
         if self.publishes {
             let found = format!("it publishes {topic}");
             let verbs = ("subscribe", "subscribes");
-            findings.push(self.shared(&found, verbs, self.other_subscribers, names));
+            findings.push(self.sharing_finding(&found, verbs, self.other_subscribers, names));
         }
         if self.subscribes {
             let found = format!("it subscribes to {topic}");
             let verbs = ("publish", "publishes");
-            findings.push(self.shared(&found, verbs, self.other_publishers, names));
+            findings.push(self.sharing_finding(&found, verbs, self.other_publishers, names));
         }
         if self.is_unreliable {
             let found = format!("{topic}: a subscriber requests reliable messages");
@@ -134,7 +139,7 @@ impl TopicRole {
     /// Returns a finding about one role of the process. `others` counts the endpoints of other
     /// processes with the opposite role. `many` and `one` are the verb for that role, in the plural
     /// and in the singular.
-    fn shared(
+    fn sharing_finding(
         &self,
         found: &str,
         (many, one): (&str, &str),
@@ -151,7 +156,7 @@ impl TopicRole {
             .filter(|name| **name != self.topic)
             .cloned()
             .collect();
-        let near = nearest::suggestion(&self.topic, &others);
+        let near = nearest::suggest_names(&self.topic, &others);
         let found = format!("{found}, and nobody else {one}");
         Finding::note(
             CHECK_NAME,
