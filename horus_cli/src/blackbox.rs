@@ -17,10 +17,10 @@ use crate::output::Tone;
 use crate::output::format::{date_time, visible};
 use crate::scheduler::unknown_scheduler;
 
-/// Time between two looks for new events.
+/// Time between two checks for new events.
 const POLL_PERIOD: Duration = Duration::from_millis(50);
 
-/// The names of the kinds of events, as `--kind` takes them.
+/// The kinds of events: for each its number in a black box, and its name for `--kind`.
 const EVENT_KINDS: [(u8, &str); 30] = [
     (NodeEvent::STARTED, "started"),
     (NodeEvent::FINISHED, "finished"),
@@ -112,7 +112,7 @@ impl Event {
     }
 }
 
-/// Parses the name of a kind.
+/// Returns the number of the kind of events that is called `name`.
 fn parse_kind(name: &str) -> Result<u8, String> {
     let found = EVENT_KINDS.iter().find(|(_, known)| *known == name);
     found.map(|(kind, _)| *kind).ok_or_else(|| {
@@ -176,8 +176,8 @@ pub(crate) struct NewEventFilter {
 }
 
 impl NewEventFilter {
-    /// Returns those of `events` that the previous call did not get. `events` are all events that
-    /// are in the black box now.
+    /// Returns the events that the previous call did not get. `events` are all events that are in
+    /// the black box now.
     pub(crate) fn take(&mut self, mut events: Vec<NodeEvent>) -> Vec<NodeEvent> {
         let key = |event: &NodeEvent| {
             let NodeEvent {
@@ -221,7 +221,7 @@ fn print(event: &NodeEvent, context: &mut Context) -> Result<(), Failure> {
         .line(format_args!("{} {text}", date_time(event.timestamp_ns)))
 }
 
-/// Returns the colour of an event.
+/// Returns the tone of an event, which decides its colour.
 pub(crate) const fn event_tone(event: &NodeEvent) -> Tone {
     match event.level {
         DiagnosticStatus::OK => Tone::Plain,

@@ -31,9 +31,9 @@ struct Report {
     removed: Vec<String>,
     /// Topics that were not removed because a process uses them.
     attended: Vec<String>,
-    /// Topics that were not removed because they are to be kept after exit.
+    /// Topics that were not removed because they outlive their processes, such as maps.
     kept: Vec<String>,
-    /// Names of files that are no topics of this version.
+    /// Names of files that are not topics of this version of the library.
     foreign: Vec<String>,
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// The options that every command has.
+/// The options that every command accepts.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalOptions {

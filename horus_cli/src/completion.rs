@@ -14,7 +14,8 @@ use crate::failure::Failure;
 /// Shell code that adds names of topics and nodes to the generated completions for bash.
 const BASH: &str = include_str!("completion/live.bash");
 
-/// Shell code that does the same for zsh and fish.
+/// Shell code that adds names of topics and nodes to the generated completions for zsh, and for
+/// fish.
 const ZSH: &str = include_str!("completion/live.zsh");
 const FISH: &str = include_str!("completion/live.fish");
 
@@ -61,8 +62,8 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     context.out.bytes(script.as_bytes())
 }
 
-/// Changes a generated script for zsh: it completes the names of live topics and nodes where a
-/// command has an argument for them.
+/// Returns the generated script for zsh, changed so that it also completes the names of live topics
+/// and nodes.
 fn complete_live_names_in_zsh(script: &str) -> String {
     let lines = script.lines().map(|line| {
         for (argument, function) in [("topic", "_horus_topics"), ("node", "_horus_nodes")] {

@@ -57,7 +57,7 @@ impl Context {
         self.options.timeout
     }
 
-    /// Returns the time at which the command gives up, counted from now.
+    /// Returns the time at which the command gives up: now plus the time limit of `--timeout`.
     pub(crate) fn deadline(&self) -> Deadline {
         Deadline::after(self.options.timeout)
     }
@@ -70,7 +70,7 @@ impl Context {
         }
     }
 
-    /// Prints to stderr if `--verbose` was given.
+    /// Prints a text to stderr if `--verbose` was given.
     pub(crate) fn print_if_verbose(&self, text: impl Display) {
         if self.options.verbose {
             let _ = writeln!(io::stderr(), "horus: {text}");
@@ -120,7 +120,7 @@ impl Context {
         Ok(config.with_name(name))
     }
 
-    /// Opens the namespace, which is created if it does not exist.
+    /// Opens the namespace. Creates it if it does not exist.
     pub(crate) fn open_namespace(&self) -> Result<Arc<Namespace>, Failure> {
         let config = self.namespace_config()?;
         let path = path_of(&config);
@@ -128,7 +128,8 @@ impl Context {
         Namespace::open(&config).map_err(|error| namespace_failure(&error))
     }
 
-    /// Opens the namespace if it exists. For commands that only read, which must not create one.
+    /// Opens the namespace; `None` if it does not exist. Commands that only read use this, because
+    /// they must not create a namespace.
     pub(crate) fn open_existing_namespace(&self) -> Result<Option<Arc<Namespace>>, Failure> {
         let config = self.namespace_config()?;
         let path = path_of(&config);
@@ -169,8 +170,8 @@ impl Context {
             .map_err(|error| self.topic_failure(namespace, name, &error))
     }
 
-    /// Converts an error of opening the topic `name`. If there is no such topic, the failure
-    /// suggests topics with similar names.
+    /// Converts an error that occurred while the topic `name` was opened. If there is no such
+    /// topic, the failure suggests topics with similar names.
     pub(crate) fn topic_failure(
         &self,
         namespace: &Arc<Namespace>,
@@ -213,8 +214,8 @@ pub(crate) fn other_namespaces(config: &NamespaceConfig) -> String {
     )
 }
 
-/// Returns true if the namespace `name` has topics that are not the library's own. Does not open
-/// it.
+/// Returns true if the namespace `name` has topics besides those of the library itself. Does not
+/// open the namespace.
 fn has_topics(config: &NamespaceConfig, name: &str) -> bool {
     NamespaceName::new(name).is_ok_and(|name| {
         let topics = clean::topic_names(&config.clone().with_name(name));
@@ -222,7 +223,7 @@ fn has_topics(config: &NamespaceConfig, name: &str) -> bool {
     })
 }
 
-/// Converts an error of opening a namespace.
+/// Converts an error that occurred while a namespace was opened.
 pub(crate) fn namespace_failure(error: &NamespaceError) -> Failure {
     match error {
         NamespaceError::Name(_) | NamespaceError::UnknownGroup { .. } => {

@@ -31,7 +31,7 @@ pub(crate) enum Command {
     Status,
 }
 
-/// The reason for people.
+/// The arguments of a command that takes a reason.
 #[derive(Debug, Args)]
 pub(crate) struct ReasonArguments {
     /// Reason, for people

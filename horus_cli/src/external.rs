@@ -13,7 +13,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::nearest;
 
-/// Words for which this repository has a program that is built separately, and its package.
+/// The commands whose programs this repository builds separately: for each its word and its
+/// package.
 const KNOWN_PROGRAMS: [(&str, &str); 2] =
     [("foxglove", "horus_foxglove"), ("bridge", "horus_bridge")];
 
@@ -39,7 +40,7 @@ pub(crate) fn execute(words: &[OsString], context: &Context) -> Failure {
     unknown_command(&words[0].to_string_lossy())
 }
 
-/// Finds a program beside this one, or in `PATH`.
+/// Finds a program in the directory of this one, or in `PATH`.
 fn find_program(program: &OsStr) -> Option<PathBuf> {
     // WHY not a path: `horus ../x` must not leave the searched directories.
     if program.to_string_lossy().contains('/') {

@@ -23,7 +23,7 @@ const EXIT_TIMEOUT: u8 = 124;
 /// Exit code: a signal came before the answer.
 pub(crate) const EXIT_INTERRUPTED: u8 = 130;
 
-/// The end of a command that fails, or that has to end early: an exit code and a message.
+/// The result of a command that fails or ends early: an exit code and a message.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
@@ -32,7 +32,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// The answer is no, and the output says why.
+    /// Returns the failure of a check whose answer is no, and whose output says why.
     pub(crate) const fn answer_no() -> Self {
         Self {
             code: EXIT_NO,
@@ -40,37 +40,38 @@ impl Failure {
         }
     }
 
-    /// The answer is no, for this reason.
+    /// Returns the failure of a check whose answer is no. `message` gives the reason.
     pub(crate) fn answer_no_because(message: impl Display) -> Self {
         Self::with_code(EXIT_NO, message)
     }
 
-    /// The arguments are wrong.
+    /// Returns the failure that the arguments are wrong.
     pub(crate) fn usage(message: impl Display) -> Self {
         Self::with_code(EXIT_USAGE, message)
     }
 
-    /// There is nothing of the given name.
+    /// Returns the failure that nothing has the given name.
     pub(crate) fn not_found(message: impl Display) -> Self {
         Self::with_code(EXIT_NOT_FOUND, message)
     }
 
-    /// A participant or a contract refused the request.
+    /// Returns the failure that a topic, node or scheduler refused the request.
     pub(crate) fn refused(message: impl Display) -> Self {
         Self::with_code(EXIT_REFUSED, message)
     }
 
-    /// The system refused.
+    /// Returns the failure that the operating system refused the request.
     pub(crate) fn system(message: impl Display) -> Self {
         Self::with_code(EXIT_SYSTEM, message)
     }
 
-    /// The time of `--timeout` is over; `what` says what has not happened by then.
+    /// Returns the failure that the time of `--timeout` is over. `what` says what has not happened
+    /// by then.
     pub(crate) fn timeout(what: impl Display) -> Self {
         Self::with_code(EXIT_TIMEOUT, format_args!("timeout: {what}"))
     }
 
-    /// A signal came before the answer.
+    /// Returns the failure that a signal came before the answer.
     pub(crate) const fn interrupted() -> Self {
         Self {
             code: EXIT_INTERRUPTED,
@@ -78,8 +79,8 @@ impl Failure {
         }
     }
 
-    /// Prints the message of clap: the help text, or an error in the arguments. The result has only
-    /// an exit code.
+    /// Prints the message of clap: the help text, or an error in the arguments. Returns a failure
+    /// with an exit code and no message.
     pub(crate) fn from_arguments_error(error: &clap::Error) -> Self {
         // WHY the error is ignored: the reader of the help text has closed the pipe.
         let _ = error.print();
@@ -97,7 +98,7 @@ impl Failure {
         Self::with_code(exit_code_of(cause), error_chain_text(error))
     }
 
-    /// Converts an error of the topics' directory, or the cause of a topic's error.
+    /// Converts an error that occurred while a file in the topics' directory was opened.
     pub(crate) fn from_open_error(error: &OpenError) -> Self {
         Self::with_code(exit_code_of(error), error_chain_text(error))
     }
@@ -118,7 +119,7 @@ impl Failure {
         self.message.as_deref().unwrap_or_default()
     }
 
-    /// Returns true if there is nothing of the given name.
+    /// Returns true if the failure is that nothing has the given name.
     pub(crate) const fn is_not_found(&self) -> bool {
         self.code == EXIT_NOT_FOUND
     }
@@ -132,7 +133,8 @@ impl Failure {
         ExitCode::from(self.code)
     }
 
-    /// Takes the message, as the line that [`Self::report`] prints, from a failure that has one.
+    /// Removes the message and returns the line that [`Self::report`] would print; `None` if there
+    /// is no message.
     pub(crate) fn take_line(&mut self) -> Option<String> {
         self.message.take().map(|message| stderr_line(&message))
     }
@@ -180,8 +182,8 @@ pub(crate) fn error_chain_text(error: &dyn Error) -> String {
 }
 
 impl From<io::Error> for Failure {
-    /// Converts an error of writing to stdout. If the reader has closed the pipe, the command ends
-    /// silently, with exit code 0.
+    /// Converts an error that occurred while stdout was written. If the reader has closed the pipe,
+    /// the command ends silently, with exit code 0.
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self {

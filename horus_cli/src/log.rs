@@ -14,12 +14,12 @@ use crate::failure::Failure;
 use crate::output::Tone;
 use crate::output::format::{count, date_time, visible};
 
-/// Time between two looks for new lines.
+/// Time between two checks for new lines.
 const POLL_PERIOD: Duration = Duration::from_millis(50);
-/// Maximum number of polls for the lines that are there at the start. Without a limit, the polls
-/// would not end while lines arrive as fast as they are read.
+/// Maximum number of polls for the lines that exist when the command starts. Without a limit, the
+/// polls would not end while lines arrive as fast as they are read.
 const INITIAL_POLLS_MAX: usize = 16;
-/// Time between two polls while a line is missing that is just being written.
+/// Time between two polls while another process still writes a line.
 const MISSING_LINE_PERIOD: Duration = Duration::from_millis(5);
 
 /// Show what the processes have logged, also after they have died
@@ -132,7 +132,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 }
 
 impl Selection<'_> {
-    /// Returns the lines that are there at the start.
+    /// Returns the lines that exist when the command starts.
     fn read_existing_lines(
         &self,
         reader: &mut LogReader,
@@ -245,7 +245,7 @@ fn source_and_text(source: &str, text: &str, cut_bytes: u32) -> String {
     said
 }
 
-/// Returns the colour of a level.
+/// Returns the tone of a level, which decides its colour.
 const fn level_tone(level: u8) -> Tone {
     match level {
         LogLineHeader::ERROR => Tone::Bad,

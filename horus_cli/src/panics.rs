@@ -1,4 +1,4 @@
-//! Panics: mistakes of this program, reported in one line.
+//! Reports panics, which are mistakes of this program, in one line.
 
 use std::io::{self, Write};
 use std::panic;

@@ -61,7 +61,8 @@ pub(crate) struct Topic {
     pub(crate) lost_per_second: f64,
     /// Bytes of messages sent per second; `None` if each message has its own length.
     pub(crate) bytes_per_second: Option<f64>,
-    /// The latency of the subscriber with the largest p99; `None` without timed messages.
+    /// The latency of the subscriber whose 99th percentile is the largest; `None` if no messages
+    /// were timed.
     pub(crate) latency: Option<Percentiles>,
     /// The processes that publish.
     pub(crate) publisher_pids: Vec<u32>,
@@ -119,7 +120,7 @@ pub(crate) struct Sampler {
     next_events: Instant,
 }
 
-/// A topic that is measured.
+/// A topic whose messages are counted.
 #[derive(Debug)]
 struct WatchedTopic {
     meter: Meter,
@@ -140,7 +141,7 @@ impl Sampler {
         }
     }
 
-    /// Returns the namespace, unless it does not exist yet.
+    /// Returns the namespace; `None` if it does not exist yet.
     pub(crate) const fn namespace(&self) -> Option<&Arc<Namespace>> {
         self.namespace.as_ref()
     }
@@ -342,7 +343,7 @@ impl Node {
         }
     }
 
-    /// Returns the name with that of the scheduler: `arm/controller`.
+    /// Returns the names of the scheduler and the node as one path, such as `arm/controller`.
     pub(crate) fn path(&self) -> String {
         format!("{}/{}", self.metrics.scheduler, self.metrics.node)
     }

@@ -51,7 +51,7 @@ impl StopSignal {
         self.is_final.store(false, Ordering::Relaxed);
     }
 
-    /// Returns true if a signal came.
+    /// Returns true if a signal has come.
     pub(crate) fn has_come(&self) -> bool {
         // Relaxed: as above.
         self.has_come.load(Ordering::Relaxed)
@@ -70,7 +70,7 @@ impl StopSignal {
     }
 }
 
-/// The time at which a command gives up, if there is one.
+/// The time at which a command gives up; `None` if it never does.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline(Option<Instant>);
 
@@ -81,7 +81,7 @@ impl Deadline {
         Self(timeout.and_then(|timeout| Instant::now().checked_add(timeout)))
     }
 
-    /// Returns true if the time is over.
+    /// Returns true if the deadline has passed.
     pub(crate) fn is_over(self) -> bool {
         self.0.is_some_and(|due| Instant::now() >= due)
     }

@@ -1,4 +1,4 @@
-//! Repairs that `--fix` makes: of the files of a namespace, never of the machine's settings.
+//! Repairs that `--fix` makes. They concern files of a namespace, never settings of the machine.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,16 +15,16 @@ use crate::context::Context;
 use crate::failure::{Failure, error_chain_text};
 use crate::output::format::visible;
 
-/// A step that `--fix` can take.
+/// A repair that `--fix` can make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fix {
-    /// Removes a file that is no topic, unless a process has it open.
+    /// Removes a file that is not a topic, unless a process has it open.
     RemoveTopic(String),
     /// Sets the mode of a directory of the user to 0700, so that others cannot use it.
     CloseDirectory(PathBuf),
 }
 
-/// Takes the steps of the findings, and stores each result in its finding. If a step fails, its
+/// Makes the repairs of the findings, and stores each result in its finding. If a repair fails, its
 /// finding stays as it is.
 pub(super) fn apply_fixes(findings: &mut [Finding], context: &Context) {
     for finding in findings {
@@ -63,8 +63,8 @@ impl Fix {
     }
 }
 
-/// Returns a finding about the topics that killed processes left: opening the namespace has removed
-/// them. `before` are the topics that had files before it was opened.
+/// Returns a finding about the topics of killed processes, which were removed when the namespace
+/// was opened. `before` are the topics that had files before it was opened.
 pub(super) fn report_removed_topics(
     before: &BTreeSet<String>,
     context: &Context,

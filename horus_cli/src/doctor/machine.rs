@@ -4,6 +4,7 @@ use std::fs;
 
 use super::Finding;
 
+/// Runs all checks of the machine.
 pub(super) fn check_machine() -> Vec<Finding> {
     let checks = [
         report_processor(),
@@ -18,8 +19,8 @@ pub(super) fn check_machine() -> Vec<Finding> {
     checks.into_iter().flatten().collect()
 }
 
-/// Reports the CPU, and the settings of copies and pauses that programs choose on it. They explain
-/// why latencies of two machines differ.
+/// Reports the CPU, and how the library copies and waits on it. This explains why the latencies of
+/// two machines differ.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "other checks find nothing on some machines"
@@ -28,13 +29,14 @@ fn report_processor() -> Option<Finding> {
     Some(Finding::ok("processor", horus_core::machine().to_string()))
 }
 
-/// Returns a soft limit of this process. `name` is its name in `/proc/self/limits`.
+/// Returns a soft resource limit of this process. `name` is its name in `/proc/self/limits`.
 fn soft_limit(name: &str) -> Option<String> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next().map(str::to_owned)
 }
 
+/// Returns the content of a file without white space around it; `None` if it cannot be read.
 fn read_trimmed(path: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     Some(text.trim().to_owned())
@@ -42,7 +44,7 @@ fn read_trimmed(path: &str) -> Option<String> {
 
 fn check_locked_memory() -> Option<Finding> {
     const CHECK_NAME: &str = "locked memory";
-    /// Fewer bytes than this are too few for the locked memory of a real-time program.
+    /// The limit of locked memory, in bytes, that a real-time program needs.
     const LOW_LIMIT: u64 = 64 << 20;
     let found = soft_limit("Max locked memory")?;
     if found.parse::<u64>().is_ok_and(|bytes| bytes < LOW_LIMIT) {
@@ -55,7 +57,7 @@ fn check_locked_memory() -> Option<Finding> {
 
 fn check_priority_limit() -> Option<Finding> {
     const CHECK_NAME: &str = "real-time priority";
-    /// The bit of CAP_SYS_NICE in the effective capabilities.
+    /// The bit of the capability CAP_SYS_NICE in the set of effective capabilities.
     const SYS_NICE: u64 = 1 << 23;
     let found = soft_limit("Max realtime priority")?;
     let status = read_trimmed("/proc/self/status")?;
@@ -74,7 +76,7 @@ fn check_priority_limit() -> Option<Finding> {
 
 fn check_open_files() -> Option<Finding> {
     const CHECK_NAME: &str = "open files";
-    /// Fewer open files than this are too few for a program with some hundred topics.
+    /// The limit of open files that a program with some hundred topics needs.
     const LOW_LIMIT: u64 = 1024;
     let found = soft_limit("Max open files")?;
     if found.parse::<u64>().is_ok_and(|files| files < LOW_LIMIT) {

@@ -47,11 +47,11 @@ pub(crate) struct Arguments {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Verdict {
-    /// As it should be.
+    /// The checked thing is as it should be.
     Ok,
-    /// Worth knowing; it costs speed, or explains a surprise.
+    /// The finding is worth knowing: it costs speed, or explains a surprise.
     Note,
-    /// It keeps programs from working.
+    /// The finding keeps programs from working.
     Fault,
 }
 
@@ -63,9 +63,9 @@ pub(crate) struct Finding {
     found: String,
     /// The advice to the user.
     advice: Option<String>,
-    /// The result of `--fix`, if it did something.
+    /// The repair that `--fix` has made; `None` if it has made none.
     fixed: Option<String>,
-    /// The step that `--fix` can take.
+    /// The repair that `--fix` can make.
     #[serde(skip)]
     fix: Option<Fix>,
 }
@@ -87,7 +87,7 @@ impl Finding {
         self.verdict == Verdict::Fault && self.fixed.is_none()
     }
 
-    /// Adds the step that `--fix` takes.
+    /// Adds the repair that `--fix` can make.
     fn with_fix(mut self, fix: Fix) -> Self {
         self.fix = Some(fix);
         self

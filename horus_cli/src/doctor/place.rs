@@ -17,13 +17,13 @@ use crate::namespace::list::NamespaceRow;
 use crate::namespace::namespace_names;
 use crate::output::format::bytes;
 
-/// Less free space than this, in bytes, is too little for a robot with cameras.
+/// The free space, in bytes, that a robot with cameras needs.
 const FREE_LOW: u64 = 64 << 20;
 
 /// The environment variables that select a namespace.
 const VARIABLES: [&str; 3] = ["HORUS_SHM_DIR", "HORUS_NAMESPACE", "HORUS_SHM_GROUP"];
 
-/// Checks the directory without opening a namespace in it.
+/// Checks the directory of the namespaces without opening a namespace.
 pub(super) fn check_directory(config: &NamespaceConfig) -> Vec<Finding> {
     let mut findings = vec![report_variables(config)];
     findings.extend(check_free_space(config.dir()));
@@ -88,7 +88,8 @@ fn check_owner(config: &NamespaceConfig) -> Finding {
     Finding::ok(CHECK_NAME, found)
 }
 
-/// Looks for other namespaces that are in use: the usual reason why programs do not see each other.
+/// Looks for other namespaces that are in use. Programs in different namespaces do not see each
+/// other.
 pub(super) fn check_other_namespaces(config: &NamespaceConfig) -> Result<Finding, Failure> {
     const CHECK_NAME: &str = "other namespaces";
     let own = config.name().as_str();

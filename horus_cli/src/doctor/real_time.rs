@@ -14,7 +14,7 @@ use crate::context::{Context, namespace_failure};
 use crate::failure::{Failure, error_chain_text};
 use crate::output::format::{count, duration};
 
-/// The SCHED_FIFO priority of the nodes: above the kernel's threads for interrupts.
+/// The SCHED_FIFO priority of the nodes. It is above that of the kernel's interrupt threads.
 const NODE_PRIORITY: u8 = 80;
 
 /// The rate of the nodes, in hertz.
@@ -23,7 +23,7 @@ const NODE_RATE_HZ: u32 = 1000;
 /// The largest lateness of a tick that a control loop at [`NODE_RATE_HZ`] tolerates.
 const LATENESS_MAX: Duration = Duration::from_micros(100);
 
-/// Runs the nodes for `time`, and returns the findings.
+/// Runs a real-time node on each CPU for `time`, and returns the findings.
 pub(super) fn check_real_time(time: Duration, context: &Context) -> Result<Vec<Finding>, Failure> {
     let seconds = time.as_secs_f64();
     context.print_note(format_args!("measuring for {seconds} s on all CPUs"));
@@ -58,7 +58,7 @@ fn check_isolated_cpus() -> Option<Finding> {
     Some(Finding::note(CHECK_NAME, "none", advice))
 }
 
-/// Runs a node on each CPU, in a namespace of its own.
+/// Runs a node on each CPU, in a new namespace that no other program uses.
 fn measure_lateness(time: Duration, context: &Context) -> Result<Report, Failure> {
     // WHY: an interrupted measurement removes its namespace, too.
     context.stop.begin_stream();

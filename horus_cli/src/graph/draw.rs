@@ -10,11 +10,12 @@ use std::iter::Sum;
 use super::model::Graph;
 use crate::output::format::{count, rate, visible};
 
-/// One end of an edge: a node or a process. The other end of the edge is a topic.
+/// A vertex of the graph that is not a topic: a node or a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Vertex {
     Node(usize),
-    /// A process, by its id: stands for its publishers and subscribers whose node is not known.
+    /// The vertex for those publishers and subscribers of a process whose node is not known. The
+    /// value is the process id.
     Process(u32),
 }
 
@@ -27,7 +28,8 @@ impl fmt::Display for Vertex {
     }
 }
 
-/// An edge between a vertex and a topic, which is given by its index, with the edge's label.
+/// An edge between a vertex and a topic: the vertex, the index of the topic, and the label of the
+/// edge.
 #[derive(Debug)]
 enum Edge {
     Writes(Vertex, usize, String),
@@ -144,7 +146,7 @@ impl Graph {
         edges
     }
 
-    /// Returns the id of each process, with the vertices of its edges.
+    /// Returns the id of each process, with those of its vertices that have an edge.
     fn vertices(&self, edges: &[Edge]) -> Vec<(u32, Vec<Vertex>)> {
         let endpoints = edges.iter().map(|edge| match edge {
             Edge::Writes(vertex, ..) | Edge::Reads(_, vertex, _) => *vertex,
@@ -175,7 +177,7 @@ impl Graph {
     }
 }
 
-/// Groups the values of publishers or subscribers, such as their rates, by the process id.
+/// Groups values of publishers or subscribers, such as their rates, by process id.
 fn by_process<T>(endpoints: impl Iterator<Item = (u32, T)>) -> BTreeMap<u32, Vec<T>> {
     let mut processes = BTreeMap::<u32, Vec<T>>::new();
     endpoints.for_each(|(pid, end)| processes.entry(pid).or_default().push(end));
@@ -186,7 +188,7 @@ fn by_process<T>(endpoints: impl Iterator<Item = (u32, T)>) -> BTreeMap<u32, Vec
 /// edge shows: a rate, or a number of lost messages.
 #[derive(Debug)]
 enum ProcessEndpoints<'a, T> {
-    /// All belong to this vertex. Each has a value.
+    /// All of them belong to this vertex, and each has a value.
     OfVertex(Vertex, &'a [T]),
     /// They belong to these nodes, and it is unknown which of them belongs to which node. The
     /// value is the sum of all.

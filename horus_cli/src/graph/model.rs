@@ -111,7 +111,7 @@ impl Graph {
         });
     }
 
-    /// Records the name of a participant's process, and returns the process id, if it is known.
+    /// Adds the process of a participant, and returns its id; `None` if the process is not known.
     fn add_process(&mut self, participant: &Participant) -> Option<u32> {
         let process = participant.process.as_ref()?;
         self.processes.insert(process.pid, process.name.clone());
@@ -156,7 +156,7 @@ impl Graph {
         nodes.map(|(index, _)| index).collect()
     }
 
-    /// Returns a process as `imu_driver (4711)`.
+    /// Returns the name and the id of a process as text, such as `imu_driver (4711)`.
     pub(super) fn process_label(&self, pid: u32) -> String {
         let name = self.processes.get(&pid).map_or("", String::as_str);
         format!("{} ({pid})", visible(name))
@@ -164,7 +164,7 @@ impl Graph {
 }
 
 impl Node {
-    /// Returns the name with that of the scheduler: `arm/controller`.
+    /// Returns the names of the scheduler and the node as one path, such as `arm/controller`.
     pub(super) fn path(&self) -> String {
         format!("{}/{}", self.scheduler, self.node)
     }

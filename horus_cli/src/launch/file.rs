@@ -21,8 +21,8 @@ use crate::output::nearest;
 pub(super) struct LaunchFile {
     /// The namespace of all programs, unless the command line selects one.
     pub(super) namespace: Option<String>,
-    /// True if the namespace is for this run only: its name gets the id of the launcher's process,
-    /// and it is removed at the end.
+    /// True if the namespace is for this run only. Its name then contains the id of the launcher's
+    /// process, and it is removed when the launcher ends.
     #[serde(default)]
     pub(super) private: bool,
     /// Environment variables of all programs.
@@ -117,7 +117,7 @@ impl LaunchFile {
         Ok(file)
     }
 
-    /// Returns the command of the program `name` if this machine has no such program.
+    /// Returns the command of the program `name` if this machine has no executable of that name.
     pub(super) fn missing_command(&self, name: &str) -> Option<&str> {
         let program = self.programs.get(name)?;
         let command = program.command.first()?;
@@ -140,7 +140,7 @@ impl LaunchFile {
         file.checked()
     }
 
-    /// Converts the structure that a file in Python defines.
+    /// Converts the value that a launch file in Python defines.
     fn from_value(value: Value) -> Result<Self, String> {
         // WHY each one first: the error of the whole does not say in which program it is.
         let programs = value.get("programs").and_then(Value::as_object);

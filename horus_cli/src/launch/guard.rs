@@ -1,4 +1,4 @@
-//! The guard: a process that kills what a dead launcher has left.
+//! The guard: a process that kills the processes that a dead launcher has left.
 //!
 //! The kernel kills the programs with their launcher, but not what they started in turn. The guard
 //! knows the process groups of all programs, and kills them when its standard input is closed.
@@ -12,10 +12,10 @@ use std::process::{Child, Command, Stdio};
 use horus_core::child::signal_group;
 use signal_hook::consts::SIGKILL;
 
-/// The hidden command that is the guard.
+/// The name of the hidden command that runs the guard.
 pub(crate) const GUARD_COMMAND: &str = "__guard";
 
-/// A running guard. It ends when this is dropped.
+/// A running guard process. It ends when this handle is dropped.
 #[derive(Debug)]
 pub(super) struct Guard(Child);
 
@@ -28,12 +28,12 @@ impl Guard {
         command.spawn().map(Self)
     }
 
-    /// Tells the guard a process group that must not outlive the launcher.
+    /// Adds a process group that must not outlive the launcher.
     pub(super) fn add(&mut self, group: u32) {
         self.send(format!("+{group}\n"));
     }
 
-    /// Tells the guard that a process group has ended.
+    /// Removes a process group that has ended.
     pub(super) fn remove(&mut self, group: u32) {
         self.send(format!("-{group}\n"));
     }

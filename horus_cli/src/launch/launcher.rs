@@ -19,7 +19,7 @@ use super::status::{LaunchStatus, StatusPublisher};
 use crate::context::{Context, namespace_failure};
 use crate::failure::{Failure, error_chain_text};
 
-/// Time between two looks at the programs.
+/// Time between two checks of the programs.
 const POLL_PERIOD: Duration = Duration::from_millis(20);
 
 /// Starts, restarts and stops the programs of a launch file.
@@ -31,7 +31,8 @@ pub(super) struct Launcher<'a> {
     printer: Printer,
     /// The guard, which kills the programs if the launcher dies; `None` with `--keep`.
     guard: Option<Guard>,
-    /// The publisher of the status; `None` if its topic cannot be opened, and at the end.
+    /// The publisher of the status; `None` if its topic cannot be opened, and once all programs
+    /// have ended.
     status: Option<StatusPublisher>,
     is_stopping: bool,
     context: &'a Context,
@@ -85,8 +86,8 @@ impl<'a> Launcher<'a> {
         })
     }
 
-    /// Runs the programs, and returns when all have ended and their output is written. Fails if one
-    /// failed at its last end.
+    /// Runs the programs, and returns when all have ended and their output is written. Fails if the
+    /// last run of a program failed.
     pub(super) fn run(mut self) -> Result<(), Failure> {
         let printer = self.printer.clone();
         let result = self.supervise().and_then(|()| self.conclude());
@@ -120,7 +121,8 @@ impl<'a> Launcher<'a> {
         self.programs.iter().any(is_active)
     }
 
-    /// Starts a program that is due, or notices that it has ended, is ready or must be stopped.
+    /// Starts a program whose time has come, or handles that it has ended, is ready or must be
+    /// stopped.
     fn update_program(&mut self, index: usize) -> Result<(), Failure> {
         match &mut self.programs[index].state {
             State::Ended => {}
@@ -160,7 +162,7 @@ impl<'a> Launcher<'a> {
         })
     }
 
-    /// Returns true if no program that has this one in its `after` runs.
+    /// Returns true if no running program has this one in its `after`.
     fn may_stop(&self, index: usize) -> bool {
         let name = self.programs[index].name;
         let mut dependents = self.programs.iter().filter(|other| {
@@ -279,7 +281,7 @@ impl<'a> Launcher<'a> {
         self.report(index, ProgramEvent::Restarting { delay_ns });
     }
 
-    /// Leaves a program ended that is not restarted, and stops all others if they need it.
+    /// Marks a program as ended without a restart, and stops all others if they need it.
     fn end_permanently(&mut self, index: usize, is_failure: bool) {
         let program = &mut self.programs[index];
         program.has_failed = is_failure;
@@ -309,12 +311,12 @@ impl<'a> Launcher<'a> {
         }
     }
 
-    /// Prints an event. Never waits, and a closed output stops nothing: the robot runs on.
+    /// Prints an event. Never waits. If the output is closed, the programs run on.
     fn report(&self, index: usize, event: ProgramEvent<'_>) {
         self.printer.event(index, &event);
     }
 
-    /// Removes a private namespace, and returns the result.
+    /// Removes a private namespace, and returns the result of the run.
     fn conclude(&mut self) -> Result<(), Failure> {
         // WHY before the namespace: with a topic that is open, it cannot be removed.
         self.status = None;

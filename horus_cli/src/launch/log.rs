@@ -1,4 +1,4 @@
-//! The output of programs, line by line.
+//! Reads the output of programs, line by line.
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::thread;

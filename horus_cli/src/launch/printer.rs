@@ -14,16 +14,17 @@ use super::report::{OutputFormat, OutputLine, ProgramEvent};
 use crate::failure::Failure;
 use crate::output;
 
-/// Number of lines of the programs that wait to be written. A program that prints more waits.
+/// Number of lines of the programs that may wait to be written. A program that prints more is
+/// blocked.
 const LINES_MAX: usize = 1024;
 
-/// Number of further entries that wait: events, which nothing holds up.
+/// Number of events that may wait to be written besides the lines.
 const EVENTS_MAX: usize = 1024;
 
 /// Time without progress after which a full queue drops lines.
 const STALL_MAX: Duration = Duration::from_millis(100);
 
-/// Time without progress after which the launcher ends although something is left to write.
+/// Time without progress after which the launcher ends although lines are left to write.
 const LAST_STALL_MAX: Duration = Duration::from_secs(1);
 
 /// The longest time that the launcher waits at its end until all is written.
@@ -32,7 +33,7 @@ const LAST_LINES_MAX: Duration = Duration::from_secs(5);
 /// Time between two attempts to write to an output that does not block.
 const RETRY_PERIOD: Duration = Duration::from_millis(10);
 
-/// Number of bytes that are written at once: a pipe takes them whole.
+/// Number of bytes that are written at once. A pipe accepts so many in one piece.
 const WRITE_BYTES_MAX: usize = 4096;
 
 /// The printer of a launcher.
@@ -50,13 +51,13 @@ struct PrinterShared {
     queue_progress: Condvar,
 }
 
-/// Something to write.
+/// A line or an event that waits to be written.
 #[derive(Debug)]
 struct QueueEntry {
     text: OutputLine,
-    /// The index of the program that it is about.
+    /// The index of the program that the entry is about.
     program: usize,
-    /// Number of lines of that program that are not shown if it cannot be written.
+    /// Number of lines of that program that are lost if the entry cannot be written.
     lines: u64,
 }
 
@@ -66,7 +67,7 @@ struct Queue {
     waiting: VecDeque<QueueEntry>,
     /// True while the printer writes an entry, which it has taken from `waiting`.
     is_writing: bool,
-    /// The time of the last progress: a write, or an entry that came while nothing waited.
+    /// The time of the last write, or of an entry that came while the queue was empty.
     last_progress: Instant,
     /// True after the reader has stood still with a full queue, until half of the queue is empty.
     is_dropping: bool,
@@ -86,7 +87,7 @@ pub(super) struct LineSource {
 }
 
 impl Printer {
-    /// Starts the thread. It ends with the process.
+    /// Starts the printer thread, which ends with the process.
     pub(super) fn start(programs: &[&str], format: OutputFormat) -> io::Result<Self> {
         let outputs = output::unbuffered()?;
         let shared = Arc::new(PrinterShared {
@@ -119,7 +120,8 @@ impl Printer {
         self.0.push(&mut queue, entry);
     }
 
-    /// Returns a printer of the lines of one program. [`Self::finish`] waits until it is dropped.
+    /// Returns an object that prints the lines of one program. [`Self::finish`] waits until that
+    /// object is dropped.
     pub(super) fn line_source(&self, program: usize, stream: &'static str) -> LineSource {
         self.0.lock().sources += 1;
         LineSource {
@@ -221,7 +223,7 @@ impl PrinterShared {
         self.queue_progress.notify_all();
     }
 
-    /// Takes the next entry. Waits for one.
+    /// Waits for the next entry, and removes it from the queue.
     fn take(&self) -> QueueEntry {
         let mut queue = self.lock();
         loop {
@@ -275,7 +277,7 @@ impl PrinterShared {
     }
 }
 
-/// The room for a line in the queue.
+/// Tells whether the queue has room for a line.
 #[derive(Debug, PartialEq, Eq)]
 enum QueueRoom {
     Free,

@@ -1,4 +1,4 @@
-//! One program: its process, its state, and its start and end.
+//! One program of a launch file: its process, its state, its start and its end.
 
 use std::io;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -23,9 +23,9 @@ pub(super) struct Program<'a> {
     pub(super) spec: &'a ProgramSpec,
     pub(super) state: State,
     pub(super) restarts: Restarts,
-    /// True if the last end was a failure.
+    /// True if the last run of the program ended with a failure.
     pub(super) has_failed: bool,
-    /// Number of attempts to start it.
+    /// Number of attempts to start the program.
     starts: u32,
     /// The time of the last attempt, in nanoseconds since 1970; 0 before the first.
     started_ns: u64,
@@ -43,7 +43,7 @@ pub(super) enum State {
     Ended,
 }
 
-/// A running process with its group.
+/// A running process and the process group that it leads.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
@@ -74,7 +74,7 @@ impl<'a> Program<'a> {
         self.started_ns = timestamp_now_ns();
     }
 
-    /// Returns true if it was attempted once to start the program.
+    /// Returns true if there was exactly one attempt to start the program.
     pub(super) const fn is_first_start(&self) -> bool {
         self.starts == 1
     }
@@ -84,7 +84,7 @@ impl<'a> Program<'a> {
         self.last_end = Some(status);
     }
 
-    /// Returns the status for other processes.
+    /// Returns the status that is published for other processes.
     pub(super) fn status(&self) -> ProgramStatus {
         let (state, pid) = match &self.state {
             State::Waiting(_) if self.starts == 0 => (ProgramState::Waiting, None),
@@ -171,7 +171,7 @@ impl Process {
         }
     }
 
-    /// Asks the processes of the group to end, by SIGTERM.
+    /// Sends SIGTERM to the processes of the group, so that they end.
     pub(super) fn stop(&mut self) {
         self.stopped = Some(Instant::now());
         // It fails only if all of them have ended.
@@ -205,7 +205,8 @@ impl Process {
         self.child.wait().map(Some)
     }
 
-    /// Returns true if this end is a failure. An end by the SIGTERM of a stop is none.
+    /// Returns true if the exit status means a failure. The process may end by the SIGTERM that
+    /// [`Self::stop`] sends: that is no failure.
     pub(super) fn is_failure(&self, status: ExitStatus) -> bool {
         let is_stopped = self.stopped.is_some() && status.signal() == Some(SIGTERM);
         !status.success() && !is_stopped

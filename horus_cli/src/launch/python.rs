@@ -16,7 +16,7 @@ use crate::failure::Failure;
 /// The Python program that evaluates a launch file, and prints a [`EvaluationReply`] as JSON.
 const EVALUATE_PROGRAM: &str = include_str!("evaluate.py");
 
-/// The answer of [`EVALUATE_PROGRAM`].
+/// The result that [`EVALUATE_PROGRAM`] prints.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum EvaluationReply {
@@ -24,14 +24,14 @@ enum EvaluationReply {
     Error(String),
 }
 
-/// Returns true if the file is one in Python, by the end of its name.
+/// Returns true if the name of the file says that it is written in Python.
 pub(super) fn is_python_file(path: &Path) -> bool {
     path.extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("py"))
 }
 
-/// Returns the structure that the file defines. What the file prints goes to stderr. Blocks as long
-/// as the file runs.
+/// Returns the value that the file defines. Output of the file goes to stderr. Blocks until the
+/// Python program has ended.
 pub(super) fn evaluate(path: &Path) -> Result<Value, Failure> {
     let shown = path.display();
     let mut command = Command::new("python3");

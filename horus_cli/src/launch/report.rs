@@ -1,4 +1,4 @@
-//! Reports: what happens to the programs, as text or JSON.
+//! Reports the events of the programs, as text or JSON.
 
 use std::fmt;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(super) enum ProgramEvent<'a> {
     Ready {
         after_ns: u64,
     },
-    /// It was not ready in time, and was killed.
+    /// The program was not ready in time, and was killed.
     NotReady {
         missing: &'a str,
     },
@@ -35,12 +35,12 @@ pub(super) enum ProgramEvent<'a> {
     Restarting {
         delay_ns: u64,
     },
-    /// It has failed, and is not restarted.
+    /// The program has failed, and is not restarted.
     GivenUp,
     Stopping {
         pid: u32,
     },
-    /// It was killed, because it did not end in time after SIGTERM.
+    /// The program was killed, because it did not end in time after SIGTERM.
     Killed {
         pid: u32,
     },
@@ -48,7 +48,7 @@ pub(super) enum ProgramEvent<'a> {
         stream: &'static str,
         text: &'a str,
     },
-    /// So many of its lines and events were dropped, because nobody read them in time.
+    /// Lines and events of the program were dropped, because nobody read them in time.
     NotShown {
         lines: u64,
     },
@@ -65,7 +65,7 @@ struct EventRecord<'a> {
 #[derive(Debug)]
 pub(super) struct OutputLine {
     pub(super) text: String,
-    /// True if it belongs on stderr.
+    /// True if the line belongs on stderr.
     pub(super) is_error: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Restarts: after which ends a program is restarted, and with which delay.
+//! Restarts of programs: decides when an ended program is started again, and after which delay.
 
 use std::time::Duration;
 

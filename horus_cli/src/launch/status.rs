@@ -1,4 +1,5 @@
-//! The status of a launcher: a message on a latched topic, by which others see its programs.
+//! The status of a launcher: a message on a latched topic, by which other processes see its
+//! programs.
 //!
 //! Each launcher of a namespace has a lane of the topic. Its last status is valid as long as its
 //! publisher lives, which the kernel's file locks show.
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::output::Tone;
 
-/// The name of the topic.
+/// The name of the topic with the statuses of launchers.
 const TOPIC: &str = "horus/launch";
 
 /// The status of one launcher.
@@ -40,13 +41,13 @@ pub(crate) struct ProgramStatus {
     pub(crate) restarts: u32,
     /// The time of the last start, in nanoseconds since 1970; 0 before the first one.
     pub(crate) started_ns: u64,
-    /// The exit code of its last end, if it exited.
+    /// The exit code of the last run; `None` before its end, or if a signal ended it.
     pub(crate) exit_code: Option<i32>,
-    /// The signal of its last end, if one ended it.
+    /// The signal that ended the last run; `None` if none did.
     pub(crate) signal: Option<i32>,
 }
 
-/// The state of a program, for people.
+/// The state of a program, as tools show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ProgramState {
@@ -82,7 +83,7 @@ impl ProgramState {
         }
     }
 
-    /// Returns the colour of the state.
+    /// Returns the tone of the state, which decides its colour.
     pub(crate) const fn tone(self) -> Tone {
         match self {
             Self::Running | Self::Ended => Tone::Plain,
@@ -93,7 +94,7 @@ impl ProgramState {
 }
 
 impl ProgramStatus {
-    /// Returns the last end as text; empty before the first one.
+    /// Returns how the last run ended, as text; empty before the first end.
     pub(crate) fn last_end(&self) -> String {
         match (self.exit_code, self.signal) {
             (Some(code), _) => format!("exit code {code}"),

@@ -2,7 +2,8 @@
 
 use super::http::{Request, Response};
 
-/// The rules: data need the token, and a browser may send requests only for pages of this server.
+/// The rules of access: requests for data need the token, and a browser may send them only for
+/// pages of this server.
 #[derive(Debug)]
 pub(super) struct Access {
     /// The values that the header `Host` may have: names of this server, with its port.
@@ -39,7 +40,7 @@ impl Access {
         Ok(())
     }
 
-    /// Checks the token.
+    /// Checks that the request contains the token.
     pub(super) fn check_token(&self, request: &Request) -> Result<(), Response> {
         let authorization = request.header("authorization").unwrap_or_default();
         let token = authorization.strip_prefix("Bearer ").unwrap_or_default();
@@ -60,7 +61,8 @@ impl Access {
     }
 }
 
-/// Compares in a time that does not depend on the number of equal bytes.
+/// Returns true if the texts are equal. The time does not depend on the number of equal bytes, so
+/// it gives nothing away about the token.
 fn is_equal_in_constant_time(a: &[u8], b: &[u8]) -> bool {
     let differences = a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b));
     a.len() == b.len() && std::hint::black_box(differences) == 0

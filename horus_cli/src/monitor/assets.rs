@@ -2,7 +2,7 @@
 
 use super::http::Response;
 
-/// The files: for each its path, its content type and its content.
+/// The files of the page: for each its path, its content type and its content.
 const PAGE_FILES: [(&str, &str, &str); 16] = [
     ("/", HTML_TYPE, include_str!("page/index.html")),
     ("/icon.svg", "image/svg+xml", include_str!("page/icon.svg")),

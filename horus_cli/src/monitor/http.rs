@@ -18,8 +18,8 @@ const BODY_BYTES_MAX: usize = 4 << 10;
 /// The largest number of headers.
 const HEADERS_MAX: usize = 64;
 
-/// The time in which a whole request has to arrive, and the time in which a client has to read some
-/// of what was written.
+/// The time in which a whole request has to arrive, and the time in which a client has to read a
+/// part of the response.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -41,7 +41,7 @@ const COMMON_HEADERS: &str = "Connection: close\r\n\
     X-Content-Type-Options: nosniff\r\n\
     X-Frame-Options: DENY\r\n";
 
-/// A request.
+/// An HTTP request.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) method: String,
@@ -52,12 +52,12 @@ pub(super) struct Request {
     pub(super) body: Vec<u8>,
 }
 
-/// A response.
+/// An HTTP response.
 #[derive(Debug)]
 pub(super) struct Response {
     status: u16,
     content_type: &'static str,
-    /// Headers of this response besides those of all responses, each ending in `\r\n`.
+    /// Headers of this response besides [`COMMON_HEADERS`], each ending in `\r\n`.
     headers: String,
     body: Cow<'static, [u8]>,
 }
@@ -102,7 +102,7 @@ impl Request {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Returns the length of the body, in bytes, by the header `Content-Length`.
+    /// Returns the length of the body in bytes, as the header `Content-Length` gives it.
     fn body_bytes(&self) -> Result<usize, Response> {
         if self.header("transfer-encoding").is_some() {
             let text = "bodies in chunks are not supported; send a Content-Length";
@@ -145,7 +145,7 @@ fn receive_bytes(
     }
 }
 
-/// Returns true if the time of a read or write is over, or a signal came meanwhile.
+/// Returns true if a read or write timed out, or was interrupted by a signal.
 pub(super) fn is_timeout(error: &io::Error) -> bool {
     use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
     matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
@@ -250,7 +250,7 @@ impl Response {
         response
     }
 
-    /// Adds a header.
+    /// Adds a header to the response.
     pub(super) fn with(mut self, name: &str, value: impl Display) -> Self {
         self.headers += &format!("{name}: {value}\r\n");
         self

@@ -1,4 +1,4 @@
-//! The newest sample, as JSON, for all pages that are open.
+//! Holds the newest sample, as JSON, for all pages that are open.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use crate::sample::{Node, Sample, SchedulerEvent, Topic};
 /// The number of events that are kept for pages that are opened later.
 const EVENTS_MAX: usize = 200;
 
-/// The largest number of pages.
+/// The largest number of pages that may be open at the same time.
 const PAGES_MAX: usize = 8;
 
 /// Holds the newest sample, for the threads of all pages. A page that reads slowly misses the
@@ -144,7 +144,7 @@ impl Hub {
         self.pages.load(Ordering::Relaxed) > 0
     }
 
-    /// Counts a page; `None` if [`PAGES_MAX`] pages are open.
+    /// Adds an open page to the count; returns `None` if [`PAGES_MAX`] pages are open already.
     pub(super) fn open_page(&self) -> Option<OpenPageGuard<'_>> {
         let more = |pages| (pages < PAGES_MAX).then_some(pages + 1);
         let relaxed = Ordering::Relaxed;

@@ -95,7 +95,7 @@ impl Images {
 }
 
 impl ImageTopic {
-    /// Reads the newest image, unless that was done a short time ago.
+    /// Reads the newest image, unless less than [`IMAGE_PERIOD`] has passed since the last read.
     fn read(&mut self, site: RequestContext<'_>) {
         self.last_request = Instant::now();
         if self.read.is_some_and(|read| read.elapsed() < IMAGE_PERIOD) {

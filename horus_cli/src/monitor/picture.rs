@@ -31,20 +31,20 @@ pub(super) struct Picture {
 struct RawImage<'a> {
     width: usize,
     height: usize,
-    /// Stride from one row to the next in bytes.
+    /// The number of bytes from the start of one row to the start of the next.
     step: usize,
     encoding: Encoding,
     is_bigendian: bool,
     data: &'a [u8],
 }
 
-/// The rule by which the bytes of a pixel give its colour.
+/// The way in which the bytes of a pixel encode its colour.
 #[derive(Debug, Clone, Copy)]
 enum PixelColors {
     /// The indices of the bytes of red, green and blue in a pixel.
     Bytes([usize; 3]),
-    /// The pixel is one number, shown as grey: the lowest of the image as black, the highest as
-    /// white.
+    /// The pixel is one number, which is shown as grey. The lowest number of the image is black,
+    /// and the highest is white.
     Number,
 }
 

@@ -1,4 +1,4 @@
-//! The stream to a page: server-sent events, until the page is closed.
+//! Sends server-sent events to a page until the page is closed.
 //!
 //! Nothing is queued: a page that reads slowly gets the newest sample, and the number of those that
 //! it did not get.
@@ -14,10 +14,11 @@ use super::http::{Request, Response, begin_stream, is_timeout, to_json, write};
 use super::server::RequestContext;
 use super::watch::WatchedTopic;
 
-/// Time between two looks for messages and samples.
+/// Time between two checks for new messages and samples.
 const POLL_PERIOD: Duration = Duration::from_millis(10);
 
-/// Time between two events with points of plots, and between two with the values of a message.
+/// Time between two events that carry points of plots, and between two that carry the values of a
+/// message.
 const POINTS_PERIOD: Duration = Duration::from_millis(100);
 const VALUES_PERIOD: Duration = Duration::from_millis(200);
 
@@ -29,7 +30,7 @@ const PLOTS_MAX: usize = 16;
 pub(super) struct WantedTopics {
     /// The topic whose newest message is shown.
     values: Option<WatchedTopic>,
-    /// The topics with fields that are plotted, each once.
+    /// The topics with plotted fields. Each topic is listed once.
     plots: Vec<WatchedTopic>,
 }
 

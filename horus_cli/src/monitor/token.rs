@@ -15,8 +15,8 @@ const TOKEN_DIGITS_MIN: usize = 2 * TOKEN_BYTES;
 /// The largest number of bytes that are read from a token file.
 const TOKEN_FILE_BYTES_MAX: u64 = 256;
 
-/// Returns a new token, or the one in `file`. If the file does not exist, it is created with a new
-/// token.
+/// Returns the token in `file`; without a file, a new token. If the file does not exist, creates it
+/// with a new token.
 pub(super) fn create_or_read(file: Option<&Path>) -> Result<String, Failure> {
     let Some(path) = file else {
         return random_token().map_err(|error| {

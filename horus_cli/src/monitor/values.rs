@@ -1,4 +1,4 @@
-//! The values of a message as lines: a path, a text, and a number if it can be plotted.
+//! Shows the values of a message as lines, each with the path and the text of one value.
 
 use horus_core::value::Value;
 use serde::Serialize;

@@ -19,7 +19,7 @@ const READ_TIME_MAX: Duration = Duration::from_micros(500);
 /// The largest number of points of a plot that wait to be sent. Further ones are dropped.
 const POINTS_MAX: usize = 1000;
 
-/// A topic whose messages a page shows.
+/// A topic whose messages a page shows or plots.
 #[derive(Debug)]
 pub(super) struct WatchedTopic {
     topic: String,
@@ -43,7 +43,7 @@ struct Plot {
 #[derive(Debug, Clone, Copy, Serialize)]
 struct PlotPoint(f64, f64, f64);
 
-/// The new points of a plot.
+/// The points of a plot that were not sent to the page yet.
 #[derive(Debug, Serialize)]
 pub(super) struct PlotPoints<'a> {
     topic: &'a str,

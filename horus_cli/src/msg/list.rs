@@ -58,7 +58,7 @@ pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
     context.out.table(&table)
 }
 
-/// Returns the first sentence of a documentation, on one line.
+/// Returns the first sentence of a doc comment, on one line.
 fn first_sentence(doc: &str) -> String {
     let line = doc.split_whitespace().collect::<Vec<_>>().join(" ");
     line.split_once(". ")

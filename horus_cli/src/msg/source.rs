@@ -1,4 +1,4 @@
-//! The places where message types are found: the standard messages, topics, and files.
+//! Finds message types among the standard messages, in topics, and in files.
 
 use std::fs;
 use std::path::Path;
@@ -70,7 +70,7 @@ impl FoundType {
         Ok(Self::Text(text))
     }
 
-    /// Returns the schema text.
+    /// Returns the schema text of the message type.
     pub(super) fn text(&self) -> String {
         match self {
             Self::Standard(schema) => schema.text(),

@@ -31,7 +31,8 @@ struct NodeInfo<'a> {
     /// Element i counts the ticks that took less than 2^i nanoseconds, and that no element before
     /// it counts.
     durations: &'a [u64],
-    /// The same for the time from the due time to the start of a tick.
+    /// The histogram of the lateness of ticks, which is the time from the due time to the start. It
+    /// has the same buckets.
     lateness: &'a [u64],
 }
 
@@ -110,7 +111,7 @@ fn joined_names(topics: &[String]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Writes the buckets that are not empty.
+/// Writes the buckets of both histograms that are not empty.
 fn write_histogram(durations: &[u64], lateness: &[u64], out: &mut Output) -> Result<(), Failure> {
     let mut table = Table::new([
         Column::number("BELOW"),

@@ -1,4 +1,4 @@
-//! Finds nodes by the names that are typed: `controller`, or `arm/controller`.
+//! Finds nodes by the names that users type, such as `controller` or `arm/controller`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The metrics of nodes as tables and JSON show them.
+//! Prepares the metrics of nodes for tables and JSON.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::output::Tone;
 use crate::output::format::{duration, rate};
 
-/// The metrics of a node.
+/// The metrics of a node, as tables and JSON show them.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Metrics {
     pub(crate) scheduler: String,
@@ -16,7 +16,7 @@ pub(crate) struct Metrics {
     pub(crate) class: &'static str,
     pub(crate) rate_hz: Option<f64>,
     pub(crate) state: &'static str,
-    /// True if a command has paused the node, also in its safe state.
+    /// True if a command has paused the node. A node in its safe state can be paused, too.
     pub(crate) is_paused: bool,
     pub(crate) ticks: u64,
     pub(crate) misses: u64,
@@ -62,7 +62,7 @@ impl Metrics {
         }
     }
 
-    /// Returns the state as text, with "paused" beside another state.
+    /// Returns the state as text. If the node is paused in another state, names both.
     pub(crate) fn state_text(&self) -> String {
         if self.is_paused && self.state != "paused" {
             return format!("{}, paused", self.state);
@@ -70,12 +70,12 @@ impl Metrics {
         self.state.to_owned()
     }
 
-    /// Returns the rate as text.
+    /// Returns the rate as text; "-" if the node has none.
     pub(crate) fn rate_text(&self) -> String {
         self.rate_hz.map_or_else(|| "-".to_owned(), rate)
     }
 
-    /// Returns the colour of the state.
+    /// Returns the tone of the state, which decides its colour.
     pub(crate) fn tone(&self) -> Tone {
         match self.state {
             "active" => Tone::Plain,
@@ -90,6 +90,7 @@ pub(crate) fn time_text(ns: Option<u64>) -> String {
     ns.map_or_else(|| "-".to_owned(), |ns| duration(Duration::from_nanos(ns)))
 }
 
+/// Returns the name of the execution class of a node, such as "real_time".
 const fn node_class_name(class: u8) -> &'static str {
     match class {
         NodeMetrics::CLASS_REAL_TIME => "real_time",
@@ -102,6 +103,7 @@ const fn node_class_name(class: u8) -> &'static str {
     }
 }
 
+/// Returns the name of the state of a node, such as "active".
 const fn node_state_name(state: u8) -> &'static str {
     match state {
         NodeMetrics::STATE_ACTIVE => "active",

@@ -1,4 +1,4 @@
-//! Numbers, times and names as text for people.
+//! Formats numbers, times and names as text that is easy to read.
 
 use std::time::Duration;
 

@@ -25,7 +25,7 @@ use style::Style;
 /// The version of the JSON output. A key is never renamed within a version.
 const FORMAT_VERSION: u32 = 1;
 
-/// Stdout, as text or as JSON.
+/// The stdout of a command, written as text or as JSON.
 #[derive(Debug)]
 pub(crate) struct Output {
     stdout: BufWriter<Stdout>,
@@ -103,7 +103,7 @@ impl Output {
         self.style.paint(tone, text)
     }
 
-    /// Flushes what was written.
+    /// Flushes the buffered output.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         Ok(self.stdout.flush()?)
     }

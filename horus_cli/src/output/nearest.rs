@@ -1,4 +1,4 @@
-//! Similar names, for errors about names that do not exist.
+//! Finds similar names, which errors about unknown names suggest.
 
 /// The most names that are suggested.
 const SUGGESTIONS_MAX: usize = 3;

@@ -1,4 +1,5 @@
-//! Colours: only for states that a reader must not overlook, and never the only sign of one.
+//! Colours of the output. They mark states that a reader must not overlook, which the text names,
+//! too.
 
 use std::env;
 
@@ -9,9 +10,9 @@ use crate::cli::ColorChoice;
 pub(crate) enum Tone {
     /// The text has no special meaning, and no colour.
     Plain,
-    /// Lost, dead or refused: red.
+    /// Something is lost, dead or refused. The colour is red.
     Bad,
-    /// Waiting or late: yellow.
+    /// Something waits or is late. The colour is yellow.
     Waiting,
 }
 

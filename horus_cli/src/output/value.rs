@@ -1,4 +1,4 @@
-//! Values as text for people: like JSON5, on one line, with long arrays shortened.
+//! Formats values of messages as text: like JSON5, on one line, with long arrays shortened.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! `horus scheduler forget`: removes what a scheduler that has ended left behind.
+//! `horus scheduler forget`: removes the files that an ended scheduler left behind.
 
 use clap::Args;
 use horus_core::scheduler::{forget, schedulers};

@@ -1,4 +1,4 @@
-//! `horus scheduler stop`: ends a scheduler in order.
+//! `horus scheduler stop`: stops a scheduler and waits until it has ended.
 
 use std::time::{Duration, Instant};
 
@@ -10,10 +10,10 @@ use crate::failure::Failure;
 use crate::node::remote_failure;
 use crate::stop::Deadline;
 
-/// The time after which the command has failed, unless `--timeout` sets another.
+/// The time after which the command fails, unless `--timeout` sets another.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Time between two looks at the scheduler.
+/// Time between two checks of the scheduler.
 const POLL_PERIOD: Duration = Duration::from_millis(10);
 
 /// Stop a scheduler: all of its nodes are shut down

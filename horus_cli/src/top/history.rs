@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-/// Number of seconds that are kept.
+/// Number of seconds whose rates are kept.
 pub(super) const SECONDS_KEPT: usize = 60;
 
-/// Bars of eight heights.
+/// Characters that show bars of eight heights.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The rate of a topic in each of the last seconds.

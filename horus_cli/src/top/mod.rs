@@ -21,7 +21,7 @@ use crate::failure::Failure;
 use crate::output::format::{clock, count};
 use crate::sample::{self, Sample, Sampler};
 
-/// Time between two samples: on a terminal, and otherwise.
+/// Time between two samples on a terminal, and time between two samples elsewhere.
 const SCREEN_PERIOD: Duration = Duration::from_millis(250);
 const BATCH_PERIOD: Duration = Duration::from_secs(1);
 

@@ -33,9 +33,9 @@ const SIGNAL_PERIOD: Duration = Duration::from_millis(50);
 /// A terminal that shows `top`. When this is dropped, the terminal is restored.
 struct Screen {
     terminal: DefaultTerminal,
-    /// True after SIGTSTP: the process is to be suspended.
+    /// True after SIGTSTP, until the process is suspended.
     stops: Arc<AtomicBool>,
-    /// True after SIGCONT: the screen must be drawn anew, because other programs may have used it.
+    /// True after SIGCONT, until the screen is drawn anew. Other programs may have written to it.
     continues: Arc<AtomicBool>,
 }
 

@@ -23,11 +23,11 @@ pub(super) enum Pane {
     Topics,
 }
 
-/// The mode, which decides what a key does.
+/// The mode of `top`, which decides what a key does.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum KeyMode {
     Browse,
-    /// The filter is being typed.
+    /// The user types the filter.
     Filter,
     /// The key `y` sends this command, and any other key discards it.
     Confirm(NodeCommand),
@@ -125,7 +125,7 @@ fn compare_descending(a: Option<f64>, b: Option<f64>) -> Ordering {
     rank(b).total_cmp(&rank(a))
 }
 
-/// All that `top` shows: the last sample and events, and the choices of the user.
+/// The data that `top` shows: the last sample, the last events, and the choices of the user.
 #[derive(Debug)]
 pub(super) struct TopState {
     pub(super) sample: Sample,
@@ -136,9 +136,9 @@ pub(super) struct TopState {
     pub(super) filter: String,
     pub(super) mode: KeyMode,
     pub(super) details: Option<ShownDetails>,
-    /// A text for the user with the result of the last request, such as a command.
+    /// The result of the last request, such as a command, as text for the user.
     pub(super) message: Option<String>,
-    /// Samples per second.
+    /// The number of samples per second.
     pub(super) hertz: f64,
     histories: BTreeMap<String, History>,
 }
@@ -226,7 +226,7 @@ impl TopState {
         }
     }
 
-    /// Changes the state as a key demands, and returns the action that it requests.
+    /// Handles a key: changes the state, and returns the action that the key requests.
     pub(super) fn handle_key(&mut self, key: KeyEvent) -> KeyRequest {
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return match key.code {

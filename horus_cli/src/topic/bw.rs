@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     span: MeasurementSpan,
 }
 
-/// The lengths of the messages of a topic.
+/// The source of the lengths of a topic's messages.
 #[derive(Debug)]
 enum MessageLengths {
     /// All messages have this many bytes.
@@ -86,7 +86,7 @@ impl MessageLengths {
         }
     }
 
-    /// Notes the lengths of new messages.
+    /// Records the lengths of new messages.
     fn read_lengths(&mut self) {
         let Self::ObservedLengths(Some(observer), seen) = self else {
             return;

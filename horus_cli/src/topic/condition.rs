@@ -6,8 +6,8 @@ use horus_core::value::Value;
 
 use super::field::FieldPath;
 
-/// A condition: comparisons of fields with values, joined by `&&` and `||`; `&&` binds tighter. It
-/// holds if all comparisons of one element of `any` hold.
+/// Comparisons of fields with values, joined by `&&` and `||`; `&&` binds tighter. The condition
+/// holds if all comparisons of one element of `alternatives` hold.
 #[derive(Debug, Clone)]
 pub(super) struct Condition {
     alternatives: Vec<Vec<Comparison>>,

@@ -1,4 +1,4 @@
-//! Messages as lines of comma-separated values.
+//! Converts messages to lines of comma-separated values.
 
 use horus_core::value::Value;
 

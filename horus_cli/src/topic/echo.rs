@@ -197,8 +197,8 @@ fn print_next(
     Ok(true)
 }
 
-/// Decodes a message, with numbers of single precision shortened for people; `None` if the bytes
-/// are no message of this type.
+/// Decodes a message, with numbers of single precision shortened to their usual digits; `None` if
+/// the bytes are no message of this type.
 pub(crate) fn decode_message(kind: &DynamicType, message: &[u8]) -> Option<Value> {
     let mut value = kind.decode(message)?;
     if let DynamicSchema::Plain { schema, .. } = kind.schema() {
@@ -207,8 +207,8 @@ pub(crate) fn decode_message(kind: &DynamicType, message: &[u8]) -> Option<Value
     Some(value)
 }
 
-/// Returns the line of a message, with its lane and its sequence number: `[0 #48211] {linear:
-/// 0.5}`.
+/// Returns a line that shows a message with its lane and its sequence number, such as `[0 #48211]
+/// {linear: 0.5}`.
 pub(crate) fn message_line(arrival: Option<Arrival>, text: &str) -> String {
     let (lane, number) = lane_and_number(arrival);
     format!("[{lane} #{number}] {text}")

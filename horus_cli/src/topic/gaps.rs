@@ -21,7 +21,7 @@ pub(super) struct GapMeter {
     observer: Observer,
     /// The times of the messages of this window, in nanoseconds since 1970.
     times: Vec<u64>,
-    /// The latest time in earlier windows.
+    /// The latest time of a message in earlier windows.
     last: Option<u64>,
 }
 
@@ -49,7 +49,7 @@ impl GapMeter {
         })
     }
 
-    /// Notes the times of new messages.
+    /// Records the times of new messages.
     pub(super) fn read_times(&mut self) {
         let Some(subscriber) = self.observer.subscriber() else {
             return;

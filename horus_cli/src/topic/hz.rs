@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
     max: Option<f64>,
 }
 
-/// The topics that a stream of measurements is about, and its length.
+/// The topics that a command measures, and how long it measures them.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct MeasurementSpan {
     /// Names or patterns of topics

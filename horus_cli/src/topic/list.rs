@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     window: Duration,
 }
 
-/// A topic as the list shows it.
+/// A topic, or the error of a topic, as the list shows it.
 #[derive(Debug, Serialize)]
 struct TopicRow {
     #[serde(rename = "topic")]

@@ -154,7 +154,8 @@ impl Meter {
         self.read_with(&mut LivenessCache::default())
     }
 
-    /// Like [`Self::read`], with a cache that other topics share.
+    /// Returns the messages since the last call, as [`Self::read`] does. Uses a cache that the
+    /// meters of other topics share.
     pub(crate) fn read_with(&mut self, cache: &mut LivenessCache) -> Reading {
         if self.inspector.as_ref().is_none_or(Inspector::is_retired) {
             self.inspector = Inspector::open_in(&self.namespace, &self.name).ok();

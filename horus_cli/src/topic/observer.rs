@@ -14,7 +14,7 @@ use crate::failure::Failure;
 /// Time between two checks whether the topic is still in use.
 const CHECK_PERIOD: Duration = Duration::from_millis(100);
 
-/// Time between two looks for messages.
+/// Time between two checks for new messages.
 pub(super) const PERIOD: Duration = Duration::from_millis(1);
 
 /// Reads the messages of a topic.

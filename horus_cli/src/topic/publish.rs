@@ -31,7 +31,7 @@ const DEFAULT_HZ: f64 = 1.0;
 /// The field that gets the time of each message by CLOCK_MONOTONIC, unless VALUE names it.
 const MONOTONIC_FIELD: &str = "monotonic_ns";
 
-/// Time between two looks for subscribers.
+/// Time between two checks for new subscribers.
 const POLL_PERIOD: Duration = Duration::from_millis(10);
 
 /// Publish one message, or messages at a rate
@@ -141,7 +141,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     outcome
 }
 
-/// Parses a value as it is typed: JSON5, a file, or stdin.
+/// Parses the value of a message, which the user gives as JSON5, as a file, or on stdin.
 fn parse_value(typed: &str) -> Result<Value, Failure> {
     let (text, origin) = match typed.strip_prefix('@') {
         Some(path) => {
@@ -207,7 +207,8 @@ fn open_publisher(
     })
 }
 
-/// Returns the standard message type `name`, or that of any values for `value`.
+/// Returns the standard message type `name`; for the name `value`, the type of messages of any
+/// shape.
 fn find_type(name: &str) -> Result<DynamicType, Failure> {
     if name.eq_ignore_ascii_case("value") {
         return Ok(DynamicType::of::<Value>());

@@ -12,7 +12,7 @@ use super::select::without_leading_slash;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Time between two checks.
+/// Time between two checks of the awaited conditions.
 const POLL_PERIOD: Duration = Duration::from_millis(10);
 
 /// Wait until a topic exists, has publishers or subscribers, or a message
@@ -54,7 +54,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     }
 }
 
-/// Returns a text about what is still missing; `None` if nothing is.
+/// Returns a text that names the condition that does not hold yet; `None` if all hold.
 ///
 /// WHY the topic is opened anew at each call: if it stayed open, it would continue to exist after
 /// its processes have ended.

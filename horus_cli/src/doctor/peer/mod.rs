@@ -18,7 +18,8 @@ use crate::context::{Context, path_of};
 use crate::failure::Failure;
 use process::{Credentials, OpenNamespace, PeerProcess};
 
-/// Compares the process `pid` with this command, in place of a program that is started here.
+/// Compares the process `pid` with this command, which stands for any program that the user starts
+/// in the same shell.
 pub(super) fn check_peer(pid: u32, context: &Context) -> Result<Vec<Finding>, Failure> {
     let config = context.namespace_config()?;
     let peer = PeerProcess::read(pid)?;
@@ -75,7 +76,7 @@ fn compare_pid_namespaces(peer: &PeerProcess) -> Finding {
 }
 
 /// Checks that the directory of the namespaces is the same directory for the process and for this
-/// command: a container or mount namespace may have its own.
+/// command: a container or mount namespace may have another directory at the same path.
 fn compare_mounts(peer: &PeerProcess, config: &NamespaceConfig) -> Finding {
     const CHECK_NAME: &str = "mount";
     let dir = config.dir();
@@ -114,8 +115,8 @@ fn compare_mounts(peer: &PeerProcess, config: &NamespaceConfig) -> Finding {
     }
 }
 
-/// Compares the namespaces that the process has open with the one of this command. Returns true if
-/// they are the same.
+/// Compares the namespaces that the process has open with the namespace of this command. Also
+/// returns true if the process has that namespace open.
 fn compare_namespaces(peer: &PeerProcess, config: &NamespaceConfig) -> (Finding, bool) {
     const CHECK_NAME: &str = "namespace";
     let path = path_of(config);

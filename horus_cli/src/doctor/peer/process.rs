@@ -1,4 +1,4 @@
-//! A process as `/proc` shows it.
+//! Reads what `/proc` shows of a process.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,15 +35,15 @@ pub(super) struct OpenNamespace {
     pub(super) is_deleted: bool,
 }
 
-/// Another process.
+/// The process with which this command is compared.
 #[derive(Debug)]
 pub(super) struct PeerProcess {
     pub(super) pid: u32,
     pub(super) name: String,
     pub(super) credentials: Credentials,
-    /// Its id in its own pid namespace, if that is another one.
+    /// The id of the process in its pid namespace, if that is not the one of this command.
     pub(super) inner_namespace_pid: Option<u32>,
-    /// Its start time, in clock ticks since boot; `None` if it cannot be read.
+    /// The start time of the process, in clock ticks since boot; `None` if it cannot be read.
     pub(super) start_time: Option<u64>,
     /// The environment variables with which it was started, if they can be read.
     variables: Option<BTreeMap<String, String>>,
@@ -51,7 +51,7 @@ pub(super) struct PeerProcess {
 }
 
 impl PeerProcess {
-    /// Reads what is known of the process, which must exist.
+    /// Reads the description of the process `pid`. Fails if there is no such process.
     pub(super) fn read(pid: u32) -> Result<Self, Failure> {
         let dir = format!("/proc/{pid}");
         let status = fs::read_to_string(format!("{dir}/status"));
@@ -77,7 +77,7 @@ impl PeerProcess {
         })
     }
 
-    /// Returns the id that the process itself sees.
+    /// Returns the id of the process as the process itself sees it.
     pub(super) fn pid_in_its_namespace(&self) -> u32 {
         self.inner_namespace_pid.unwrap_or(self.pid)
     }
@@ -135,7 +135,7 @@ impl Credentials {
 }
 
 impl OpenNamespace {
-    /// Returns device and inode of the registry in a directory, if there is one.
+    /// Returns device and inode of the registry in a directory; `None` if it has no registry.
     pub(super) fn identity_at(dir: &Path) -> Option<(u64, u64)> {
         let registry = fs::metadata(dir.join(REGISTRY_FILE)).ok()?;
         Some((registry.dev(), registry.ino()))
@@ -170,7 +170,7 @@ fn parse_environ(environ: Vec<u8>) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Returns the namespaces of which a process has the registry open.
+/// Returns the namespaces whose registry the process has open.
 fn find_open_namespaces(dir: &str) -> io::Result<Vec<OpenNamespace>> {
     let mut found: Vec<OpenNamespace> = Vec::new();
     for entry in fs::read_dir(format!("{dir}/fd"))?.flatten() {

@@ -1,4 +1,4 @@
-//! The topics of a process in the namespace, and with whom it shares them.
+//! Checks of the topics that a process uses, and of the processes with which it shares them.
 
 use horus_core::Mismatch;
 use horus_core::introspect::{Inspector, Participant, topics};
@@ -11,7 +11,8 @@ use crate::failure::{Failure, error_chain_text};
 use crate::output::nearest;
 use crate::topic::select::is_internal_topic;
 
-/// The role of a process in one topic: whether it publishes or subscribes, and with whom.
+/// The role of a process in one topic: it publishes, subscribes, or both. Also counts the endpoints
+/// of other processes.
 #[derive(Debug)]
 struct TopicRole {
     topic: String,
