@@ -134,7 +134,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let mut skips_earlier_runs = !arguments.all_runs;
     let mut last = arguments.number;
     loop {
-        let mut events = news.take(read_events(&namespace, name)?);
+        let mut events = news.take_new_events(read_events(&namespace, name)?);
         if std::mem::take(&mut skips_earlier_runs) {
             let is_start = |event: &NodeEvent| event.kind == NodeEvent::SCHEDULER_STARTED;
             let begin = events.iter().rposition(is_start).unwrap_or(0);
@@ -178,7 +178,7 @@ pub(crate) struct NewEventFilter {
 impl NewEventFilter {
     /// Returns the events that the previous call did not get. `events` are all events that are in
     /// the black box now.
-    pub(crate) fn take(&mut self, mut events: Vec<NodeEvent>) -> Vec<NodeEvent> {
+    pub(crate) fn take_new_events(&mut self, mut events: Vec<NodeEvent>) -> Vec<NodeEvent> {
         let key = |event: &NodeEvent| {
             let NodeEvent {
                 monotonic_ns,

@@ -8,7 +8,7 @@ use horus_core::introspect::topics;
 use horus_core::namespace::{NamespaceConfig, remove_topic, sweep};
 use serde::Serialize;
 
-use crate::context::{Context, path_of};
+use crate::context::{Context, namespace_path};
 use crate::failure::Failure;
 use crate::output::format::visible;
 
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 /// Returns the names of the topics that have files in a namespace, without opening it. Leaves out
 /// lane files, whose names begin with a dot.
 pub(crate) fn topic_names(config: &NamespaceConfig) -> BTreeSet<String> {
-    let entries = fs::read_dir(path_of(config).join(TOPICS_DIRECTORY))
+    let entries = fs::read_dir(namespace_path(config).join(TOPICS_DIRECTORY))
         .into_iter()
         .flatten()
         .flatten();

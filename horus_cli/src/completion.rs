@@ -8,7 +8,7 @@ use horus_core::message::STANDARD;
 use horus_core::scheduler::schedulers;
 
 use crate::cli::Cli;
-use crate::context::{Context, path_of};
+use crate::context::{Context, namespace_path};
 use crate::failure::Failure;
 
 /// Shell code that adds names of topics and nodes to the generated completions for bash.
@@ -89,7 +89,7 @@ pub(crate) fn print_names(arguments: &Names, context: &mut Context) -> Result<()
             .iter()
             .map(|schema| schema.name.to_owned())
             .collect(),
-        kind => live_names(kind, context).unwrap_or_default(),
+        kind => find_live_names(kind, context).unwrap_or_default(),
     };
     let mut names: Vec<String> = names;
     names.retain(|name| name.starts_with(&arguments.prefix));
@@ -98,8 +98,8 @@ pub(crate) fn print_names(arguments: &Names, context: &mut Context) -> Result<()
     names.iter().try_for_each(|name| context.out.line(name))
 }
 
-fn live_names(kind: NameKind, context: &Context) -> Option<Vec<String>> {
-    if !path_of(&context.namespace_config().ok()?).is_dir() {
+fn find_live_names(kind: NameKind, context: &Context) -> Option<Vec<String>> {
+    if !namespace_path(&context.namespace_config().ok()?).is_dir() {
         return None;
     }
     let namespace = context.open_namespace().ok()?;

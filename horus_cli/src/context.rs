@@ -123,7 +123,7 @@ impl Context {
     /// Opens the namespace. Creates it if it does not exist.
     pub(crate) fn open_namespace(&self) -> Result<Arc<Namespace>, Failure> {
         let config = self.namespace_config()?;
-        let path = path_of(&config);
+        let path = namespace_path(&config);
         self.print_if_verbose(format_args!("namespace {}", path.display()));
         Namespace::open(&config).map_err(|error| namespace_failure(&error))
     }
@@ -132,7 +132,7 @@ impl Context {
     /// they must not create a namespace.
     pub(crate) fn open_existing_namespace(&self) -> Result<Option<Arc<Namespace>>, Failure> {
         let config = self.namespace_config()?;
-        let path = path_of(&config);
+        let path = namespace_path(&config);
         if path.is_dir() {
             return self.open_namespace().map(Some);
         }
@@ -140,7 +140,7 @@ impl Context {
             "no namespace '{}': {} does not exist.{}",
             config.name(),
             path.display(),
-            other_namespaces(&config)
+            other_namespaces_text(&config)
         ));
         Ok(None)
     }
@@ -148,7 +148,7 @@ impl Context {
     /// Opens the namespace of the topic `name`, which must exist.
     pub(crate) fn open_namespace_of_topic(&self, name: &str) -> Result<Arc<Namespace>, Failure> {
         let config = self.namespace_config()?;
-        let path = path_of(&config);
+        let path = namespace_path(&config);
         if path.is_dir() {
             return self.open_namespace();
         }
@@ -156,7 +156,7 @@ impl Context {
             "no topic '{name}': the namespace '{}' does not exist in {}.{}",
             config.name(),
             config.dir().display(),
-            other_namespaces(&config)
+            other_namespaces_text(&config)
         )))
     }
 
@@ -184,7 +184,7 @@ impl Context {
         let topics = introspect::topics(namespace).unwrap_or_default();
         let near = nearest::suggest_names(name.trim_start_matches('/'), &topics);
         let near = if near.is_empty() {
-            other_namespaces(namespace.config())
+            other_namespaces_text(namespace.config())
         } else {
             near
         };
@@ -196,13 +196,13 @@ impl Context {
 }
 
 /// Returns the directory of a namespace.
-pub(crate) fn path_of(config: &NamespaceConfig) -> PathBuf {
+pub(crate) fn namespace_path(config: &NamespaceConfig) -> PathBuf {
     config.dir().join(config.name().as_str())
 }
 
 /// Returns a sentence, after a space, that names the other namespaces with topics; an empty text if
 /// there are none.
-pub(crate) fn other_namespaces(config: &NamespaceConfig) -> String {
+pub(crate) fn other_namespaces_text(config: &NamespaceConfig) -> String {
     let mut others = namespace::namespace_names(config.dir());
     others.retain(|name| name != config.name().as_str() && has_topics(config, name));
     if others.is_empty() {

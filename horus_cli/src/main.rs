@@ -40,7 +40,7 @@ use failure::Failure;
 
 fn main() -> ExitCode {
     panics::report_panics_as_one_line();
-    let failure = match Cli::try_parse_from(arguments()) {
+    let failure = match Cli::try_parse_from(process_arguments()) {
         Ok(cli) => run(cli).err(),
         Err(error) => Some(Failure::from_arguments_error(&error)),
     };
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
 
 /// Returns the arguments of the process. `horus help topic echo` stands for
 /// `horus topic echo --help`.
-fn arguments() -> Vec<OsString> {
+fn process_arguments() -> Vec<OsString> {
     let mut arguments: Vec<_> = env::args_os().collect();
     if arguments.get(1).is_some_and(|first| first == "help") {
         arguments.remove(1);

@@ -13,7 +13,7 @@ use horus_core::scheduler::{Graph, SchedulerInfo, black_box, scheduler_graph, sc
 use serde::Serialize;
 
 use crate::blackbox::{Event, NewEventFilter, event_tone};
-use crate::context::{Context, path_of};
+use crate::context::{Context, namespace_path};
 use crate::failure::Failure;
 use crate::launch::status::{self, ProgramStatus};
 use crate::node::metrics::Metrics;
@@ -155,7 +155,7 @@ impl Sampler {
             timestamp_ns: timestamp_now_ns(),
             ..Sample::default()
         };
-        if !path_of(&config).is_dir() {
+        if !namespace_path(&config).is_dir() {
             self.namespace = None;
             self.topics.clear();
             return Ok(sample);
@@ -238,7 +238,7 @@ impl Sampler {
                 continue;
             };
             let news = self.black_boxes.entry(name.to_owned()).or_default();
-            let new = news.take(all);
+            let new = news.take_new_events(all);
             events.extend(new.into_iter().map(|event| (name.to_owned(), event)));
         }
         events.sort_by_key(|(_, event)| event.timestamp_ns);

@@ -11,7 +11,7 @@ use horus_core::namespace::NamespaceConfig;
 
 use super::Finding;
 use super::fix::Fix;
-use crate::context::path_of;
+use crate::context::namespace_path;
 use crate::failure::Failure;
 use crate::namespace::list::NamespaceRow;
 use crate::namespace::namespace_names;
@@ -33,7 +33,7 @@ pub(super) fn check_directory(config: &NamespaceConfig) -> Vec<Finding> {
 }
 
 fn report_variables(config: &NamespaceConfig) -> Finding {
-    let path = path_of(config);
+    let path = namespace_path(config);
     let set = VARIABLES.iter().filter_map(|name| {
         let value = env::var(name).ok().filter(|value| !value.is_empty())?;
         Some(format!("{name}={value}"))

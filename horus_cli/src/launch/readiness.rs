@@ -17,7 +17,9 @@ pub(super) fn missing_topic(
 ) -> Option<String> {
     let is_ours = |end: &Participant| {
         let process = end.process.as_ref();
-        process.is_some_and(|process| process.pid == group || group_of(process.pid) == Some(group))
+        process.is_some_and(|process| {
+            process.pid == group || process_group_of(process.pid) == Some(group)
+        })
     };
     // A topic that cannot be opened is not there yet.
     let open = |topic: &String| Inspector::open_in(namespace, topic).ok();
@@ -43,7 +45,7 @@ pub(super) fn missing_topic(
 }
 
 /// Returns the process group of a process, if it exists.
-fn group_of(pid: u32) -> Option<u32> {
+fn process_group_of(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name of the program may contain anything, but the last parenthesis ends it.
     let (_, rest) = stat.rsplit_once(") ")?;

@@ -13,9 +13,9 @@ pub(super) struct Policy {
     #[serde(default)]
     pub(super) restart: Restart,
     /// The delay of the first restart in a row. It doubles with each further one.
-    #[serde(default = "first_delay")]
+    #[serde(default = "default_restart_delay")]
     pub(super) restart_delay: Seconds,
-    #[serde(default = "longest_delay")]
+    #[serde(default = "default_restart_delay_max")]
     pub(super) restart_delay_max: Seconds,
     /// The largest number of restarts in a row; `None` for no limit.
     #[serde(default)]
@@ -33,11 +33,11 @@ pub(super) enum Restart {
     Always,
 }
 
-const fn first_delay() -> Seconds {
+const fn default_restart_delay() -> Seconds {
     Seconds(Duration::from_millis(100))
 }
 
-const fn longest_delay() -> Seconds {
+const fn default_restart_delay_max() -> Seconds {
     Seconds(Duration::from_secs(10))
 }
 

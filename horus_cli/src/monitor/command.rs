@@ -41,7 +41,7 @@ enum Command {
 }
 
 #[derive(Debug, Serialize)]
-struct CommandDone {
+struct CommandResult {
     done: String,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn execute(request: &Request, site: RequestContext<'_>) -> Result<Res
     let namespace = namespace.ok_or_else(|| Response::error(409, "the namespace is gone"))?;
     let done = command.send(namespace);
     let done = done.map_err(|failure| Response::error(409, failure.text()))?;
-    let body = to_json(versioned(CommandDone { done }));
+    let body = to_json(versioned(CommandResult { done }));
     Ok(Response::new("application/json", body))
 }
 

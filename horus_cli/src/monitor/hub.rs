@@ -66,16 +66,16 @@ struct PageState<'a> {
     #[serde(flatten)]
     sample: &'a Sample,
     /// The histograms of the nodes, in the order of `sample.nodes`.
-    histograms: Vec<Histograms<'a>>,
+    histograms: Vec<NodeHistograms<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-struct Histograms<'a> {
+struct NodeHistograms<'a> {
     durations: &'a [u64],
     lateness: &'a [u64],
 }
 
-impl<'a> Histograms<'a> {
+impl<'a> NodeHistograms<'a> {
     const fn of(node: &'a Node) -> Self {
         Self {
             durations: &node.durations,
@@ -103,7 +103,7 @@ impl Hub {
         let state = to_json(versioned(PageState {
             allow_control: self.allows_control,
             sample: &sample,
-            histograms: sample.nodes.iter().map(Histograms::of).collect(),
+            histograms: sample.nodes.iter().map(NodeHistograms::of).collect(),
         }));
         let is_used = |topic: &&Topic| {
             let details = &topic.details;

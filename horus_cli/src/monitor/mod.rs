@@ -34,7 +34,7 @@ use images::Images;
 use server::{RequestContext, Server};
 
 /// Time between two samples: while a page is open, and while none is.
-const WATCHED_PERIOD: Duration = Duration::from_millis(250);
+const OPEN_PAGE_PERIOD: Duration = Duration::from_millis(250);
 const IDLE_PERIOD: Duration = Duration::from_secs(1);
 
 /// The time for which rates are measured. WHY a second: a slow topic sends less than one message in
@@ -138,12 +138,12 @@ fn take_samples(sampler: &mut Sampler, site: RequestContext<'_>) -> Result<(), F
         let due = deadline.or_earlier(begin + IDLE_PERIOD);
         // A page that is opened meanwhile gets its first sample soon.
         while !hub.is_watched() && Instant::now() < due {
-            let step = (Instant::now() + WATCHED_PERIOD / 4).min(due);
+            let step = (Instant::now() + OPEN_PAGE_PERIOD / 4).min(due);
             if !context.stop.sleep_until(step) {
                 return Ok(());
             }
         }
-        let due = deadline.or_earlier(begin + WATCHED_PERIOD);
+        let due = deadline.or_earlier(begin + OPEN_PAGE_PERIOD);
         if !context.stop.sleep_until(due) || deadline.is_over() {
             return Ok(());
         }

@@ -136,7 +136,7 @@ impl Server {
     /// Reads a request, and answers it.
     fn serve(&self, connection: &mut TcpStream, site: RequestContext<'_>) -> io::Result<()> {
         let answer = match Request::read(connection) {
-            Ok(request) => answer(&request, site),
+            Ok(request) => answer_request(&request, site),
             Err(Some(response)) => Answer::Response(response),
             Err(None) => return Ok(()),
         };
@@ -163,14 +163,14 @@ fn bind_failure(port: u16, error: &io::Error) -> Failure {
     }
 }
 
-fn answer(request: &Request, site: RequestContext<'_>) -> Answer {
-    match try_answer(request, site) {
+fn answer_request(request: &Request, site: RequestContext<'_>) -> Answer {
+    match try_answer_request(request, site) {
         Ok(answer) => answer,
         Err(response) => Answer::Response(response),
     }
 }
 
-fn try_answer(request: &Request, site: RequestContext<'_>) -> Result<Answer, Response> {
+fn try_answer_request(request: &Request, site: RequestContext<'_>) -> Result<Answer, Response> {
     site.access.check_origin(request)?;
     let path = request.path.as_str();
     if let Some(file) = assets::find_file(path) {

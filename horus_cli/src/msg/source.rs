@@ -35,7 +35,7 @@ impl FoundType {
         if let Some(schema) = STANDARD.iter().find(|schema| schema.name == wanted) {
             return Ok(Self::Standard(schema));
         }
-        let path = crate::context::path_of(&context.namespace_config()?);
+        let path = crate::context::namespace_path(&context.namespace_config()?);
         if path.is_dir()
             && let Ok(topic) = Inspector::open_in(&context.open_namespace()?, wanted)
         {

@@ -54,8 +54,8 @@ impl Condition {
 
     /// Returns true if the message fulfils the condition. A field that the message does not have
     /// differs from every value.
-    pub(super) fn holds(&self, message: &Value) -> bool {
-        let holds = |all: &Vec<Comparison>| all.iter().all(|one| one.holds(message));
+    pub(super) fn is_fulfilled_by(&self, message: &Value) -> bool {
+        let holds = |all: &Vec<Comparison>| all.iter().all(|one| one.is_fulfilled_by(message));
         self.alternatives.iter().any(holds)
     }
 
@@ -89,7 +89,7 @@ impl Comparison {
         })
     }
 
-    fn holds(&self, message: &Value) -> bool {
+    fn is_fulfilled_by(&self, message: &Value) -> bool {
         let found = self.path.get(message);
         let order = found
             .as_ref()
@@ -154,7 +154,7 @@ mod tests {
         ];
         for (text, expected) in table {
             assert_eq!(
-                Condition::parse(text).unwrap().holds(&message),
+                Condition::parse(text).unwrap().is_fulfilled_by(&message),
                 expected,
                 "{text}"
             );

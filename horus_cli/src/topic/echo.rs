@@ -172,7 +172,7 @@ fn print_next(
     if arguments
         .condition
         .as_ref()
-        .is_some_and(|condition| !condition.holds(&value))
+        .is_some_and(|condition| !condition.is_fulfilled_by(&value))
     {
         return Ok(true);
     }

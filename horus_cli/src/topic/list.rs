@@ -14,7 +14,7 @@ use super::meter::{Counters, Meter};
 use super::pattern::matches_pattern;
 use super::select::{is_internal_topic, without_leading_slash};
 use crate::cli::parse_seconds;
-use crate::context::{Context, other_namespaces};
+use crate::context::{Context, other_namespaces_text};
 use crate::failure::{Failure, error_chain_text};
 use crate::output::format::{count, rate, visible};
 use crate::output::{Cell, Column, Table, Tone};
@@ -144,7 +144,7 @@ fn note_no_topics(arguments: &Arguments, context: &Context, namespace: &Namespac
         "no topic{} in namespace '{}'.{}",
         which.unwrap_or_default(),
         config.name(),
-        other_namespaces(config)
+        other_namespaces_text(config)
     ));
 }
 

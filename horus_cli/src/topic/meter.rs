@@ -98,7 +98,7 @@ impl Counters {
         self.readers.iter().map(|reader| reader.lost).sum()
     }
 
-    fn sent_in(&self, lane: u32) -> u64 {
+    fn sent_in_lane(&self, lane: u32) -> u64 {
         let lane = self.lanes.iter().find(|counters| counters.lane == lane);
         lane.map_or(0, |counters| counters.sent)
     }
@@ -107,7 +107,9 @@ impl Counters {
         let lanes = later.lanes.iter().map(|counters| LaneReading {
             lane: counters.lane,
             publisher: counters.publisher.clone(),
-            sent: counters.sent.saturating_sub(self.sent_in(counters.lane)),
+            sent: counters
+                .sent
+                .saturating_sub(self.sent_in_lane(counters.lane)),
         });
         let lanes: Vec<_> = lanes
             .filter(|lane| lane.publisher.is_some() || lane.sent > 0)

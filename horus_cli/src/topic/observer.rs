@@ -54,7 +54,7 @@ impl Observer {
     pub(crate) fn subscriber(&mut self) -> Option<&mut DynamicSubscriber> {
         if Instant::now() >= self.next_check {
             self.next_check = Instant::now() + CHECK_PERIOD;
-            self.check();
+            self.open_or_close_topic();
         }
         self.open.as_mut().map(|(_, subscriber)| subscriber)
     }
@@ -72,7 +72,7 @@ impl Observer {
     ///
     /// WHY: a topic exists as long as a process has it open, and a program that only reads must not
     /// keep it.
-    fn check(&mut self) {
+    fn open_or_close_topic(&mut self) {
         let is_used = |(inspector, subscriber): &(Inspector, DynamicSubscriber)| {
             let is_attended = inspector.persists()
                 || subscriber.publisher_count() > 0

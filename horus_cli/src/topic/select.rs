@@ -6,7 +6,7 @@ use horus_core::introspect::topics;
 use horus_core::namespace::Namespace;
 
 use super::pattern::{is_pattern, matches_pattern};
-use crate::context::{Context, other_namespaces};
+use crate::context::{Context, other_namespaces_text};
 use crate::failure::Failure;
 use crate::output::nearest;
 
@@ -57,7 +57,7 @@ fn matching_topics(namespace: &Arc<Namespace>, pattern: &str) -> Result<Vec<Stri
         .partition(|name| matches_pattern(pattern, name));
     if found.is_empty() {
         let near = match nearest::suggest_names(pattern, &others) {
-            near if near.is_empty() => other_namespaces(namespace.config()),
+            near if near.is_empty() => other_namespaces_text(namespace.config()),
             near => near,
         };
         return Err(Failure::not_found(format_args!(

@@ -14,7 +14,7 @@ use std::path::Path;
 use horus_core::namespace::NamespaceConfig;
 
 use super::Finding;
-use crate::context::{Context, path_of};
+use crate::context::{Context, namespace_path};
 use crate::failure::Failure;
 use process::{Credentials, OpenNamespace, PeerProcess};
 
@@ -119,7 +119,7 @@ fn compare_mounts(peer: &PeerProcess, config: &NamespaceConfig) -> Finding {
 /// returns true if the process has that namespace open.
 fn compare_namespaces(peer: &PeerProcess, config: &NamespaceConfig) -> (Finding, bool) {
     const CHECK_NAME: &str = "namespace";
-    let path = path_of(config);
+    let path = namespace_path(config);
     let own = OpenNamespace::identity_at(&path);
     let open = match &peer.namespaces {
         Ok(open) => open,
