@@ -73,8 +73,8 @@ const CPU_TIME: LimitedQuantity = quantity(
     "<= {/limit:0} % CPU",
     "{/value:2} %",
 );
-/// Difference between the number of ticks and the number of periods that have passed by the kernel's
-/// clock.
+/// Difference between the number of ticks and the number of periods that have passed by the
+/// kernel's clock.
 const DRIFT_TICKS: LimitedQuantity = quantity(
     "/drift_ticks",
     |value, limit| value.abs() <= limit,
