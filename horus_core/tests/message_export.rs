@@ -199,7 +199,7 @@ fn the_python_module_has_the_same_layouts() {
     let said = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
     println!("{said}");
-    horus_testing::repeat_skips(&said);
+    horus_testing::record_skips_of_child(&said);
     assert!(output.status.success(), "{errors}");
     assert!(
         said.contains(&format!("CTYPES {}\n", STANDARD.len())),

@@ -10,4 +10,4 @@ mod limit;
 pub mod mutation;
 mod skips;
 
-pub use skips::{repeat_skips, skip};
+pub use skips::{record_skips_of_child, skip};

@@ -31,7 +31,7 @@ pub fn skip(reason: impl Display) {
 
 /// Records the skips in `printed`, the output of another process, which may not have been able to
 /// write the file.
-pub fn repeat_skips(printed: &str) {
+pub fn record_skips_of_child(printed: &str) {
     printed
         .lines()
         .filter_map(|line| line.strip_prefix(SKIP_PREFIX))

@@ -18,7 +18,7 @@ use rustix::process::{
 const CHILD_ARGUMENT: &str = "--child";
 
 /// The argument for a child that shares no memory, instead of the number of a file descriptor.
-const NO_MEMORY: &str = "-";
+const NO_SHARED_MEMORY: &str = "-";
 
 /// An error between parent and child.
 #[derive(Debug, thiserror::Error)]
@@ -71,7 +71,7 @@ impl ChildProcess {
             .arg(spec.role)
             .arg(spec.cpu.to_string())
             .arg(spec.share_cpu.to_string())
-            .arg(memory.map_or(NO_MEMORY.to_owned(), |fd| fd.to_string()))
+            .arg(memory.map_or(NO_SHARED_MEMORY.to_owned(), |fd| fd.to_string()))
             .envs(spec.env.iter().map(|(key, value)| (key, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());

@@ -24,7 +24,7 @@ const PROBE_MESSAGES: u64 = 2_000;
 
 const STREAM_FACTOR: u64 = 500;
 
-const STREAM_MIN: u64 = 500;
+const STREAM_MESSAGES_MIN: u64 = 500;
 
 /// Number of threads that are busy at the same time: one for each end.
 const BUSY_THREADS: usize = 2;
@@ -217,7 +217,8 @@ impl<'a> Comparison<'a> {
                 let per_s = probe.sent() as f64 / probe.elapsed_ticks.max(1) as f64 * hz;
                 let last = all[index].figures.last().copied().unwrap_or(per_s);
                 let fitting = (per_s.max(last) * time.as_secs_f64()) as u64;
-                let messages = fitting.clamp(STREAM_MIN, messages_max.max(STREAM_MIN));
+                let messages =
+                    fitting.clamp(STREAM_MESSAGES_MIN, messages_max.max(STREAM_MESSAGES_MIN));
                 let mut rates = Vec::new();
                 for _ in 0..parts {
                     let (_, streamed) = self.connection.stream(messages)?;

@@ -44,7 +44,7 @@ const FULL_STREAM_MESSAGE_BYTES_MAX: u64 = 100;
 /// work to do.
 const STREAM_TIME: (Duration, Duration) = (Duration::from_millis(300), Duration::from_millis(600));
 
-const STREAM_MIN: u64 = 1000;
+const STREAM_MESSAGES_MIN: u64 = 1000;
 
 /// Number of rounds for each stream of a row.
 const ROUNDS_PER_STREAM: u32 = 6;
@@ -328,7 +328,7 @@ impl SurveyEnds<'_> {
         let (_, first) = connection.stream(messages.div_ceil(20))?;
         let per_s = first.sent() as f64 / clock.to_ns(first.elapsed_ticks.max(1)) * 1e9;
         let fitting = (per_s * limit.as_secs_f64()) as u64;
-        let messages = messages.min(fitting.max(STREAM_MIN));
+        let messages = messages.min(fitting.max(STREAM_MESSAGES_MIN));
         let measured = between_floors(
             repetitions,
             clock,

@@ -114,8 +114,8 @@ macro_rules! ros_message {
                 $c,
             )?;
         )+
-        wire::UnusedElements::$op(ros_message!(@borrow $op $m.$first), &$m.$count);
-        $(wire::UnusedElements::$op(ros_message!(@borrow $op $m.$field), &$m.$count);)+
+        wire::UnusedElementReset::$op(ros_message!(@borrow $op $m.$first), &$m.$count);
+        $(wire::UnusedElementReset::$op(ros_message!(@borrow $op $m.$field), &$m.$count);)+
         ros_message!(@ [$op $m $f $d $c] $($rest)*);
     };
     (@ [$op:ident $m:ident $f:ident $d:ident $c:ident]

@@ -416,9 +416,9 @@ impl<W> CountedSequence<W> {
 
 /// Resets the array elements behind the count, after all sequences of a [`ParallelSequence`] group
 /// have been read.
-pub(super) struct UnusedElements;
+pub(super) struct UnusedElementReset;
 
-impl UnusedElements {
+impl UnusedElementReset {
     pub(super) const fn write<T, const N: usize>(_: &[T; N], _: &u32) {}
 
     pub(super) fn read<T: MaybeAbsent, const N: usize>(values: &mut [T; N], count: &u32) {

@@ -219,7 +219,7 @@ impl<E: Entry> RunQueues<E> {
 
 impl<T: InjectorEntry> SearchMemory for QueueGroup<T> {
     type Word = AtomicU64;
-    type Event<'a>
+    type WorkerEvent<'a>
         = Event<'a>
     where
         Self: 'a;

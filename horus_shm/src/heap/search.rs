@@ -25,7 +25,7 @@ pub trait SearchMemory {
     /// The shared words.
     type Word: Word;
     /// The eventcount of one worker.
-    type Event<'a>: Eventcount
+    type WorkerEvent<'a>: Eventcount
     where
         Self: 'a;
 
@@ -36,7 +36,7 @@ pub trait SearchMemory {
     fn state(&self) -> &Self::Word;
 
     /// Returns the eventcount at which worker `index` sleeps.
-    fn event(&self, index: usize) -> Self::Event<'_>;
+    fn event(&self, index: usize) -> Self::WorkerEvent<'_>;
 
     /// Executes a fence.
     fn fence(&self, edge: Edge);

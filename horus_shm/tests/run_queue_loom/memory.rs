@@ -265,7 +265,7 @@ impl LoomGroup {
 
 impl SearchMemory for LoomGroup {
     type Word = LoomWord;
-    type Event<'a> = LoomEvent;
+    type WorkerEvent<'a> = LoomEvent;
 
     fn workers(&self) -> usize {
         self.events.len()

@@ -180,7 +180,7 @@ pub fn test_again_as_stranger(except: &str) {
             let said = String::from_utf8_lossy(&output.stdout);
             let cried = String::from_utf8_lossy(&output.stderr);
             print!("as user {STRANGER}: {said}");
-            horus_testing::repeat_skips(&said);
+            horus_testing::record_skips_of_child(&said);
             assert!(output.status.success(), "as user {STRANGER}: {said}{cried}");
         }
         Err(error) => horus_testing::skip(format_args!(

@@ -21,7 +21,7 @@ const STYLE: &str = include_str!("page.css");
 ///
 /// If the template of the page is wrong.
 pub fn render(run: &RunRecord, name: &str) -> Result<String, Error> {
-    let layout = Layout::read();
+    let layout = Layout::built_in();
     let programs = || run.programs.iter();
     let commits: BTreeSet<&str> = programs().map(|one| &*one.commit).collect();
     let failed = programs().filter(|one| !one.is_complete());

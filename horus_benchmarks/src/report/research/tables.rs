@@ -136,7 +136,8 @@ enum LineSource {
 }
 
 impl Layout {
-    pub(super) fn read() -> Layout {
+    /// Returns the layout of the report, which is a constant of this program.
+    pub(super) fn built_in() -> Layout {
         serde_json::from_str(LAYOUT).expect("a constant, valid layout")
     }
 

@@ -10,7 +10,7 @@ pub use error::{FieldError, LayoutError};
 use super::{ParsedSchema, SCHEMA_TEXT_BYTES_MAX};
 use crate::value::Value;
 use crate::value::path::{Step, steps};
-use tree::{ElementKind, FieldNode, Numbers, SelectedField};
+use tree::{ContiguousNumbers, ElementKind, FieldNode, SelectedField};
 
 /// Maximum number of heap bytes that [`Layout::decode`] allocates for each byte of a message, in
 /// addition to 120 KiB. Usual messages take fewer than 50 bytes for each byte.
@@ -164,12 +164,12 @@ impl Layout {
     }
 
     /// Returns the name and location of the trailing data, if the schema has such data.
-    fn trailing_numbers(&self, message: &[u8]) -> Option<(&str, Numbers)> {
+    fn trailing_numbers(&self, message: &[u8]) -> Option<(&str, ContiguousNumbers)> {
         let (name, kind) = self.tail.as_ref()?;
         let count = message.len().saturating_sub(self.size) / kind.size();
         Some((
             name,
-            Numbers {
+            ContiguousNumbers {
                 kind: *kind,
                 offset: self.size,
                 count,
@@ -257,7 +257,7 @@ enum PathTarget<'a> {
     /// A field, an element of an array of messages or texts, or the whole message.
     Part(SelectedField<'a>),
     /// The trailing data, or one element of an array of numbers.
-    Numbers(Numbers),
+    Numbers(ContiguousNumbers),
 }
 
 impl PathTarget<'_> {

@@ -1,6 +1,6 @@
 //! Converts a part of a message to a value.
 
-use super::tree::{ElementKind, NodeContent, Numbers, SelectedField};
+use super::tree::{ContiguousNumbers, ElementKind, NodeContent, SelectedField};
 use super::{Layout, PathTarget};
 use crate::value::{TypedArray, Value};
 
@@ -41,7 +41,7 @@ fn part_value(found: SelectedField<'_>, message: &[u8]) -> Value {
     }
 }
 
-fn numbers_value(numbers: Numbers, message: &[u8]) -> Value {
+fn numbers_value(numbers: ContiguousNumbers, message: &[u8]) -> Value {
     let bytes = &message[numbers.byte_range()];
     match numbers.kind {
         ElementKind::Raw => bytes.into(),

@@ -21,12 +21,12 @@ pub(super) struct FieldNode {
 #[derive(Debug, Clone)]
 pub(super) enum NodeContent {
     Message(Vec<FieldNode>),
-    Numbers(Numbers),
+    Numbers(ContiguousNumbers),
 }
 
 /// Numbers that are contiguous in the message; there may be just one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Numbers {
+pub(super) struct ContiguousNumbers {
     pub(super) kind: ElementKind,
     /// Offset of the numbers from the start of the message, in bytes, in the first element of every
     /// array around them.
@@ -76,7 +76,7 @@ impl ElementKind {
     }
 }
 
-impl Numbers {
+impl ContiguousNumbers {
     /// Returns the range of the message's bytes that holds the numbers.
     pub(super) fn byte_range(self) -> std::ops::Range<usize> {
         self.offset..self.offset + self.count * self.kind.size()
@@ -158,9 +158,9 @@ impl<'a> SelectedField<'a> {
     }
 
     /// Returns the numbers, if this part consists of numbers.
-    pub(super) fn numbers(self) -> Option<Numbers> {
+    pub(super) fn numbers(self) -> Option<ContiguousNumbers> {
         match &self.node.content {
-            NodeContent::Numbers(numbers) if self.arrays.is_empty() => Some(Numbers {
+            NodeContent::Numbers(numbers) if self.arrays.is_empty() => Some(ContiguousNumbers {
                 offset: numbers.offset + self.distance,
                 ..*numbers
             }),
@@ -281,7 +281,7 @@ fn build_node(
             (ElementKind::Text, _) => (ElementKind::Text, false),
             (kind, count) => (kind, count != 1),
         };
-        let numbers = Numbers {
+        let numbers = ContiguousNumbers {
             kind,
             offset: shape.offset,
             count: shape.count,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::error::describe_value;
-use super::tree::{ElementKind, Numbers, SelectedField};
+use super::tree::{ContiguousNumbers, ElementKind, SelectedField};
 use super::{FieldError, Layout, PathTarget};
 use crate::message::{DType, f64_to_f32};
 use crate::value::Value;
@@ -141,7 +141,7 @@ impl PartWriter<'_> {
 
     fn write_numbers(
         &mut self,
-        numbers: Numbers,
+        numbers: ContiguousNumbers,
         value: &Value,
         trail: &PathTrail<'_>,
     ) -> Result<(), FieldError> {

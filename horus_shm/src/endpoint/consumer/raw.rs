@@ -15,7 +15,7 @@ mod waits;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::watch::{self, ConsumerProgress, ConsumerState};
+use super::watch::{self, ConsumerHealth, ConsumerProgress};
 use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::counters::UnmatchedPublisher;
 use crate::file::error::{OpenError, RecvError};
@@ -189,7 +189,7 @@ impl RawConsumer {
         segment: Arc<Segment>,
         reading: ReadMode,
         origin: StartOrigin,
-        health: Arc<ConsumerState>,
+        health: Arc<ConsumerHealth>,
     ) -> Result<Self, OpenError> {
         let seen_epoch = segment.expect_usable()?;
         let changes: *const _ = &segment.control(Access::Read)?.changes;

@@ -27,7 +27,7 @@ use crate::wait::{
 /// the sleeper.
 const GUARDED_SLEEP_MAX: Duration = Duration::from_secs(3600);
 
-/// The reasons to which [`ConsumerState::mismatch`] refers by an index.
+/// The reasons to which [`ConsumerHealth::mismatch`] refers by an index.
 const MISMATCHES: [Mismatch; 2] = [Mismatch::Type, Mismatch::Reliability];
 
 /// The block and the cursors of a consumer, also for threads that wait on its behalf.
@@ -45,7 +45,7 @@ pub(crate) struct ConsumerProgress {
     closed: AtomicU64,
     /// Not 0 once a task has waited for a message of the consumer.
     has_alarms: AtomicU64,
-    health: Arc<ConsumerState>,
+    health: Arc<ConsumerHealth>,
     /// The watch in the file to which the consumer moved.
     next: OnceLock<Watch>,
     /// The time before which the consumer does not try again to move, in ns of CLOCK_MONOTONIC.
@@ -56,7 +56,7 @@ pub(crate) struct ConsumerProgress {
 
 /// The state of a consumer that is the same in all files between which it moves.
 #[derive(Debug, Default)]
-pub(crate) struct ConsumerState {
+pub(crate) struct ConsumerHealth {
     /// Not 0 once the consumer is dropped.
     closed: AtomicU64,
     /// A lane whose messages the consumer misses because it cannot be mapped.
@@ -80,7 +80,7 @@ enum BlockMemory {
 
 impl ConsumerProgress {
     /// Creates the progress of an observer of `lanes` lanes, which other processes cannot see.
-    pub(super) fn in_private_memory(lanes: u32, health: Arc<ConsumerState>) -> Self {
+    pub(super) fn in_private_memory(lanes: u32, health: Arc<ConsumerHealth>) -> Self {
         let wait_bytes = size_of::<WaitBlock<AtomicU64>>();
         let bytes = reader_bytes(lanes);
         let region = Region::heap(wait_bytes + bytes);
@@ -97,7 +97,7 @@ impl ConsumerProgress {
     pub(super) fn announced(
         segment: &Arc<Segment>,
         reader: u32,
-        health: Arc<ConsumerState>,
+        health: Arc<ConsumerHealth>,
     ) -> Result<Self, OpenError> {
         let readers = segment.readers(Access::Write)?;
         let lanes = segment.shape().lane_limit();
@@ -109,7 +109,7 @@ impl ConsumerProgress {
         (readers, reader): (Readers, u32),
         lanes: u32,
         memory: BlockMemory,
-        health: Arc<ConsumerState>,
+        health: Arc<ConsumerHealth>,
     ) -> Self {
         let (closed, has_alarms, next, retry_ns) = Default::default();
         Self {
@@ -178,7 +178,7 @@ impl ConsumerProgress {
     }
 
     /// Returns the state of the consumer in all of its files.
-    pub(super) const fn health(&self) -> &Arc<ConsumerState> {
+    pub(super) const fn health(&self) -> &Arc<ConsumerHealth> {
         &self.health
     }
 
@@ -194,7 +194,7 @@ impl ConsumerProgress {
     }
 
     /// Stores the watch in the file to which the consumer moved.
-    pub(super) fn set_moved_to(&self, watch: Watch) {
+    pub(super) fn set_watch_of_next_file(&self, watch: Watch) {
         let _ = self.next.set(watch);
         // Relaxed: for people, and only the consumer stores it.
         self.health.moves.set(self.health.moves.get() + 1);
@@ -478,7 +478,7 @@ impl Watch {
 /// `Send` and `Sync`. Keeps neither the consumer nor its topic open.
 #[derive(Debug, Clone)]
 pub struct LaneWatch {
-    health: Weak<ConsumerState>,
+    health: Weak<ConsumerHealth>,
 }
 
 impl LaneWatch {

@@ -154,7 +154,7 @@ impl Node for TaskNode {
 const DROP_MARGIN: Duration = Duration::from_millis(200);
 
 /// The time at which ticks that have not ended are dropped; `None` while the run continues.
-type DropTime = Option<time::Instant>;
+type TickDropDeadline = Option<time::Instant>;
 
 /// A node that runs as an async task, with its due times.
 #[derive(Debug)]
@@ -168,7 +168,7 @@ impl AsyncTask {
     async fn run_tasks(
         mut self,
         shared: Arc<RunState>,
-        mut end: watch::Receiver<DropTime>,
+        mut end: watch::Receiver<TickDropDeadline>,
     ) -> Runner {
         // WHY the kernel's clock and not the CPU's counter: the counter would drift during a long
         // tick.
@@ -206,7 +206,7 @@ impl AsyncTask {
         &mut self,
         clock: &Clock,
         (due_ns, begin_ns): (u64, u64),
-        end: &mut watch::Receiver<DropTime>,
+        end: &mut watch::Receiver<TickDropDeadline>,
     ) -> (u64, AfterTurn) {
         let Self { runner, .. } = self;
         if let Some(after) = runner.begin_turn(clock, due_ns, begin_ns) {
@@ -236,7 +236,7 @@ async fn poll_tick(
     mut tick: TickFuture<'_>,
     (metrics, log_name): (&LiveMetrics, &'static str),
     clock: &Clock,
-    end: &mut watch::Receiver<DropTime>,
+    end: &mut watch::Receiver<TickDropDeadline>,
 ) -> Result<NodeResult, String> {
     let mut drop_time = pin!(wait_until_ticks_must_drop(end));
     let outcome = poll_fn(|task| {
@@ -266,7 +266,7 @@ async fn poll_tick(
 }
 
 /// Waits until the run ends, and then until ticks that have not ended must be dropped.
-async fn wait_until_ticks_must_drop(end: &mut watch::Receiver<DropTime>) {
+async fn wait_until_ticks_must_drop(end: &mut watch::Receiver<TickDropDeadline>) {
     let stopping = end.wait_for(Option::is_some).await;
     let drop_at = stopping.ok().and_then(|end| *end);
     if let Some(drop_at) = drop_at {
@@ -278,7 +278,7 @@ async fn wait_until_ticks_must_drop(end: &mut watch::Receiver<DropTime>) {
 #[derive(Debug)]
 pub(crate) struct AsyncIo {
     thread: JoinHandle<()>,
-    end: watch::Sender<DropTime>,
+    end: watch::Sender<TickDropDeadline>,
     members: Vec<ThreadMember>,
     ended: Arc<Mutex<Vec<Runner>>>,
 }
@@ -342,7 +342,7 @@ fn run_tasks(
     runtime: Runtime,
     tasks: Vec<AsyncTask>,
     shared: &Arc<RunState>,
-    end: &watch::Receiver<DropTime>,
+    end: &watch::Receiver<TickDropDeadline>,
     ended: &Mutex<Vec<Runner>>,
 ) {
     let _marked = ThreadNodesGuard::mark(tasks.iter().map(|task| &task.runner));

@@ -200,7 +200,7 @@ impl RawConsumer {
         former.past = Some(Box::new(past.for_former()));
         past.last_lane = former.last_lane().or(past.last_lane);
         past.changes += 1;
-        former.progress.set_moved_to(self.watch());
+        former.progress.set_watch_of_next_file(self.watch());
         former.note_own_epoch();
         past.former.push(former);
         self.past = Some(past);
