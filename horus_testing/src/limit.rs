@@ -1,10 +1,12 @@
 //! The time limit of a test binary: turns a hang into a failure that names the test.
 //!
-//! A kernel timer ends the process after the limit. Just before, a forked child executes the same
-//! binary again, which only prints the names of the tests that still run.
+//! A kernel timer ends the process after the time limit. Just before that, a forked child executes
+//! the same binary again. This second process only prints the names of the tests that are still
+//! running.
 //!
 //! WHY a timer and not a thread: many tests fork, count their threads, or enter kernel namespaces,
-//! which a process with several threads may not do. And no child inherits a timer.
+//! and an additional thread would disturb or prevent this. Also, a forked child does not inherit
+//! the timer.
 
 use std::env;
 use std::ffi::{CStr, CString, OsStr};
@@ -19,27 +21,30 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// The environment variable that sets the limit in seconds; 0 disables it.
 const SECONDS_VARIABLE: &str = "HORUS_TEST_SECONDS";
 
-/// The environment variable that is set only for the reporting process. Its value is the id of the
-/// process to report on.
+/// The environment variable that is set only for the reporting process, which prints the running
+/// tests. Its value is the id of the process whose tests are reported.
 const REPORT_VARIABLE: &str = "HORUS_TEST_REPORT_PROCESS";
 
-/// The default limit in seconds. The slowest test binary takes about a tenth of it on two CPUs.
+/// The default limit in seconds. On two CPUs, the slowest test binary takes about a tenth of this
+/// time.
 const DEFAULT_SECONDS: u64 = 1800;
 
-/// The default limit in seconds of the long versions of tests, which `HORUS_TORTURE` selects.
+/// The default limit in seconds if the environment variable `HORUS_TORTURE` selects the long
+/// versions of tests.
 const TORTURE_SECONDS: u64 = 6 * 3600;
 
-/// The exit status of a process that exceeded its limit, the same as with the command `timeout`.
+/// The exit status of a process that has exceeded its limit. The command `timeout` uses the same
+/// value.
 const TIMEOUT_EXIT_STATUS: i32 = 124;
 
-/// Maximum length of the name of a thread in bytes: the kernel truncates longer names.
+/// Maximum length of a thread's name in bytes. The kernel truncates longer names.
 const THREAD_NAME_BYTES_MAX: usize = 15;
 
-/// The largest number of tests that are listed for one thread.
+/// Maximum number of tests that are listed for one thread.
 const LISTED_TESTS_MAX: usize = 8;
 
-/// The environment of the reporting process, to be passed to `execve`. Null until the limit is
-/// armed.
+/// The environment of the reporting process, in the form that `execve` needs. Null until the time
+/// limit is set.
 static REPORT_ENVIRONMENT: AtomicPtr<*const libc::c_char> = AtomicPtr::new(null_mut());
 
 // SAFETY: the linker's start-up code calls the pointers in this section before `main`, as C
@@ -49,8 +54,8 @@ static REPORT_ENVIRONMENT: AtomicPtr<*const libc::c_char> = AtomicPtr::new(null_
 #[unsafe(link_section = ".init_array")]
 static RUN_BEFORE_MAIN: extern "C" fn() = arm_time_limit;
 
-/// Arms the time limit, or prints the report if this process was started for that. Runs before
-/// `main`.
+/// Sets the time limit; or, if this is the reporting process, prints the report and exits. Runs
+/// before `main`.
 extern "C" fn arm_time_limit() {
     if let Some(process) = env::var_os(REPORT_VARIABLE) {
         print_unfinished(&process);
@@ -101,7 +106,7 @@ fn prepare_report(seconds: u64) {
     REPORT_ENVIRONMENT.store(environment, Ordering::Relaxed);
 }
 
-/// Makes the kernel send this process a signal after `seconds`.
+/// Makes the kernel send a signal to this process after `seconds` seconds.
 fn start_timer(seconds: u64) {
     // WHY this signal: no test and no code of the library uses it, and `alarm` is used elsewhere.
     let signal = libc::SIGRTMAX() - 3;
@@ -155,7 +160,7 @@ extern "C" fn report_and_exit(_: libc::c_int) {
     unsafe { libc::_exit(TIMEOUT_EXIT_STATUS) };
 }
 
-/// Prints which tests of the process with the id `process` still run.
+/// Prints which tests of the process with the id `process` are still running.
 fn print_unfinished(process: &OsStr) {
     let binary = env::current_exe().unwrap_or_default();
     let tests = list_test_names(&binary);
@@ -177,7 +182,7 @@ fn print_unfinished(process: &OsStr) {
     let _ = io::stderr().write_all(line.as_bytes());
 }
 
-/// Returns the names of all tests in a test binary.
+/// Returns the names of all tests in the test binary `binary`, which it executes for this.
 fn list_test_names(binary: &Path) -> Vec<String> {
     let mut list = Command::new(binary);
     list.args(["--list", "--format", "terse"])
@@ -202,8 +207,9 @@ fn thread_names(tasks: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Returns the names of the tests that a thread called `name` may be running, as a text; `None` if
-/// there is none. There is more than one if their names begin with the same 15 bytes.
+/// Returns the names of the tests that a thread with the name `name` may be running, joined to one
+/// string; `None` if there is no such test. There are several if their names begin with the same 15
+/// bytes.
 fn matching_tests(name: &str, tests: &[String]) -> Option<String> {
     let cut = |test: &String| test.as_bytes()[..test.len().min(THREAD_NAME_BYTES_MAX)].to_vec();
     let alike: Vec<_> = tests

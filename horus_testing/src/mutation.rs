@@ -1,5 +1,5 @@
-//! Mutation tests of models: runs each model with a deliberate defect in the simulated memory,
-//! which the model has to detect.
+//! Mutation tests of models: runs models with a deliberate defect, such as a weaker memory
+//! ordering, which a model has to detect.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -17,30 +17,32 @@ thread_local! {
     static ITERATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A source line of an algorithm that uses a named memory ordering.
+/// A line of source code that uses a named memory ordering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OrderingSite {
     /// The name of the ordering.
     pub label: &'static str,
-    /// The file of the line.
+    /// The path of the source file that contains the line.
     pub file: &'static str,
-    /// The number of the line.
+    /// The number of the line in that file.
     pub line: u32,
 }
 
 /// A deliberate defect that the tests have to detect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mutant {
-    /// A named ordering becomes relaxed on all lines that use it; a fence is left out.
+    /// A named ordering is replaced by `Relaxed` on all lines that use it; a fence is left out.
     Edge(&'static str),
-    /// A named ordering becomes relaxed on one line only.
+    /// A named ordering is replaced by `Relaxed` on only one line; a fence is left out.
     Site(OrderingSite),
-    /// A step of a protocol is left out. The code that takes the step checks [`is_step_left_out`].
+    /// A named step of a protocol is left out. The code that performs the step calls
+    /// [`is_step_left_out`] first.
     Flaw(&'static str),
 }
 
 impl Mutant {
-    /// Returns true if a model that uses the ordering at `site` may be able to detect this mutant.
+    /// Returns true if this mutant may change the ordering at `site`, so that a model that uses it
+    /// may be able to detect the mutant.
     fn affects(self, site: &OrderingSite) -> bool {
         match self {
             Self::Edge(label) | Self::Flaw(label) => label == site.label,
@@ -61,8 +63,8 @@ impl fmt::Display for Mutant {
     }
 }
 
-/// Returns the ordering to use for `label` in the running model: `sound`, or `Relaxed` if the
-/// present mutant weakens it. Without a mutant, records the line of the caller as a
+/// Returns the ordering that the running model has to use for `label`: `sound`, or `Relaxed` if the
+/// present mutant weakens it. In a run without a mutant, also records the line of the caller as an
 /// [`OrderingSite`].
 #[track_caller]
 pub fn ordering(label: &'static str, sound: Ordering) -> Ordering {
@@ -79,7 +81,7 @@ pub fn ordering(label: &'static str, sound: Ordering) -> Ordering {
     }
 }
 
-/// Returns true if the present mutant leaves out the step `label`.
+/// Returns true if the present mutant leaves out the protocol step that is named `label`.
 #[track_caller]
 pub fn is_step_left_out(label: &'static str) -> bool {
     let caller = Location::caller();
@@ -98,12 +100,13 @@ fn is_weakened(site: OrderingSite) -> bool {
     false
 }
 
-/// Counts one execution of the running model.
+/// Counts one more execution of the running model.
 pub fn count_execution() {
     ITERATIONS.set(ITERATIONS.get() + 1);
 }
 
-/// A property of an algorithm, with the function that explores its executions to check it.
+/// A model: a property of an algorithm, and a function that checks the property in all executions
+/// that it explores.
 #[derive(Debug)]
 pub struct Model {
     name: &'static str,
@@ -117,12 +120,13 @@ struct ModelResult {
     sites: BTreeSet<OrderingSite>,
     iterations: u64,
     took: Duration,
-    /// The panic message of the execution that failed, if one did.
+    /// The panic message of the execution that failed; `None` if no execution failed.
     failure: Option<String>,
 }
 
 impl Model {
-    /// Makes the model `name`; `explore` runs its executions.
+    /// Creates the model with the name `name`. `explore` runs its executions, and panics if one
+    /// fails.
     #[must_use]
     pub const fn new(name: &'static str, explore: fn()) -> Self {
         Self {
@@ -132,12 +136,12 @@ impl Model {
         }
     }
 
-    /// Returns the result of the model without a mutant. Runs the model only once for this.
+    /// Returns the result of the model without a mutant. The model runs only at the first call.
     fn result_without_mutant(&self) -> &ModelResult {
         self.sound.get_or_init(|| self.run_with_mutant(None))
     }
 
-    /// Runs the model with `mutant` in the simulated memory.
+    /// Runs the model with `mutant`, and returns the result.
     fn run_with_mutant(&self, mutant: Option<Mutant>) -> ModelResult {
         silence_panics();
         SITES.take();
@@ -163,8 +167,8 @@ impl Model {
     }
 }
 
-/// Returns the first model that fails with `mutant` but not without it, and its result. Tries the
-/// models with the fewest executions first.
+/// Returns the first model that fails with `mutant`, although it does not fail without a mutant,
+/// and the result of that model. Tries the models with the fewest executions first.
 fn find_killer(models: &'static [Model], mutant: Mutant) -> Option<(&'static Model, ModelResult)> {
     let able = |model: &&Model| {
         let sound = model.result_without_mutant();
@@ -178,7 +182,7 @@ fn find_killer(models: &'static [Model], mutant: Mutant) -> Option<(&'static Mod
     })
 }
 
-/// Suppresses the panic messages of explored executions.
+/// Prevents explored executions from printing panic messages.
 fn silence_panics() {
     static PANIC_HOOK: Once = Once::new();
     PANIC_HOOK.call_once(|| {
@@ -191,7 +195,8 @@ fn silence_panics() {
     });
 }
 
-/// Runs the model `name` of `models` without a mutant, and prints what it explored.
+/// Runs the model with the name `name` in `models` without a mutant, and prints how many executions
+/// it has explored.
 ///
 /// # Panics
 ///
@@ -208,7 +213,7 @@ pub fn check_model(models: &'static [Model], name: &str) {
     }
 }
 
-/// Returns each line of the library's source that uses a named ordering in one of `models`.
+/// Returns all lines of source code that use a named ordering while one of `models` runs.
 #[must_use]
 pub fn ordering_sites(models: &'static [Model]) -> BTreeSet<OrderingSite> {
     let sites = models
@@ -217,7 +222,8 @@ pub fn ordering_sites(models: &'static [Model]) -> BTreeSet<OrderingSite> {
     sites.filter(|site| site.file.contains("src")).collect()
 }
 
-/// Prints a table of `mutants` and of the models that detect them.
+/// Runs models with each of `mutants`, and prints a table of the mutants and the models that detect
+/// them.
 ///
 /// # Panics
 ///
@@ -243,8 +249,9 @@ pub fn assert_all_killed(
     assert!(survivors.is_empty(), "no model needs {survivors:?}");
 }
 
-/// Defines the static `MODELS` from the names of modules and of their functions, each of which is a
-/// model. Also defines a test for each model, which runs it without a mutant.
+/// Defines a static `MODELS`, the list of all models of a test binary. The arguments are the names
+/// of modules and of the functions in them, each of which is a model. Also defines one test for
+/// each model, which runs the model without a mutant.
 #[macro_export]
 macro_rules! models {
     ($($noun:path: $($name:ident),* ;)*) => {

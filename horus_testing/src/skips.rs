@@ -1,5 +1,5 @@
 //! A record of the tests that were skipped. WHY: the test harness hides the output of passing
-//! tests, so nobody would see a skip. `make test` prints the record at its end.
+//! tests, so nobody would see that a test was skipped. `make test` prints the record when it ends.
 
 use std::env;
 use std::fmt::Display;
@@ -8,14 +8,14 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::thread;
 
-/// The environment variable that names the file to which skips are appended.
+/// The environment variable that contains the path of the file to which skips are appended.
 const FILE_VARIABLE: &str = "HORUS_TEST_SKIPS";
 
-/// The prefix of a line that reports a skip.
+/// The prefix of a line that reports a skipped test.
 const SKIP_PREFIX: &str = "SKIP ";
 
 /// Records that the calling test is skipped on this machine. `reason` is one sentence that says
-/// what is missing and how to get it. The caller has to return afterwards.
+/// what is missing and how to install or enable it. The caller has to return afterwards.
 pub fn skip(reason: impl Display) {
     // WHY not `current_exe`: Miri cannot ask the kernel for it.
     let binary = PathBuf::from(env::args_os().next().unwrap_or_default());
@@ -29,8 +29,8 @@ pub fn skip(reason: impl Display) {
     ));
 }
 
-/// Records the skips in `printed`, the output of another process, which may not have been able to
-/// write the file.
+/// Records the skips that another process has printed. `printed` is the output of that process,
+/// which perhaps could not write the file itself.
 pub fn record_skips_of_child(printed: &str) {
     printed
         .lines()

@@ -1,9 +1,10 @@
-//! Answers: a place in memory for one value, which a *replier* passes to an *asker*.
+//! Answers: each is memory for one value, which a *replier* passes to an *asker*.
 //!
-//! [`answer`] makes both ends. If a [`Reply`] is dropped without a value, the asker learns that
-//! there is no answer. If an [`Answer`] is dropped, [`Reply::is_cancelled`] returns true. The asker
-//! waits as a thread or as a task of any executor. Both ends are eight bytes in a message; the
-//! place between them is a block, which the last end gives back.
+//! [`answer`] creates both ends: a [`Reply`] for the replier, and an [`Answer`] for the asker. If
+//! the [`Reply`] is dropped without a value, the asker gets the error that there is no answer. If
+//! the [`Answer`] is dropped, [`Reply::is_cancelled`] returns true. The asker can wait as a thread,
+//! or as a task of any executor. A [`Reply`] in a message takes eight bytes. The shared memory is a
+//! block, which the end that is dropped last frees.
 //!
 //! ```
 //! use horus_shm::internals::heap::{NoAnswer, answer};
@@ -41,21 +42,23 @@ use crate::protocol::answer::{
 use crate::protocol::sync::{self, Edge};
 use crate::wait::{Backoff, LocalEventcount, WaitPolicy};
 
-/// Number of eventcounts that a process has for threads that wait for answers. Several answers
-/// share one.
+/// Number of eventcounts in a process at which threads wait for answers. Several answers share one
+/// eventcount.
 const EVENTCOUNTS: usize = 16;
 
-/// The time for which a thread looks for a reply after a longer look was in vain.
+/// The time for which a thread polls for a reply before it sleeps, if longer polling was in vain
+/// recently.
 const SHORT_POLL_TIME: Duration = Duration::from_micros(2);
 
 thread_local! {
-    /// Decides which looks for a reply may be long: after one in vain, more of them are short.
+    /// Decides when a thread may poll for a reply for a long time: each time that this is in vain,
+    /// it polls only for a short time in more of the next waits.
     static LONG_POLL_BACKOFF: Cell<Backoff<31>> = const { Cell::new(Backoff::new()) };
 }
 
-/// Number of looks between two readings of the clock.
+/// Number of polls between two readings of the clock.
 ///
-/// WHY 1 under miri: the interpreter takes as long for one look as a CPU takes for all of them.
+/// WHY 1 under miri: the interpreter takes as long for one poll as a CPU takes for all of them.
 const POLLS_PER_CLOCK_READ: u32 = if cfg!(miri) { 1 } else { 16 };
 
 /// The eventcounts at which threads wait for answers.
@@ -67,13 +70,13 @@ static EVENTCOUNTS_OF_PROCESS: ForkLocal<AnswerEventcounts> = ForkLocal::new();
 /// The memory that the asker and the replier of one answer share.
 struct AnswerBlock<T> {
     state: AtomicU64,
-    /// The waker of the asker; `None` for a thread, which waits at an eventcount.
+    /// The waker of the asker; `None` if the asker is a thread, which waits at an eventcount.
     waker: UnsafeCell<Option<Waker>>,
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-/// A pointer to an [`AnswerBlock`], which stays valid for as long as the owner of the pointer is
-/// one of its two ends.
+/// A pointer to an [`AnswerBlock`]. It stays valid for as long as its owner is one of the two ends
+/// of the answer.
 struct AnswerPointer<T>(NonNull<AnswerBlock<T>>);
 
 impl<T> Clone for AnswerPointer<T> {
@@ -126,11 +129,11 @@ impl<T> AnswerPointer<T> {
             .cast()
     }
 
-    /// Frees the memory, and returns the value, if it has one.
+    /// Frees the memory of the answer. Returns the value, if the memory holds one.
     ///
     /// # Safety
     ///
-    /// The caller is the last owner, and `has_value` says if there is a value.
+    /// The caller is the last owner, and `has_value` is true if and only if there is a value.
     unsafe fn free(self, has_value: bool) -> Option<T> {
         // SAFETY: by the contract there is a value, which is not read again.
         let value = has_value.then(|| unsafe { self.value_address().read() });
@@ -149,8 +152,8 @@ impl<T> AnswerPointer<T> {
     }
 }
 
-/// The replier's end of an answer: sends one value. If it is dropped before that, the asker learns
-/// that there is no answer.
+/// The replier's end of an answer, which sends one value. If it is dropped before that, the asker
+/// gets the error that there is no answer.
 pub struct Reply<T>(AnswerPointer<T>);
 
 // SAFETY: it hands a value over to another thread, and wakers are made for all threads.
@@ -158,13 +161,13 @@ unsafe impl<T: Send> Send for Reply<T> {}
 // SAFETY: a shared reference only gives access to the state.
 unsafe impl<T: Send> Sync for Reply<T> {}
 
-/// The asker's end of an answer: waits for the value, as a thread or as a task.
+/// The asker's end of an answer, which waits for the value, either as a thread or as a task.
 pub struct Answer<T> {
     /// The shared memory; `None` once the asker has taken the reply.
     place: Option<AnswerPointer<T>>,
-    /// True from the registration of a waker on, until it is retracted.
+    /// True while the asker has a registered waker that it has not retracted.
     is_registered: bool,
-    /// The fork epoch in which the answer was made. A forked child cannot use it.
+    /// The fork epoch in which the answer was created. A forked child cannot use the answer.
     epoch: u64,
 }
 
@@ -173,18 +176,19 @@ unsafe impl<T: Send> Send for Answer<T> {}
 // SAFETY: a shared reference gives no access.
 unsafe impl<T: Send> Sync for Answer<T> {}
 
-/// The error that there will be no answer: the reply was dropped, or taken before.
+/// The error that is returned if there will be no answer: the replier dropped its end, or the asker
+/// has already taken the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("there is no answer")]
 pub struct NoAnswer;
 
-/// The reason for which a wait ended without an answer.
+/// The reason why a wait ended without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum AnswerError {
-    /// The reply was dropped, or taken before. Permanent.
+    /// The replier dropped its end, or the asker has already taken the value. Permanent.
     #[error("there is no answer")]
     NoAnswer,
-    /// There is no reply yet. Transient.
+    /// There was no reply until the time limit passed. Transient.
     #[error("there is no answer yet")]
     Timeout,
 }
@@ -195,7 +199,7 @@ impl From<NoAnswer> for AnswerError {
     }
 }
 
-/// Makes both ends of an answer.
+/// Creates both ends of an answer.
 #[must_use]
 pub fn answer<T: Send>() -> (Reply<T>, Answer<T>) {
     let place = AnswerPointer::new();
@@ -217,7 +221,7 @@ impl<T> Reply<T> {
         unsafe { publish_and_wake(place, true) };
     }
 
-    /// Returns true if the asker has left, so that a reply is of no use.
+    /// Returns true if the asker has left, so that nobody will read a reply.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         protocol::has_asker_left(&self.0)
@@ -235,7 +239,8 @@ impl<T> Drop for Reply<T> {
 ///
 /// # Safety
 ///
-/// The caller is the replier and does this once; if `has_value`, it has written the value.
+/// The caller is the replier and calls this function once. If `has_value` is true, the caller has
+/// written the value before.
 unsafe fn publish_and_wake<T>(place: AnswerPointer<T>, has_value: bool) {
     // SAFETY: the closure is called while the waker is the replier's.
     let take = || unsafe { (*place.waker_address()).take() };
@@ -270,7 +275,7 @@ impl<T> Answer<T> {
     ///
     /// # Errors
     ///
-    /// [`AnswerError`]; after a timeout it can be called again.
+    /// [`AnswerError`]. After a timeout, the asker may wait again.
     pub fn wait(&mut self, wait_policy: WaitPolicy) -> Result<T, AnswerError> {
         if let Some(event) = self.usable_block().map(AnswerPointer::event) {
             // WHY first without a registration: a reply that comes soon then costs one exchange.
@@ -288,12 +293,12 @@ impl<T> Answer<T> {
             .map_or(Err(AnswerError::Timeout), |found| Ok(found?))
     }
 
-    /// Looks for the reply for as long as `wait_policy` spins, or for [`SHORT_POLL_TIME`] if that
-    /// was in vain lately.
+    /// Polls for the reply, without sleeping, for the spin time of `wait_policy`, or only for
+    /// [`SHORT_POLL_TIME`] if longer polling was in vain recently.
     ///
-    /// WHY: the thread that replies may be waiting for this CPU. The sooner this thread sleeps, the
-    /// sooner its wake moves it to another CPU. On one CPU a question takes 7 µs then, and 15 µs
-    /// with a long look each time.
+    /// WHY: the thread that replies may be waiting for this CPU, and runs when this thread sleeps.
+    /// If both threads are on one CPU, a question takes 7 µs in this way, and 15 µs if the asker
+    /// always polls for the whole spin time.
     fn poll_for(&mut self, wait_policy: WaitPolicy) -> Option<Result<T, NoAnswer>> {
         let found = self.try_take();
         if found.is_some() || wait_policy.spin.is_zero() {
@@ -333,20 +338,23 @@ impl<T> Answer<T> {
         }
     }
 
-    /// Returns the memory, unless the reply was taken, or this is a copy in a forked child.
+    /// Returns the shared memory, or `None` if the reply was taken already, or if this is a copy in
+    /// a forked child.
     fn usable_block(&self) -> Option<AnswerPointer<T>> {
         self.place.filter(|_| self.epoch == fork_epoch())
     }
 
-    /// Takes the reply, which was published.
+    /// Takes a reply that was published: the value if `has_value` is true, else the error. Frees
+    /// the memory.
     fn take_reply(&mut self, place: AnswerPointer<T>, has_value: bool) -> Result<T, NoAnswer> {
         self.place = None;
         // SAFETY: a published reply and its memory are the asker's.
         unsafe { place.free(has_value) }.ok_or(NoAnswer)
     }
 
-    /// Registers a waker instead of an earlier one; `None` stands for this thread. Returns false if
-    /// there is a reply, or will be at once.
+    /// Registers `waker`, and retracts an earlier waker; `None` stands for the calling thread.
+    /// Returns false, without a registered waker, if there is a reply already or will be one very
+    /// soon.
     fn register_waker(&mut self, waker: Option<Waker>) -> bool {
         let Some(place) = self.usable_block().filter(|_| self.retract_waker()) else {
             return false;
@@ -357,7 +365,7 @@ impl<T> Answer<T> {
         self.is_registered
     }
 
-    /// Takes a registered waker back. Returns false if the replier has taken it.
+    /// Retracts the registered waker. Returns false if the replier has already taken it.
     fn retract_waker(&mut self) -> bool {
         if self.is_registered
             && let Some(place) = self.usable_block()

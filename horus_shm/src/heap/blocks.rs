@@ -1,11 +1,11 @@
-//! Blocks: small pieces of memory for messages, answers and cells, which threads pass on to each
+//! Blocks: small pieces of memory for messages, answers and cells, which threads pass to each
 //! other.
 //!
 //! A block has one of five sizes. Each thread has two *magazines* of free blocks of each size, so
-//! that most blocks are taken and given back without a shared access. Full and empty magazines are
-//! traded over the [depot](magazines). Addresses of free blocks lie in magazines, never in the
-//! blocks: a block that goes back keeps its cache line as it is. Memory is never returned to the
-//! system: its size is the largest that was in use at once.
+//! that most blocks are allocated and freed without an access to shared memory. Threads exchange
+//! full and empty magazines through the [depot](magazines). The addresses of free blocks are stored
+//! in magazines, never in the blocks, so that freeing a block does not touch its cache line. Memory
+//! is never returned to the system: a process keeps as much as it ever used at one time.
 
 mod magazines;
 
@@ -24,27 +24,30 @@ use crate::protocol::mailbox::{self, Tag};
 /// Number of different sizes that blocks have.
 const BLOCK_CLASSES: usize = 5;
 
-/// The smallest size of a block.
+/// The size of the smallest blocks.
 const BLOCK_BYTES_MIN: usize = 16;
 
-/// The largest size of a block.
+/// The size of the largest blocks.
 const BLOCK_BYTES_MAX: usize = BLOCK_BYTES_MIN << (BLOCK_CLASSES - 1);
 
-/// The largest address of a block that a mailbox can name.
+/// The largest address of a block that fits into the word of a mailbox.
 pub(super) const BLOCK_ADDRESS_MAX: u64 = mailbox::BLOCK_ADDRESS_MAX;
 
-/// Number of blocks that are taken before a free block that is prefetched now.
+/// Number of blocks that a thread takes between the prefetch of a free block and its use.
 const PREFETCHED_BLOCKS_AHEAD: usize = 6;
 
-/// Maximum number of blocks that one thread can reserve: its two magazines.
+/// Maximum number of blocks of one size that a thread can reserve: as many as its two magazines
+/// hold.
 pub const RESERVED_BLOCKS_MAX: usize = 2 * MAGAZINE_BLOCKS;
 
-/// The size of a block: 16 bytes times a power of two. Blocks are aligned to their size.
+/// The class of a block, which stands for its size: 16 bytes times a power of two. Blocks are
+/// aligned to their size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BlockClass(u8);
 
 impl BlockClass {
-    /// Returns the class of blocks that hold `bytes` bytes; `None` if these are too many.
+    /// Returns the class of the smallest blocks that hold `bytes` bytes; `None` if no block is
+    /// large enough.
     pub(super) const fn for_bytes(bytes: usize) -> Option<Self> {
         let mut class = 0;
         while (BLOCK_BYTES_MIN << class) < bytes {
@@ -57,7 +60,7 @@ impl BlockClass {
         }
     }
 
-    /// Returns the class with this number, as [`Self::number`] returned it.
+    /// Returns the class whose number is `number`, as [`Self::number`] returned it.
     pub(super) const fn from_number(number: u8) -> Self {
         Self(number)
     }
@@ -71,8 +74,9 @@ impl BlockClass {
     }
 }
 
-/// A thread's magazines of one class: blocks are taken from and given to the first one. WHY two: a
-/// thread that alternates at the border of a magazine does not trade each time.
+/// The two magazines that a thread has for blocks of one class. Blocks are taken from the first
+/// one, and put back into it. WHY two: a thread that takes and frees blocks in turn, while its
+/// first magazine is just full or empty, does not access the depot each time.
 struct MagazinePair {
     loaded: Cell<Option<&'static Magazine>>,
     spare: Cell<Option<&'static Magazine>>,
@@ -86,7 +90,8 @@ thread_local! {
     static THREAD_MAGAZINES: ThreadMagazines = const { ThreadMagazines::new() };
 }
 
-/// Takes a block. Does not block, unless new memory has to be allocated.
+/// Allocates a block. The thread does not wait, unless new memory has to be obtained from the
+/// system.
 #[inline]
 pub(super) fn take_block(class: BlockClass) -> NonNull<u8> {
     // WHY an alternative: destructors of other thread locals run after this one is gone.
@@ -95,7 +100,7 @@ pub(super) fn take_block(class: BlockClass) -> NonNull<u8> {
         .unwrap_or_else(|_| ThreadMagazines::new().take(class))
 }
 
-/// Gives a block back. Does not block, unless memory for magazines has to be allocated.
+/// Frees a block. The thread does not wait, unless memory for new magazines has to be allocated.
 ///
 /// # Safety
 ///
@@ -107,10 +112,12 @@ pub(super) unsafe fn give_block_back(block: NonNull<u8>, class: BlockClass) {
         .unwrap_or_else(|_| ThreadMagazines::new().give(block, class));
 }
 
-/// Makes sure that the next `count` messages of type `T`, at most [`RESERVED_BLOCKS_MAX`], are sent
-/// by this thread without an allocation. A thread with real-time needs calls it before it begins.
+/// Reserves memory so that this thread can send `count` messages of type `T` without an allocation
+/// from the system. `count` is at most [`RESERVED_BLOCKS_MAX`]. A real-time thread should call this
+/// function before its real-time work begins.
 ///
-/// Messages of more than 248 bytes are allocated one by one nevertheless.
+/// The function has no effect on messages of more than 248 bytes, each of which is allocated when
+/// it is sent.
 pub fn reserve<T>(count: usize) {
     let class = Envelope::<T>::CLASS;
     let blocks: Vec<_> = (0..count.min(RESERVED_BLOCKS_MAX))
@@ -162,7 +169,8 @@ impl ThreadMagazines {
 }
 
 impl MagazinePair {
-    /// Takes a block where the loaded magazine has none.
+    /// Takes a block if the first magazine is empty or does not exist: gets a magazine with blocks
+    /// first.
     #[cold]
     fn refill(&self, class: BlockClass) -> NonNull<u8> {
         let spare = self.spare.get();
@@ -187,7 +195,8 @@ impl MagazinePair {
         block.expect("a magazine that was filled has a block")
     }
 
-    /// Gives a block back where the loaded magazine is full, or there is none.
+    /// Frees a block if the first magazine is full or does not exist: gets a magazine with room
+    /// first.
     #[cold]
     fn unload(&self, block: NonNull<u8>, class: BlockClass) {
         let spare = self.spare.get();
@@ -219,7 +228,7 @@ impl Drop for ThreadMagazines {
     }
 }
 
-/// Prefetches a free block that is taken soon.
+/// Prefetches a free block that will soon be taken.
 #[inline(always)]
 fn prefetch_block(block: *mut u8) {
     copy::prefetch(block, 1, PrefetchIntent::Write);
@@ -233,7 +242,8 @@ struct LinkedBlock<T> {
     content: MaybeUninit<T>,
 }
 
-/// A value in a block of its own, ready to be sent. It is dropped with the envelope.
+/// A value in a separate block, which can be sent without copying the value. Dropping the envelope
+/// drops the value.
 ///
 /// ```
 /// use horus_shm::internals::heap::Envelope;
@@ -253,7 +263,7 @@ unsafe impl<T: Send> Sync for Envelope<T> {}
 impl<T> Envelope<T> {
     const IS_BOXED: bool = size_of::<LinkedBlock<T>>() > BLOCK_BYTES_MAX;
 
-    /// The class of blocks for values of this type.
+    /// The class of the blocks for values of this type.
     const CLASS: BlockClass = {
         let bytes = if Self::IS_BOXED {
             size_of::<LinkedBlock<Box<T>>>()
@@ -286,7 +296,7 @@ impl<T> Envelope<T> {
         }
     }
 
-    /// Moves the value out, and gives the block back.
+    /// Moves the value out, and frees the block.
     #[inline(always)]
     #[must_use]
     pub fn into_inner(self) -> T {
@@ -318,7 +328,7 @@ impl<T> Envelope<T> {
         }
     }
 
-    /// Moves the value out of a block, which is not given back.
+    /// Moves the value out of a block, and does not free the block.
     ///
     /// # Safety
     ///
@@ -338,7 +348,7 @@ impl<T> Envelope<T> {
         }
     }
 
-    /// Returns the tag with which a mailbox sends an envelope.
+    /// Returns the tag with which an envelope is sent to a mailbox.
     pub(super) const fn tag(kind: u8, is_counted: bool) -> Tag {
         tag(kind, Self::CLASS, is_counted)
     }
@@ -361,7 +371,7 @@ impl<T> core::fmt::Debug for Envelope<T> {
     }
 }
 
-/// Number of bits of the kind in a tag; the class of the block is above them.
+/// Number of bits of the kind in a tag. The bits above them hold the class of the block.
 const KIND_BITS: u32 = 3;
 
 /// Returns the tag of blocks of this kind and class.
@@ -369,7 +379,7 @@ pub(super) const fn tag(kind: u8, class: BlockClass, is_counted: bool) -> Tag {
     Tag::new(kind | class.0 << KIND_BITS, is_counted)
 }
 
-/// Returns the kind in a tag.
+/// Returns the kind of the block with this tag.
 pub(super) const fn kind_of(tag: Tag) -> u8 {
     tag.kind() & ((1 << KIND_BITS) - 1)
 }
@@ -414,7 +424,8 @@ pub(super) unsafe fn link_at(address: u64) -> NonNull<u64> {
     unsafe { block_at(address) }.cast()
 }
 
-/// Allocates memory of this layout, as a block if it is small; else it begins at a cache line.
+/// Allocates memory of this layout: as a block if it is small, or else from the system, aligned to
+/// cache lines.
 pub(super) fn allocate(layout: Layout) -> NonNull<u8> {
     if let Some(class) = BlockClass::for_bytes(layout.size()) {
         return take_block(class);
@@ -431,11 +442,11 @@ pub(super) fn allocate(layout: Layout) -> NonNull<u8> {
     memory
 }
 
-/// Frees what [`allocate`] returned.
+/// Frees memory that [`allocate`] returned.
 ///
 /// # Safety
 ///
-/// It was allocated with this layout, and nothing uses it any more.
+/// The memory was allocated with this layout, and no code uses it any more.
 pub(super) unsafe fn deallocate(memory: NonNull<u8>, layout: Layout) {
     match BlockClass::for_bytes(layout.size()) {
         // SAFETY: `allocate` took it with this class.
@@ -445,7 +456,7 @@ pub(super) unsafe fn deallocate(memory: NonNull<u8>, layout: Layout) {
     }
 }
 
-/// Returns the layout, aligned to pairs of cache lines.
+/// Returns `layout` with an alignment of at least two cache lines.
 fn align_to_line_pairs(layout: Layout) -> Layout {
     layout
         .align_to(2 * CACHE_LINE_BYTES)
@@ -458,7 +469,7 @@ mod tests {
 
     use super::*;
 
-    /// The class that no other test of this binary uses.
+    /// A class of blocks that no other test of this binary uses.
     const OWN: BlockClass = BlockClass((BLOCK_CLASSES - 1) as u8);
 
     fn take_and_give(count: usize) -> Vec<usize> {
@@ -470,7 +481,8 @@ mod tests {
         blocks.iter().map(|block| block.addr().get()).collect()
     }
 
-    /// Blocks that were given back are taken again, by the same thread and by others after its end.
+    /// Checks that freed blocks are used again: by the same thread, and after the end of that
+    /// thread by other threads.
     #[test]
     fn blocks_are_used_again() {
         let rounds = if cfg!(miri) { 3 } else { 40 };

@@ -1,18 +1,21 @@
 //! Cells: the memory of actors, which workers and senders share.
 //!
-//! A cell is one piece of memory: a line for senders, half a line for the runner, and the state.
-//! The pieces of the interface, from the outside to the inside:
+//! A cell is one piece of memory: a cache line for senders, half a cache line for the *runner* (the
+//! thread that runs the actor), and the state of the actor. An actor is used as follows:
 //!
-//! * [`spawn`] makes a cell of a [`Behaviour`], asleep, and returns its first [`Address`].
-//! * [`Address::send`] sends a message, [`ControlHandle::send`] anything else that concerns the
-//!   actor. Messages and controls share one order.
-//! * The sender that finds the actor asleep gets a [`Runnable`], the right to run it, of which
-//!   there is at most one, and passes it to [`Group::schedule`], or to
-//!   [`Behaviour::pull_queue`] if a thread of its own runs the actor.
+//! * [`spawn`] creates a sleeping actor from a [`Behaviour`], and returns its first [`Address`].
+//! * [`Address::send`] sends a message, and [`ControlHandle::send`] sends a *control*, such as the
+//!   notice that a timer has expired. The actor gets messages and controls in the order in which
+//!   they were sent.
+//! * A sender that finds the actor asleep gets its [`Runnable`], the right to run the actor, which
+//!   only one thread can have at a time. The sender passes it to [`Group::schedule`], or puts it
+//!   into the [`Behaviour::pull_queue`] if a separate thread runs the actor.
 //! * A worker calls [`Runnable::run`], which passes messages to [`Behaviour::handle`] until the
-//!   mailbox is empty, the budget is spent, or the behaviour says so.
-//! * An actor ends if its behaviour says so, if no address is left and its mail is handled, or if
-//!   its [`Runnable`] is dropped. What waits then is dropped, and counted.
+//!   mailbox is empty, the maximum number of messages was handled, or the behaviour ends the
+//!   activation.
+//! * An actor ends if its behaviour returns [`Flow::Stop`], if no address is left and all mail was
+//!   handled, or if its [`Runnable`] is dropped. Messages that still wait are then dropped and
+//!   counted.
 //!
 //! ```
 //! use std::sync::{Arc, Mutex};
@@ -90,7 +93,7 @@ use crate::protocol::mailbox::{self, CAPACITY_MAX, Inbox, MailboxMemory, Tag};
 use crate::protocol::sync::{self, Edge, Word};
 use crate::wait::LocalEventcount;
 
-/// Number of eventcounts at which the senders of a group wait for room.
+/// Number of eventcounts of a group at which senders wait for room in a mailbox.
 const ROOM_EVENTCOUNTS: usize = 16;
 
 /// Value of [`Header::capacity`] for an unbounded mailbox.
@@ -101,36 +104,39 @@ const LATEST_CAPACITY: u16 = CAPACITY_MAX + 1;
 
 /// A group: the workers that run a set of actors, and the eventcounts that these actors share.
 pub trait Group: Send + Sync + Sized + 'static {
-    /// The type of *controls*, which an actor gets besides messages: for example that a timer has
-    /// expired, or that another actor has ended.
+    /// The type of *controls*, which an actor gets in addition to messages: for example, the notice
+    /// that a timer has expired, or that another actor has ended.
     type Control: Send + 'static;
 
-    /// The type of a worker, which is passed through to [`Behaviour::handle`].
+    /// The type of a worker. The worker that runs an actor is available to [`Behaviour::handle`].
     type Worker;
 
-    /// Takes an actor that has mail, and lets a worker run it. Called by a sender, or by a worker.
+    /// Arranges that a worker runs an actor, which has mail. Called by the sender that woke the
+    /// actor, or by a worker.
     fn schedule(&self, runnable: Runnable<Self>);
 
-    /// Returns the eventcounts at which senders wait for room.
+    /// Returns the eventcounts at which senders wait for room in the mailboxes of this group.
     fn room_eventcounts(&self) -> &RoomEventcounts;
 
-    /// Called before an actor without mail is put to sleep. Returns true if its runner shall look
-    /// again, because another message may come soon.
+    /// Decides whether an actor that has no mail is put to sleep. Returns true if its runner should
+    /// look into the mailbox again instead, because another message may arrive soon. Called by the
+    /// runner.
     fn looks_again(&self, _worker: &mut Self::Worker) -> bool {
         false
     }
 }
 
-/// The state of an actor, with the code that handles its messages.
+/// The behaviour of an actor: its state, and the code that handles its messages.
 pub trait Behaviour<G: Group>: Send + 'static {
     /// The type of the messages that the actor handles.
     type Message: Send + 'static;
 
-    /// True if a thread of its own runs the actor, and not the workers of the group.
+    /// True if a separate thread runs the actor, instead of the workers of the group.
     const IS_PULLED: bool = false;
 
-    /// Returns the queue of the thread that runs the actor, if [`Self::IS_PULLED`]. Called by each
-    /// sender that has woken the actor. The behaviour keeps the queue for as long as it exists.
+    /// Returns the queue of the thread that runs the actor, if [`Self::IS_PULLED`] is true. Called
+    /// by each sender that has woken the actor. The behaviour has to return the same queue each
+    /// time.
     fn pull_queue(&self) -> Option<Arc<PullQueue<Runnable<G>>>> {
         None
     }
@@ -142,39 +148,41 @@ pub trait Behaviour<G: Group>: Send + 'static {
         turn: &mut Activation<'_, Self::Message, G>,
     ) -> Flow;
 
-    /// Called after the last message of an activation, also if the mailbox is not empty: handles
-    /// what [`Self::handle`] has put aside. Not called if the actor pauses. May panic, as
-    /// [`Self::handle`] may.
+    /// Handles messages that [`Self::handle`] has put aside. Called at the end of each activation,
+    /// even if the mailbox is not empty, but not if the behaviour pauses ([`Flow::Suspend`]). May
+    /// panic, as [`Self::handle`] may.
     fn end_batch(&mut self, _turn: &mut Activation<'_, Self::Message, G>) -> Flow {
         Flow::Continue
     }
 
-    /// Called after [`Self::handle`] has panicked. The message is gone. If this panics too, the
-    /// actor ends.
+    /// Decides what happens after [`Self::handle`] or [`Self::end_batch`] has panicked. `panic` is
+    /// the payload of the panic. The message that was being handled is lost. If this function
+    /// panics, too, the actor ends.
     fn failed(&mut self, panic: Panic, turn: &mut Activation<'_, Self::Message, G>) -> Flow;
 
-    /// Called when no address is left and all mail was handled. Returns true if the actor goes on,
-    /// because this call has made an address ([`Activation::address`]).
+    /// Decides whether the actor continues to live when no address is left and all mail was
+    /// handled. If it should, this function has to create an address ([`Activation::address`]),
+    /// keep it, and return true. Otherwise the actor ends.
     fn outlives_addresses(&mut self, _turn: &mut Activation<'_, Self::Message, G>) -> bool {
         false
     }
 
-    /// Called by [`Runnable::visit`], while nothing is handled. A panic is caught and ignored.
+    /// Accesses the state of the actor while no message is being handled. Called by
+    /// [`Runnable::visit`]. A panic is caught and ignored.
     fn visit(&mut self, _turn: &mut Activation<'_, Self::Message, G>) {}
 
-    /// Called once when the actor has ended, after all messages that waited were dropped, and
-    /// before `self` is dropped. `worker` is `None` if the [`Runnable`] was dropped.
+    /// Informs the behaviour that the actor has ended. Called once, after all waiting messages were
+    /// dropped, and before `self` is dropped. `worker` is `None` if the actor ended because its
+    /// [`Runnable`] was dropped.
     fn ended(&mut self, _end: &End, _group: &G, _worker: Option<&mut G::Worker>) {}
 }
 
-/// A report on an actor that has ended, for [`Behaviour::ended`]: the number of messages that were
-/// not handled, and of panics.
+/// A report on an actor that has ended, which is passed to [`Behaviour::ended`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End {
     /// Number of messages that were sent and dropped without being handled.
     pub undelivered: u64,
-    /// Number of panics in the drops of those messages, and in the drops of controls that were not
-    /// handled.
+    /// Number of panics while those messages, and controls that were not handled, were dropped.
     pub panics: u64,
 }
 
@@ -215,34 +223,37 @@ impl RoomEventcounts {
 #[repr(C)]
 pub struct Header<G: Group> {
     word: AtomicU64,
-    /// The block of the message, in a mailbox that keeps only the latest one; else 0.
+    /// The address of the latest message's block, if the mailbox keeps only the latest message; 0
+    /// if there is no such message.
     slot: AtomicU64,
     holders: Holders<AtomicU64>,
     table: &'static CellFunctions<G>,
     group: Arc<G>,
     injector_link: AtomicPtr<Self>,
-    /// The low 32 bits of the fork epoch in which the cell was made.
+    /// The low 32 bits of the fork epoch in which the cell was created.
     epoch: u32,
     capacity: u16,
     last_worker: AtomicU8,
-    /// Padding that keeps the runner's half of the header in a line of its own.
+    /// Padding, so that the runner's half of the header begins at a cache line, which the senders
+    /// do not access.
     line: [u64; 1],
     inbox: UnsafeCell<Inbox>,
-    /// The block of the last address, which is a link and nothing else.
+    /// The block that is sent when the last address leaves. It contains only a link.
     last: UnsafeCell<u64>,
 }
 
-/// The functions of a cell that depend on the type of its behaviour, which callers do not know.
+/// The functions of a cell that depend on the type of its behaviour. Callers that do not know this
+/// type call them through these pointers.
 struct CellFunctions<G: Group> {
-    /// Runs the actor of a cell; the caller is its runner.
+    /// Runs the actor of a cell. The caller must be its runner.
     run: run::RunFn<G>,
-    /// Visits the actor of a cell; the caller is its runner.
+    /// Calls [`Behaviour::visit`] for the actor of a cell. The caller must be its runner.
     visit: run::VisitFn<G>,
-    /// Ends the actor of a cell where no worker runs it, because its [`Runnable`] was dropped; the
-    /// caller is its runner.
+    /// Ends the actor of a cell without a worker, because its [`Runnable`] was dropped. The caller
+    /// must be its runner.
     end: unsafe fn(NonNull<Header<G>>),
-    /// Gives the actor to the thread that runs it, if that is not a worker of the group; the caller
-    /// is its runner.
+    /// Puts the [`Runnable`] of the actor into the queue of the thread that runs it; `None` if the
+    /// workers of the group run the actor. The caller must be its runner.
     pull: Option<unsafe fn(NonNull<Header<G>>)>,
     layout: Layout,
 }
@@ -260,7 +271,7 @@ const _: () = {
     assert!(size_of::<Cell<[u64; 4], AssertionGroup>>() == 128);
 };
 
-/// A group for the assertions above, which hold for every group.
+/// A group that exists only for the assertions above, which hold for every group.
 enum AssertionGroup {}
 
 impl Group for AssertionGroup {
@@ -306,15 +317,15 @@ impl<G: Group> fmt::Debug for Header<G> {
     }
 }
 
-/// The kinds of blocks in a mailbox.
+/// The kinds of blocks in the mailbox of an actor.
 mod kind {
     /// The block holds a message.
     pub(super) const MESSAGE: u8 = 0;
     /// The block holds a control.
     pub(super) const CONTROL: u8 = 1;
-    /// The block is a notice: the actor's slot for the latest message has a message.
+    /// The block is a notice that there is a message in the actor's slot for the latest message.
     pub(super) const LATEST_NOTICE: u8 = 2;
-    /// The last address has left. The block is a part of the cell.
+    /// The block, which is a part of the cell, says that the last address has left.
     pub(super) const LAST_ADDRESS_LEFT: u8 = 3;
 }
 
@@ -332,7 +343,7 @@ impl<G: Group> Clone for CellPointer<G> {
 impl<G: Group> Copy for CellPointer<G> {}
 
 impl<G: Group> CellPointer<G> {
-    /// Returns the header.
+    /// Returns the header of the cell.
     ///
     /// # Safety
     ///
@@ -348,7 +359,7 @@ impl<G: Group> CellPointer<G> {
         self.0.addr().get()
     }
 
-    /// Returns true if the cell belongs to a parent process.
+    /// Returns true if the cell was created by a parent process before this process was forked.
     #[inline(always)]
     fn belongs_to_parent(self) -> bool {
         // SAFETY: as in `word`.
@@ -360,7 +371,7 @@ impl<G: Group> CellPointer<G> {
     ///
     /// # Safety
     ///
-    /// The hold is the caller's, who does not use the cell any more.
+    /// The hold belongs to the caller, who does not use the cell any more afterwards.
     unsafe fn remove_hold(self) {
         // SAFETY: the caller's hold keeps the cell.
         let is_last = unsafe { self.header() }.holders.remove_hold();
@@ -442,11 +453,12 @@ impl<G: Group> CellMemory for CellPointer<G> {
     }
 }
 
-/// Gives a block of a mailbox back, which is not that of the last address.
+/// Frees a block of a mailbox. It must not be the block of the last address, which is a part of the
+/// cell.
 ///
 /// # Safety
 ///
-/// The block is the caller's, and its content was moved out.
+/// The block belongs to the caller, and its content was moved out.
 #[inline(always)]
 unsafe fn give_back(block: u64) {
     // SAFETY: the contract.
@@ -460,7 +472,7 @@ unsafe fn give_back(block: u64) {
 }
 
 impl<G: Group> Header<G> {
-    /// Returns true if messages are counted in the depth.
+    /// Returns true if the mailbox is bounded, so that messages are counted in its depth.
     #[inline(always)]
     const fn is_bounded(&self) -> bool {
         self.capacity != UNBOUNDED_CAPACITY && self.capacity != LATEST_CAPACITY
@@ -481,7 +493,8 @@ impl<B: Behaviour<G>, G: Group> Cell<B, G> {
     };
 }
 
-/// Makes an actor of `behaviour`, which sleeps, and returns its address.
+/// Creates a sleeping actor of `group` from `behaviour`, with a mailbox of kind `mail`. Returns the
+/// address of the actor.
 pub fn spawn<B: Behaviour<G>, G: Group>(
     group: Arc<G>,
     behaviour: B,
@@ -495,7 +508,8 @@ pub fn spawn<B: Behaviour<G>, G: Group>(
     ))
 }
 
-/// Makes an actor as [`spawn`] does. Returns also a handle, without the cost of a further hold.
+/// Creates an actor as [`spawn`] does, and also returns a handle that sends controls to it. This is
+/// cheaper than calling [`Address::control`] afterwards.
 pub fn spawn_with_handle<B: Behaviour<G>, G: Group>(
     group: Arc<G>,
     behaviour: B,
@@ -543,8 +557,8 @@ fn make_cell<B: Behaviour<G>, G: Group>(
     CellPointer(place.cast())
 }
 
-/// Calls `drop`, and returns true if it panicked. The panic's payload is leaked, as its drop could
-/// panic, too.
+/// Calls `drop`, and returns true if it panicked. The payload of the panic is leaked, because
+/// dropping it could panic, too.
 fn drop_quietly(drop: impl FnOnce()) -> bool {
     catch_unwind(AssertUnwindSafe(drop))
         .map_err(|payload: Box<dyn Any + Send>| core::mem::forget(payload))

@@ -1,44 +1,46 @@
-//! An injector: the entries that other threads send to a worker, on a stack that is taken as a
-//! whole.
+//! An injector: a stack of the entries that other threads send to a worker, from which all entries
+//! are taken at once.
 //!
-//! The entries are linked through themselves, so a push allocates nothing. A worker that takes the
-//! stack walks down a limited number of links. The rest is a *chain*, which it returns for itself
-//! and for thieves, and which comes before the next stack. So only the parts of one stack come
-//! newest first; all else comes oldest first.
+//! Each entry contains the link to the next one, so a push allocates nothing. A worker that has
+//! taken the stack keeps a limited number of entries. It returns the others to its injector as a
+//! *chain*, from which it or thieves take entries before they take the next stack. The entries that
+//! are kept at one time are reversed, so that the oldest of them comes first. But the newest part
+//! of a long stack comes before its older parts.
 
 use std::ptr;
 use std::sync::atomic::AtomicPtr;
 
 use crate::protocol::sync::{PointerWord, edge};
 
-/// A type whose instances can be entries of an injector.
+/// A type whose values can be entries of an injector.
 ///
 /// # Safety
 ///
 /// * `injector_link` returns the same word in each call.
-/// * Nothing else stores to that word while the instance is in an injector or a chain.
+/// * Only the functions of this module store to that word while the value is in an injector or a
+///   chain.
 pub unsafe trait InjectorEntry: Sized {
-    /// Returns the word that names the entry below this one.
+    /// Returns the word that points to the next entry below this one.
     fn injector_link(&self) -> &AtomicPtr<Self>;
 }
 
 /// The memory of an injector: a stack to which any thread pushes entries, and a chain of entries
 /// that its owner returned.
 pub trait InjectorMemory {
-    /// The type of the entries.
+    /// The type of the entries of the injector.
     type Entry: InjectorEntry;
-    /// The shared pointers.
+    /// The type of the shared pointers.
     type Pointer: PointerWord<Self::Entry>;
 
-    /// Returns the newest entry, or null.
+    /// Returns the pointer to the newest entry of the stack, or to null.
     fn newest(&self) -> &Self::Pointer;
 
-    /// Returns the newest entry of the chain, or null. Only the owner stores another value than
-    /// null.
+    /// Returns the pointer to the newest entry of the chain, or to null. Only the owner stores a
+    /// value other than null.
     fn chain(&self) -> &Self::Pointer;
 }
 
-/// Pushes `entry`. Returns true if the injector had no entry. Lock-free: tries again only if
+/// Pushes `entry`. Returns true if the injector had no entry before. Lock-free: tries again only if
 /// another thread was faster.
 ///
 /// # Safety
@@ -65,8 +67,8 @@ pub unsafe fn inject<M: InjectorMemory>(memory: &M, entry: *mut M::Entry) -> boo
     }
 }
 
-/// Takes all entries of the chain, or all of the stack if there is no chain, as a list; null if
-/// there is no entry. Wait-free.
+/// Takes all entries of the chain, or all entries of the stack if there is no chain. Returns the
+/// first entry of the list of them, or null if there is no entry. Wait-free.
 pub fn take_all<M: InjectorMemory>(memory: &M) -> *mut M::Entry {
     let null = ptr::null_mut();
     // Relaxed: the exchange decides.
@@ -85,29 +87,30 @@ pub fn take_all<M: InjectorMemory>(memory: &M) -> *mut M::Entry {
     memory.newest().swap_at(null, edge::INJECT_TAKE)
 }
 
-/// Returns true if no entry was there when the words were loaded.
+/// Returns true if there was no entry when this function loaded the two pointers.
 #[inline]
 pub fn is_empty<M: InjectorMemory>(memory: &M) -> bool {
     // Relaxed, both: the caller orders the loads, or needs only a hint.
     memory.newest().get().is_null() && memory.chain().get().is_null()
 }
 
-/// Stores `list` as the chain of the injector, from which the owner and thieves take entries.
+/// Stores `list` as the chain of the injector, from which the owner and thieves can take the
+/// entries.
 ///
 /// # Safety
 ///
-/// Only the owner of the injector calls this. It has no chain. `list` is not null, and the caller
-/// has the entries for itself.
+/// Only the owner of the injector calls this function, and the injector has no chain. `list` is not
+/// null, and no other thread uses its entries.
 pub unsafe fn put_back<M: InjectorMemory>(memory: &M, list: *mut M::Entry) {
     // ORDERING(chain): pairs with the exchange in `take`.
     memory.chain().store(list, edge::CHAIN_RETURN);
 }
 
-/// Takes the first entry off `list`; null if there is none.
+/// Removes the first entry from `list` and returns it; returns null if the list is empty.
 ///
 /// # Safety
 ///
-/// The caller has the entries of the list for itself, and they are valid.
+/// The entries of the list are valid, and no other thread uses them.
 #[inline]
 pub unsafe fn pop_front<T: InjectorEntry>(list: &mut *mut T) -> *mut T {
     let first = *list;
@@ -120,11 +123,11 @@ pub unsafe fn pop_front<T: InjectorEntry>(list: &mut *mut T) -> *mut T {
     first
 }
 
-/// Reverses the first `most` entries of `list` into a list of their own, and leaves the others.
+/// Removes the first `most` entries from `list`, and returns them as a list in the reverse order.
 ///
 /// # Safety
 ///
-/// As of [`pop_front`].
+/// As for [`pop_front`].
 pub unsafe fn take_reversed<T: InjectorEntry>(list: &mut *mut T, most: u32) -> *mut T {
     let mut reversed = ptr::null_mut();
     for _ in 0..most {

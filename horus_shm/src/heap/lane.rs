@@ -1,5 +1,5 @@
-//! Lanes on the heap, whose slots hold values of any type, in the form that the lane algorithms
-//! use.
+//! Lanes on the heap, whose slots hold values of any type. Implements [`LaneMemory`] for them, so
+//! that the lane algorithms can use them.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -14,7 +14,8 @@ use crate::protocol::sync::{self, Edge, Word};
 
 /// The way in which readers get a value out of its slot.
 pub trait ReadPolicy<T>: Packing + sealed::ReadPolicy {
-    /// True if the value stays in the slot, to be dropped when the slot is written again.
+    /// True if the value stays in the slot after it was read, and is dropped when the slot is
+    /// written again.
     const KEEPS_VALUE: bool;
 
     /// The part of a value that a reader has to drop after it has used the value in its slot: the
@@ -25,12 +26,13 @@ pub trait ReadPolicy<T>: Packing + sealed::ReadPolicy {
     ///
     /// # Safety
     ///
-    /// * `slot` holds a value, which no thread writes meanwhile.
-    /// * Unless the value stays in the slot, the caller is the only reader, and calls this once.
+    /// * `slot` holds a value, which no thread writes during the call.
+    /// * Unless the value stays in the slot, the caller is the only reader, and calls this function
+    ///   once for each value.
     unsafe fn load(slot: *const T) -> T;
 
-    /// Returns what the caller has to drop after it has used the value at `slot` in place: the
-    /// value itself if readers move it out, nothing if it stays in the slot.
+    /// Returns what the caller has to drop after it has used the value at `slot` in place. That is
+    /// the value itself if readers move values out, and nothing if the value stays in the slot.
     ///
     /// # Safety
     ///
@@ -38,12 +40,12 @@ pub trait ReadPolicy<T>: Packing + sealed::ReadPolicy {
     unsafe fn take_remainder(slot: *const T) -> Self::Remainder;
 }
 
-/// The handling of values that one reader moves out of their slots.
+/// The policy by which a single reader moves values out of their slots.
 #[derive(Debug)]
 pub enum MoveValues {}
 
-/// The handling of values of which every reader gets a clone, while the value stays until its slot
-/// is written again.
+/// The policy by which every reader gets a clone of each value. The value stays in its slot until
+/// the slot is written again.
 #[derive(Debug)]
 pub enum ShareValues {}
 
@@ -120,8 +122,8 @@ mod sealed {
     impl ReadPolicy for super::ShareValues {}
 }
 
-/// The addresses of one lane of values. A copy refers to the same lane. An owner of the memory must
-/// be kept alive beside it.
+/// The addresses of the parts of one lane of values. A copy refers to the same lane. This type does
+/// not own the memory, which must be kept alive separately.
 pub(super) struct ValueLane<T, H> {
     slots: SlotRow<T, H>,
     room: u64,
@@ -136,13 +138,13 @@ pub(super) struct ValueLane<T, H> {
 
 /// The parts from which [`ValueLane::new`] builds a lane.
 pub(super) struct ValueLaneParts<'a, T, H> {
-    /// Empty for a lane of which only the block and the cursors are used.
+    /// The slots; empty if only the block and the cursors of the lane are used.
     pub(super) slots: SlotRow<T, H>,
     pub(super) room: u64,
     pub(super) block: &'a LaneBlock<AtomicU64>,
     /// The mask of gated readers.
     pub(super) gated: &'a AtomicU64,
-    /// The cursors of all readers, from the first reader's cursor in this lane on.
+    /// The cursors of the channel, starting with the cursor of the first reader in this lane.
     pub(super) cursors: &'a [AtomicU64],
     pub(super) reader_words: usize,
     pub(super) reader_limit: u32,
@@ -154,8 +156,8 @@ impl<T, H: ReadPolicy<T>> ValueLane<T, H> {
     /// # Safety
     ///
     /// For as long as the value or a copy of it is used:
-    /// * the parts stay where they are, and all access to the slots is by lane algorithms with
-    ///   one writer and readers that are all gated (at most one of them unless `H` is
+    /// * the parts are not moved, and the slots are accessed only by lane algorithms with one
+    ///   writer and with readers that are all gated (at most one reader unless `H` is
     ///   [`ShareValues`]);
     /// * slots are used only if there are any.
     pub(super) unsafe fn new(parts: ValueLaneParts<'_, T, H>) -> Self {
@@ -182,19 +184,20 @@ impl<T, H: ReadPolicy<T>> ValueLane<T, H> {
         }
     }
 
-    /// Returns the value in slot `index`.
+    /// Moves or clones the value out of slot `index`, as the policy `H` says.
     ///
     /// # Safety
     ///
-    /// The reader saw by the stamp that there is a value, and its cursor keeps the writer out.
+    /// The reader saw by the stamp that there is a value, and the reader's cursor keeps the writer
+    /// out of the slot.
     #[inline(always)]
     pub(super) unsafe fn load(&self, index: u64) -> T {
         // SAFETY: the slot holds a value, and the cursor keeps the writer out, by the contract.
         unsafe { H::load(self.slot(index).value()) }
     }
 
-    /// Passes the value in slot `index` to `each` by reference, and returns what has to be dropped
-    /// afterwards.
+    /// Calls `each` with a reference to the value in slot `index`, and returns what the caller has
+    /// to drop afterwards.
     ///
     /// # Safety
     ///
@@ -243,8 +246,9 @@ impl<T, H: ReadPolicy<T>> LaneMemory for ValueLane<T, H> {
     type Word = AtomicU64;
 
     /// WHY false: the hardware detects that slots are read in order, and prefetches them itself.
-    /// The other work for each message would keep software from prefetching as far ahead: 64 B 65
-    /// -> 81 million a second, 8 and 16 B a tenth more, 256 B and 1 KiB the same.
+    /// With prefetch instructions, the loop has more work for each message, and the hardware gets
+    /// less far ahead. Messages a second with -> without them: 64 B 65 -> 81 million, 8 and 16 B a
+    /// tenth more, 256 B and 1 KiB the same.
     const PREFETCHES_WHILE_DRAINING: bool = false;
 
     #[inline(always)]
@@ -305,10 +309,11 @@ impl<T, H: ReadPolicy<T>> LaneMemory for ValueLane<T, H> {
         unreachable!("all readers of values are gated");
     }
 
-    /// Moves a `T` into the slot. All readers have passed the slot's old value, which is dropped.
+    /// Moves the `T` at `src` into the slot. All readers have finished with the old value of the
+    /// slot, which is dropped.
     ///
-    /// If that drop panics, the new value is in the slot, but not published: the next write
-    /// replaces it.
+    /// If dropping the old value panics, the new value is in the slot, but is not published: the
+    /// next write replaces it.
     #[inline(always)]
     unsafe fn store_exclusive(&self, index: u64, src: *const u8, bytes: usize) {
         debug_assert_eq!(bytes, size_of::<T>());

@@ -1,5 +1,5 @@
-//! The memory of a channel that is made of lanes: its owner, claims of lanes and readers, and the
-//! drop of values that were not received.
+//! The memory of a channel that consists of lanes: allocates it, assigns lanes to writers and
+//! numbers to readers, and drops the values that were not received.
 
 use core::fmt;
 use core::sync::atomic::AtomicU64;
@@ -15,47 +15,49 @@ use crate::protocol::layout::{LaneBlock, SEPARATION_BYTES};
 use crate::protocol::owner;
 use crate::protocol::sync::{Word, edge};
 
-/// Maximum number of lanes, and of readers, of one channel: masks have one bit for each.
+/// Maximum number of lanes of one channel, and also of its readers: masks have one bit for each
+/// lane or reader.
 ///
 /// WHY fewer under miri: a channel has a cursor for each lane and reader, and the interpreter takes
 /// a second to initialise 4,096 of them.
 pub const LANES_MAX: usize = if cfg!(miri) { 8 } else { 64 };
 
-/// The owner word of a claimed lane or reader. WHY the same for all owners: threads of a process
-/// die together, so no owner is ever checked.
+/// The owner word of every claimed lane and reader. WHY the same for all owners: the threads of a
+/// process die together, so nobody checks whether an owner is alive.
 const CLAIMED_OWNER: u64 = 1;
 
-/// The only reader of lanes whose values are moved out.
+/// The number of the only reader, if values are moved out of the lanes.
 const ONLY_READER: u32 = 0;
 
-/// The cursor of a reader that has not read anything: cursors are positions plus 1.
+/// The cursor of a reader that has not read anything. A cursor is a position plus 1.
 const FIRST_CURSOR: u64 = 1;
 
 const WORDS_PER_LINE: usize = SEPARATION_BYTES / size_of::<AtomicU64>();
 
-/// Cursors of one reader that lie on the same cache lines. No other reader has a cursor there.
+/// A group of cursors of one reader that lie on the same cache lines. No other reader has a cursor
+/// on these lines.
 #[repr(align(128))]
 #[derive(Debug, Default)]
 struct CursorLine([AtomicU64; WORDS_PER_LINE]);
 
-/// The mask of the lanes whose slots are allocated, in cache lines of its own.
+/// The mask of the lanes whose slots are allocated. It shares its cache lines with no other data.
 #[repr(align(128))]
 #[derive(Debug, Default)]
 struct ReadyLanes(AtomicU64);
 
-/// Lanes of values of type `T`, and their readers, which are all gated.
+/// Lanes of values of type `T`, with readers that are all gated.
 ///
-/// If values are moved out, the only reader is gated from the beginning. Values that are written
-/// before there is a reader wait for it, and nothing is overwritten. All endpoints keep this value
-/// alive; its drop drops the values that were not received.
+/// If values are moved out, there is only one reader, which counts as gated from the beginning. So
+/// values that are written before the reader is created wait for it, and no value is overwritten.
+/// All endpoints keep this object alive. Dropping it drops the values that were not received.
 pub struct Lanes<T, H: ReadPolicy<T>> {
     ready: ReadyLanes,
     blocks: Box<[LaneBlock<AtomicU64>]>,
     /// The owner words of the readers.
     readers: Box<[AtomicU64]>,
-    /// Bit i: reader i is gated.
+    /// Bit i is set if reader i is gated.
     gated: AtomicU64,
-    /// The cursors, ordered by reader, then by lane.
+    /// The cursors of all readers in all lanes, ordered by reader, then by lane.
     cursors: Box<[CursorLine]>,
     /// The slots of each lane, allocated when the lane is first claimed.
     slots: Box<[OnceLock<Slots<T, H>>]>,
@@ -71,12 +73,12 @@ unsafe impl<T: Clone + Send + Sync> Sync for Lanes<T, ShareValues> {}
 
 impl<T, H: ReadPolicy<T>> Lanes<T, H> {
     /// Creates at most `lane_limit` lanes of `capacity` values each, for at most `reader_limit`
-    /// readers. Nothing is claimed, and no lane has memory yet.
+    /// readers. No lane or reader is claimed yet, and no lane has memory for slots.
     ///
     /// # Panics
     ///
-    /// If a limit is 0 or above [`LANES_MAX`], if there can be several readers but values are moved
-    /// out, or if `capacity` is 0 or needs more memory than there can be.
+    /// If a limit is 0 or above [`LANES_MAX`]; if values are moved out and `reader_limit` is not 1;
+    /// or if `capacity` is 0, or so large that the size of the memory overflows.
     #[must_use]
     pub fn new(lane_limit: usize, reader_limit: usize, capacity: usize) -> Arc<Self> {
         let limits = 1..=LANES_MAX;
@@ -109,8 +111,8 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
         Arc::new(lanes)
     }
 
-    /// Claims a lane that has no writer, and continues after the values of its last writer. Returns
-    /// `None` if every lane has a writer.
+    /// Claims a lane that has no writer, and returns a writer for it, which continues after the
+    /// values of the lane's previous writer. Returns `None` if every lane has a writer.
     #[must_use]
     pub fn writer(self: &Arc<Self>) -> Option<ValueWriter<T, H>> {
         let owners = self.blocks.iter().map(|block| &block.owner);
@@ -121,9 +123,9 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
         Some(ValueWriter::new(Arc::clone(self), lane))
     }
 
-    /// Makes a reader of the first lane from its present head on. If values are moved out, the
-    /// reader begins at the first value, and there can only ever be one reader. Returns `None` if
-    /// there are as many readers as there can be.
+    /// Creates a reader of the first lane, which begins at the lane's present head. If values are
+    /// moved out, the reader begins at the first value instead, and this function succeeds only
+    /// once. Returns `None` if the maximum number of readers is reached.
     ///
     /// # Panics
     ///
@@ -134,7 +136,8 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
         Some(ValueReader::new(Arc::clone(self), index))
     }
 
-    /// Like [`Self::reader`], for a reader of all lanes, including those that have no writer yet.
+    /// Does the same as [`Self::reader`] for a reader of all lanes, including those that have no
+    /// writer yet.
     #[must_use]
     pub fn fan_reader(self: &Arc<Self>) -> Option<FanReader<T, H>> {
         let index = self.claim_reader()?;
@@ -157,7 +160,8 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
     ///
     /// # Safety
     ///
-    /// `reader` was claimed by the caller, which has no other reader of this lane.
+    /// The caller has claimed the number `reader`, and has no other reader of this lane with that
+    /// number.
     pub(super) unsafe fn lane_reader(&self, lane: u32, reader: u32) -> LaneReader<ValueLane<T, H>> {
         let memory = self.claimed_lane(lane);
         // Relaxed: the caller's own cursor.
@@ -165,7 +169,7 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
         LaneReader::new(memory, start, reader)
     }
 
-    /// Returns lane `lane` with its slots. The lane must have been claimed before.
+    /// Returns lane `lane` with its slots. The lane must have been claimed at least once before.
     pub(super) fn claimed_lane(&self, lane: u32) -> ValueLane<T, H> {
         let slots = self.slots[lane as usize]
             .get()
@@ -173,7 +177,7 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
         self.lane(lane, slots.row())
     }
 
-    /// Returns lane `lane` with the given slots, which are its own, or none.
+    /// Returns lane `lane` with the row `slots`, which is the lane's own row or an empty one.
     fn lane(&self, lane: u32, slots: SlotRow<T, H>) -> ValueLane<T, H> {
         let cursors = self.cursors.as_ptr().cast::<AtomicU64>();
         let words = self.cursors.len() * WORDS_PER_LINE;
@@ -225,13 +229,14 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
         self.capacity as usize
     }
 
-    /// Frees a lane for another writer.
+    /// Frees a lane, so that another writer can claim it.
     pub(super) fn release_lane(&self, lane: u32) {
         owner::release_entry(&self.blocks[lane as usize].owner);
     }
 
-    /// Frees the place of a reader for another one. That of the reader that moves values out stays
-    /// taken, because its cursor tells which values have to be dropped.
+    /// Frees the number `reader`, so that another reader can claim it. Does nothing if values are
+    /// moved out: the cursors of the only reader are still needed, to find the values that have to
+    /// be dropped.
     pub(super) fn release_reader(&self, reader: u32) {
         if H::KEEPS_VALUE {
             gate::withdraw_gated_reader(&self.gated, reader);
@@ -282,8 +287,8 @@ const _: () = assert!(size_of::<CursorLine>() == SEPARATION_BYTES);
 mod tests {
     use super::*;
 
-    /// Counts the drops of each value separately, so that one drop too many cannot hide one that is
-    /// missing.
+    /// Returns values whose drops can be counted separately, so that one drop too many cannot hide
+    /// one that is missing.
     fn tokens(count: usize) -> Vec<Arc<()>> {
         (0..count).map(|_| Arc::new(())).collect()
     }

@@ -1,19 +1,20 @@
-//! Heap memory for values of any type, between the threads of a process: lanes, a ticket ring, and
-//! the cells, mailboxes and answers of actors.
+//! Heap memory through which the threads of a process exchange values of any type: lanes, a ticket
+//! ring, and the cells, mailboxes and answers of actors.
 //!
 //! The lanes use the algorithms of lanes in files,
 //! [`LaneWriter`](crate::protocol::lane::LaneWriter) and
-//! [`LaneReader`](crate::protocol::lane::LaneReader), with every reader gated. Only the
-//! memory differs: a slot holds a value of any type, which is moved in, then either moved out
+//! [`LaneReader`](crate::protocol::lane::LaneReader), with every reader gated. Only the memory is
+//! different: a slot holds a value of any type. The value is moved in, then either moved out
 //! ([`MoveValues`]) or cloned by each reader ([`ShareValues`]), and dropped exactly once.
 //!
-//! The endpoints of lanes and of the ring do not wait, and do not know whether the other side
-//! exists: `horus_core::channel` adds that. Actors are in [`Group`] and [`Behaviour`]; the workers
-//! that run them are in `horus_core`.
+//! The endpoints of lanes and of the ring do not wait, and do not know if the other side exists;
+//! `horus_core::channel` adds that. [`Group`] and [`Behaviour`] are the interface of actors; the
+//! threads of the workers that run actors are in `horus_core`.
 //!
-//! The run queues of workers are here too: [`run_queue`] and [`injector`] hold the entries that
-//! wait, [`search`] decides which worker sleeps, and [`RunQueues`] puts them together for a group.
-//! A thread that runs its actors itself has a [`PullQueue`] instead.
+//! The run queues of workers are here, too: [`run_queue`] and [`injector`] hold the actors that
+//! wait to be run, [`search`] decides which workers sleep and which are woken, and [`RunQueues`]
+//! combines these for a group of workers. A thread that runs its actors itself uses a [`PullQueue`]
+//! instead.
 
 mod answer;
 mod blocks;

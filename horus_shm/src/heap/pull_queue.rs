@@ -1,8 +1,8 @@
-//! The queue of a thread that runs its actors itself, outside of a group's workers.
+//! The queue of a thread that runs its actors itself, without the workers of a group.
 //!
-//! A sender that wakes such an actor pushes its handle here, and wakes the thread. The thread takes
-//! all handles at once. The queue is an injector with an eventcount, and has the memory orderings
-//! of both.
+//! A sender that wakes such an actor pushes the right to run it to this queue, and wakes the
+//! thread. The thread takes all entries at once. The queue consists of an injector and an
+//! eventcount, and uses the memory orderings of both.
 
 use core::fmt;
 use core::ptr;
@@ -17,7 +17,8 @@ use crate::wait::{LocalEventcount, WaitPolicy};
 /// A queue of actors that have mail, for one thread that runs its actors itself.
 pub struct PullQueue<E: Entry> {
     newest: AtomicPtr<E::Target>,
-    /// Always null: one thread takes, and it takes all.
+    /// The chain of the injector. It is always null, because the only thread that takes entries
+    /// takes all of them.
     chain: AtomicPtr<E::Target>,
     event: LocalEventcount,
     /// The waker of the task that waits for an entry, if no thread waits.
@@ -55,7 +56,8 @@ impl<E: Entry> Default for PullQueue<E> {
 }
 
 impl<E: Entry> PullQueue<E> {
-    /// Pushes `entry`, and wakes the thread or task that waits. Lock-free, unless a task waits.
+    /// Pushes `entry`, and wakes the thread or task that waits for entries. Lock-free, unless a
+    /// task waits.
     pub fn push(&self, entry: E) {
         // SAFETY: the pointer of a handle is valid, and in no queue.
         unsafe { injector::inject(self, entry.into_raw().as_ptr()) };
@@ -66,7 +68,8 @@ impl<E: Entry> PullQueue<E> {
         }
     }
 
-    /// Takes all entries, and calls `each` with them, oldest first. Returns their number.
+    /// Takes all entries, and calls `each` with each of them, oldest first. Returns the number of
+    /// entries.
     pub fn take(&self, mut each: impl FnMut(E)) -> usize {
         let mut newest = injector::take_all(self);
         // SAFETY: the list was taken, so its entries are this thread's.
@@ -81,8 +84,8 @@ impl<E: Entry> PullQueue<E> {
         count
     }
 
-    /// Calls `poll` until it returns a value, or until the deadline of `wait_policy`. Sleeps until
-    /// an entry is pushed.
+    /// Calls `poll` until it returns a value, or until the deadline of `wait_policy`; returns the
+    /// value. Between two calls, the thread sleeps until an entry is pushed.
     pub fn wait_until<R>(
         &self,
         wait_policy: WaitPolicy,
@@ -91,8 +94,8 @@ impl<E: Entry> PullQueue<E> {
         self.event.wait_until(wait_policy, poll)
     }
 
-    /// Registers the task that the next push wakes, instead of an earlier one. Returns false if
-    /// there are entries already: the caller has to take them.
+    /// Registers the waker of a task, which the next push wakes, and forgets an earlier waker.
+    /// Returns false if there are entries already: the caller then has to take them.
     #[must_use]
     pub fn register(&self, waker: &Waker) -> bool {
         let mut registered = self.lock_waker();
@@ -105,13 +108,13 @@ impl<E: Entry> PullQueue<E> {
         injector::is_empty(self)
     }
 
-    /// Withdraws the waker that [`Self::register`] registered.
+    /// Removes the waker that [`Self::register`] registered.
     pub fn withdraw(&self) {
         drop(self.take_waker());
     }
 
-    /// Takes the registered waker, if any, and withdraws the announcement that makes a push look
-    /// for it.
+    /// Takes the registered waker, if there is one, and withdraws the announcement that makes a
+    /// push look for a waker.
     fn take_waker(&self) -> Option<Waker> {
         let waker = self.lock_waker().take();
         if waker.is_some() {

@@ -1,4 +1,4 @@
-//! Readers of values: of one lane, and of all lanes of a channel.
+//! Readers of values: a reader of one lane, and a reader of all lanes of a channel.
 
 use core::fmt;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use super::lane::{ReadPolicy, ValueLane};
 use super::lanes::Lanes;
 use crate::protocol::lane::{LaneReader, PollOutcome};
 
-/// Number of times that a reader publishes its cursor while it drains a full lane. WHY not once:
-/// the writer should be able to write meanwhile.
+/// Number of times that a reader publishes its cursor while it drains a full lane. WHY not only
+/// once: so that the writer can already write into the slots that were read.
 pub(super) const DRAIN_STEPS: u64 = 8;
 
-/// A reader of the first lane. Its drop lets another reader take its place.
+/// A reader of the first lane. When it is dropped, another reader can take its place.
 pub struct ValueReader<T, H: ReadPolicy<T>> {
     reader: LaneReader<ValueLane<T, H>>,
     index: u32,
@@ -31,16 +31,19 @@ impl<T, H: ReadPolicy<T>> ValueReader<T, H> {
     }
 
     /// Finds the next value, and returns a function that takes it; `None` if there is no value. The
-    /// value stays in its slot until the function is called. Wait-free, except for a clone.
+    /// value stays in its slot until the function is called. Wait-free, except that the value may
+    /// have to be cloned.
     ///
-    /// WHY in two steps: the value then goes directly from its slot to the caller's memory, and not
-    /// through several options. At 16 bytes each additional copy waits for the one before.
+    /// WHY in two steps: the value is then moved directly from its slot to the caller's memory, and
+    /// not through several `Option`s. For a value of 16 bytes, each additional copy would have to
+    /// wait for the previous one.
     #[inline(always)]
     pub fn find(&mut self) -> Option<impl FnOnce() -> T> {
         find(&mut self.reader)
     }
 
-    /// Copies the next value from its slot to `value`; returns false if there is none. Wait-free.
+    /// Copies the next value from its slot to `value`; returns false if there is no value.
+    /// Wait-free.
     #[inline(always)]
     pub fn pop_into(&mut self, value: &mut T) -> bool
     where
@@ -49,8 +52,8 @@ impl<T, H: ReadPolicy<T>> ValueReader<T, H> {
         pop_into(&mut self.reader, value)
     }
 
-    /// Passes the available values to `each`, at most `capacity` of them, and returns their number.
-    /// Publishes the cursor in a few steps instead of after each value. Does not block.
+    /// Calls `each` with the available values, at most `capacity` of them, and returns their
+    /// number. Publishes the cursor a few times, instead of after each value. Does not block.
     #[inline]
     pub fn drain(&mut self, each: impl FnMut(T)) -> usize {
         let load = |memory: &ValueLane<T, H>, index| {
@@ -61,8 +64,8 @@ impl<T, H: ReadPolicy<T>> ValueReader<T, H> {
         self.drain_by(load, each)
     }
 
-    /// Like [`Self::drain`], but passes references to values in their slots. If `each` panics, its
-    /// value is the next one to be read.
+    /// Does the same as [`Self::drain`], but passes references to the values in their slots. If
+    /// `each` panics, the value that it got is the next one to be read.
     #[inline]
     pub fn drain_in_place(&mut self, mut each: impl FnMut(&T)) -> usize {
         self.drain_by(passing_to(&mut each), drop)
@@ -161,7 +164,7 @@ impl<T, H: ReadPolicy<T>> fmt::Debug for ValueReader<T, H> {
     }
 }
 
-/// A reader that reads all lanes in turn. Its drop lets another reader take its place.
+/// A reader that reads all lanes in turn. When it is dropped, another reader can take its place.
 pub struct FanReader<T, H: ReadPolicy<T>> {
     /// Readers of the lanes that have slots, in the order in which they were discovered.
     readers: Vec<LaneReader<ValueLane<T, H>>>,
@@ -186,14 +189,14 @@ impl<T, H: ReadPolicy<T>> FanReader<T, H> {
         }
     }
 
-    /// Like [`ValueReader::find`], for the next value of any lane. Polls each lane once; does not
-    /// block.
+    /// Does the same as [`ValueReader::find`] for the next value of any lane. Polls each lane at
+    /// most once; does not block.
     #[inline]
     pub fn find(&mut self) -> Option<impl FnOnce() -> T> {
         find(self.next_ready_lane()?)
     }
 
-    /// Like [`ValueReader::pop_into`], for the next value of any lane.
+    /// Does the same as [`ValueReader::pop_into`] for the next value of any lane.
     #[inline]
     pub fn pop_into(&mut self, value: &mut T) -> bool
     where
@@ -203,7 +206,7 @@ impl<T, H: ReadPolicy<T>> FanReader<T, H> {
             .is_some_and(|reader| pop_into(reader, value))
     }
 
-    /// Like [`ValueReader::drain`], with one value of each lane in turn.
+    /// Does the same as [`ValueReader::drain`], but takes one value from each lane in turn.
     #[inline]
     pub fn drain(&mut self, mut each: impl FnMut(T)) -> usize {
         let capacity = self.lanes.capacity();
@@ -213,7 +216,8 @@ impl<T, H: ReadPolicy<T>> FanReader<T, H> {
             .count()
     }
 
-    /// Like [`ValueReader::drain_in_place`], with one value of each lane in turn.
+    /// Does the same as [`ValueReader::drain_in_place`], but takes one value from each lane in
+    /// turn.
     #[inline]
     pub fn drain_in_place(&mut self, mut each: impl FnMut(&T)) -> usize {
         let mut one =
@@ -224,7 +228,8 @@ impl<T, H: ReadPolicy<T>> FanReader<T, H> {
             .count()
     }
 
-    /// Returns the reader of the next lane, in turn, that has a value.
+    /// Returns the reader of the next lane that has a value, or `None` if no lane has one. The
+    /// search begins where the last one ended, so that all lanes get their turn.
     #[inline(always)]
     fn next_ready_lane(&mut self) -> Option<&mut LaneReader<ValueLane<T, H>>> {
         let ready = self.lanes.ready_lanes();

@@ -1,7 +1,9 @@
-//! A run queue: the entries that wait for one worker, in a ring with two heads, and a `lifo_slot`.
+//! A run queue: the entries that wait for one worker. They are in a ring with two heads, and in a
+//! `lifo_slot` for one entry.
 //!
-//! The design of the ring is tokio's. The owner appends at the tail and pops at the head. A thief
-//! claims half of the entries by an exchange of the head, copies them, and then frees their slots:
+//! The design of the ring is that of tokio. The owner appends entries at the tail and takes them at
+//! the head. A *thief*, which is another worker, claims half of the entries by an atomic exchange
+//! of the head `real`, copies them, and then frees their slots by moving the head `steal`:
 //!
 //! ```text
 //!      steal          real            tail
@@ -10,36 +12,38 @@
 //! ───────┴──────────────┴───────────────┴──────
 //! ```
 //!
-//! Both heads are in one word, so owner and thief decide by one exchange who gets an entry, and
-//! nobody waits. The `lifo_slot` holds the entry that the owner runs next. It bypasses the ring, as
-//! its message is still in the cache.
+//! Both heads are in one word, so one exchange decides whether the owner or a thief gets an entry,
+//! and neither of them waits. The `lifo_slot` holds the entry that the owner runs next. That entry
+//! does not go through the ring, because its message is still in the cache.
 //!
-//! Positions have 32 bits and wrap around. A thief is deceived only if it is stopped between its
-//! load and its exchange for exactly a multiple of 2^32 entries.
+//! Positions have 32 bits and wrap around. The exchange of a thief succeeds wrongly only if the
+//! thief is stopped between its load and its exchange while exactly a multiple of 2^32 entries go
+//! through the ring.
 
 use std::ptr;
 
 use crate::protocol::sync::{PointerWord, Word, edge};
 
-/// The memory of a run queue: a ring of entries that one worker fills, and from which others steal.
+/// The memory of a run queue: a ring of entries that one worker fills, and from which other workers
+/// steal.
 pub trait RunQueueMemory {
     /// The type that entries point to.
     type Item;
-    /// The shared words.
+    /// The type of the shared words.
     type Word: Word;
-    /// The shared pointers.
+    /// The type of the shared pointers.
     type Pointer: PointerWord<Self::Item>;
 
     /// Returns the number of slots: a power of two, at most 2^16.
     fn slots(&self) -> u32;
 
-    /// Returns the word of the two heads.
+    /// Returns the word that contains the two heads.
     fn heads(&self) -> &Self::Word;
 
-    /// Returns the position after the last entry; only the owner stores it.
+    /// Returns the word with the position after the last entry. Only the owner stores it.
     fn tail(&self) -> &Self::Word;
 
-    /// Returns the entry that the owner runs next, or null.
+    /// Returns the pointer to the entry that the owner runs next, or to null.
     fn lifo_slot(&self) -> &Self::Pointer;
 
     /// Stores `item` in slot `index`.
@@ -49,7 +53,7 @@ pub trait RunQueueMemory {
     /// `index` is below the number of slots, and no other thread accesses the slot.
     unsafe fn put(&self, index: u32, item: *mut Self::Item);
 
-    /// Returns the entry of slot `index`.
+    /// Returns the entry in slot `index`.
     ///
     /// # Safety
     ///
@@ -83,7 +87,7 @@ impl RingHeads {
         self.steal != self.real
     }
 
-    /// Returns the heads after `claimed` more entries were claimed by a thief.
+    /// Returns the heads as they are after a thief has claimed `claimed` more entries.
     const fn claim(self, claimed: u32) -> Self {
         Self {
             steal: self.steal,
@@ -104,7 +108,7 @@ impl RingHeads {
     }
 }
 
-/// Appends `item`; returns false if the ring is full. Wait-free.
+/// Appends `item` to the ring. Returns false, and appends nothing, if the ring is full. Wait-free.
 ///
 /// # Safety
 ///
@@ -128,7 +132,9 @@ fn publish_tail<M: RunQueueMemory>(memory: &M, tail: u32) {
     memory.tail().store(u64::from(tail), edge::QUEUE_PUBLISH);
 }
 
-/// Returns the number of entries that the owner can append. Only the owner can rely on it.
+/// Returns the number of entries that the owner can append. If the owner calls this function, at
+/// least that many slots stay free until it appends entries. For other callers the result is only a
+/// hint.
 #[inline]
 pub fn free_slots<M: RunQueueMemory>(memory: &M) -> u32 {
     // ORDERING(stolen): pairs with the exchange in `free`.
@@ -138,7 +144,8 @@ pub fn free_slots<M: RunQueueMemory>(memory: &M) -> u32 {
     memory.slots() - tail.wrapping_sub(heads.steal)
 }
 
-/// Takes the oldest entry. Lock-free: tries again only if a thief was faster.
+/// Takes the oldest entry of the ring, or returns `None` if the ring is empty. Lock-free: tries
+/// again only if a thief was faster.
 ///
 /// # Safety
 ///
@@ -165,7 +172,7 @@ pub unsafe fn pop_oldest<M: RunQueueMemory>(memory: &M) -> Option<*mut M::Item> 
 }
 
 /// Moves half of the entries of `from`, rounded up, to `to`, and returns one of them. Returns
-/// `None` if there is none, or if another thief is copying.
+/// `None` if `from` has no entry, or if another thief is copying entries of `from`.
 ///
 /// # Safety
 ///
@@ -194,7 +201,8 @@ pub unsafe fn steal<M: RunQueueMemory>(from: &M, to: &M) -> Option<*mut M::Item>
     Some(stolen)
 }
 
-/// Claims half of the entries, at most `most`; returns the position of the first and their number.
+/// Claims half of the entries, at most `most`. Returns the position of the first claimed entry, and
+/// the number of claimed entries; `None` if there is no entry, or another thief is copying.
 fn claim_half<M: RunQueueMemory>(from: &M, most: u32) -> Option<(u32, u32)> {
     loop {
         // Relaxed: the exchange decides.
@@ -219,7 +227,8 @@ fn claim_half<M: RunQueueMemory>(from: &M, most: u32) -> Option<(u32, u32)> {
     }
 }
 
-/// Frees the slots that the caller claimed; the owner may have taken entries after them meanwhile.
+/// Frees the slots that the caller has claimed. The owner may have taken entries after them in the
+/// meantime.
 fn free_claimed<M: RunQueueMemory>(from: &M) {
     loop {
         // Relaxed: the exchange decides.
@@ -236,15 +245,15 @@ fn free_claimed<M: RunQueueMemory>(from: &M) {
     }
 }
 
-/// Returns the number of entries from `real` to `tail`; 0 if the tail is the older of the two.
+/// Returns the number of entries from `real` to `tail`; 0 if `tail` was loaded so early that it is
+/// before `real`.
 const fn entries_between(real: u32, tail: u32) -> u32 {
     let distance = tail.wrapping_sub(real);
     if (distance as i32) < 0 { 0 } else { distance }
 }
 
-/// Returns true if the ring had no entry when its words were loaded. An entry that was appended
-/// before is seen if a fence orders the call after the append, as no head passes an entry that
-/// waits.
+/// Returns true if the ring had no entry when this function loaded its words. If a fence orders the
+/// call after an append, the function does not miss the appended entry, unless it was taken.
 #[inline]
 pub fn is_empty<M: RunQueueMemory>(memory: &M) -> bool {
     // Relaxed, both: as above.
@@ -253,8 +262,8 @@ pub fn is_empty<M: RunQueueMemory>(memory: &M) -> bool {
     entries_between(heads.real, tail) == 0
 }
 
-/// Puts `item` in the `lifo_slot`, and returns the entry that was in it. Wait-free. Only the owner
-/// calls this.
+/// Puts `item` into the `lifo_slot`, and returns the entry that was in it before. Wait-free. Only
+/// the owner calls this function.
 #[inline]
 pub fn put_lifo<M: RunQueueMemory>(memory: &M, item: *mut M::Item) -> Option<*mut M::Item> {
     let slot = memory.lifo_slot();
@@ -270,8 +279,8 @@ pub fn put_lifo<M: RunQueueMemory>(memory: &M, item: *mut M::Item) -> Option<*mu
     (!former.is_null()).then_some(former)
 }
 
-/// Takes the entry in the `lifo_slot`; `has_thieves` is false if no other thread takes entries.
-/// Wait-free. Only the owner calls this.
+/// Takes the entry in the `lifo_slot`. `has_thieves` must be true if other threads may take
+/// entries. Wait-free. Only the owner calls this function.
 #[inline]
 pub fn take_lifo<M: RunQueueMemory>(memory: &M, has_thieves: bool) -> Option<*mut M::Item> {
     let slot = memory.lifo_slot();
@@ -289,7 +298,8 @@ pub fn take_lifo<M: RunQueueMemory>(memory: &M, has_thieves: bool) -> Option<*mu
     (!item.is_null()).then_some(item)
 }
 
-/// Takes `seen` out of the `lifo_slot` of another worker, if it is still there.
+/// Takes the entry `seen` out of the `lifo_slot` of another worker. Returns false if `seen` is not
+/// in it any more.
 #[must_use]
 pub fn steal_lifo<M: RunQueueMemory>(memory: &M, seen: *mut M::Item) -> bool {
     let null = ptr::null_mut();

@@ -1,5 +1,5 @@
-//! The run queues of a group of workers, on the heap, with what they share: injectors, the search
-//! and the places to sleep.
+//! The memory of a group of workers: a run queue and an injector for each worker, the state of the
+//! search for entries, and the eventcounts at which workers sleep.
 
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -14,34 +14,35 @@ use super::worker::Worker;
 use crate::protocol::sync::{self, Edge};
 use crate::wait::{Event, LocalEventcount};
 
-/// Number of slots of a ring, and maximum number of entries that a worker keeps of an injector's
-/// stack.
+/// Number of slots of a ring, and maximum number of entries that a worker keeps when it takes an
+/// injector's stack.
 pub const RING_SLOTS: u32 = 256;
 
-/// An entry of a run queue: a handle of something that a worker can run. It can be turned into one
-/// pointer, and no other handle refers to the same thing.
+/// An entry of a run queue: a handle of something that a worker can run, such as an actor. It can
+/// be converted to one pointer, and no other handle refers to the same thing.
 ///
 /// # Safety
 ///
-/// * The pointer of `into_raw` is valid until `from_raw`, and no other handle gives the same one
-///   meanwhile.
+/// * The pointer that `into_raw` returns is valid until it is passed to `from_raw`. Until then,
+///   `into_raw` of no other handle returns the same pointer.
 /// * The handle may be sent to other threads.
 pub unsafe trait Entry {
     /// The type that the pointer points to.
     type Target: InjectorEntry;
 
-    /// Turns the handle into the pointer that it wraps.
+    /// Converts the handle to the pointer that it wraps.
     fn into_raw(self) -> NonNull<Self::Target>;
 
-    /// Returns the handle of `raw`.
+    /// Converts `raw` back to the handle.
     ///
     /// # Safety
     ///
-    /// `raw` was returned by `into_raw`, and is given back only once.
+    /// `raw` was returned by `into_raw`, and is passed to this function only once.
     unsafe fn from_raw(raw: NonNull<Self::Target>) -> Self;
 }
 
-/// The queue of one worker: cache lines of the owner, and a cache line of the senders.
+/// The queue of one worker. The parts that the owner writes and the part that senders write are on
+/// different cache lines.
 #[repr(align(128))]
 pub(super) struct Queue<T> {
     heads: AtomicU64,
@@ -54,7 +55,8 @@ pub(super) struct Queue<T> {
     slots: [UnsafeCell<*mut T>; RING_SLOTS as usize],
 }
 
-/// The newest entry that was sent to a worker, in a cache line of the senders.
+/// The newest entry that was sent to a worker, in a cache line that the owner does not write for
+/// other purposes.
 #[repr(align(128))]
 struct InjectorHead<T>(AtomicPtr<T>);
 
@@ -151,11 +153,12 @@ unsafe impl<E: Entry> Send for RunQueues<E> {}
 unsafe impl<E: Entry> Sync for RunQueues<E> {}
 
 impl<E: Entry> RunQueues<E> {
-    /// Makes the queues of a group of `workers`, and the owner's end of each.
+    /// Creates the queues of a group of `workers` workers. Also returns a [`Worker`], the owner's
+    /// end, for each queue.
     ///
     /// # Panics
     ///
-    /// If there is no worker, or if there are more than [`WORKERS_MAX`].
+    /// If `workers` is 0 or more than [`WORKERS_MAX`].
     #[must_use]
     pub fn new(workers: usize) -> (Arc<Self>, Vec<Worker<E>>) {
         assert!(
@@ -180,9 +183,10 @@ impl<E: Entry> RunQueues<E> {
         self.0.queues.len()
     }
 
-    /// Sends `entry` to worker `index`, modulo the number of workers, from any thread. After
-    /// [`Self::close`], calls `left` with it, and with others that were sent too late. WHY not
-    /// always with it: the sender of another one may be about to do so.
+    /// Sends `entry` to worker `index`, modulo the number of workers. Any thread may call this. If
+    /// the queues are closed ([`Self::close`]), takes the entries that were sent too late out of
+    /// that worker's injector, and calls `left` with them. `entry` is usually among them; if it is
+    /// not, another sender has taken it, and calls its `left` with it.
     #[inline]
     pub fn inject(&self, index: usize, entry: E, left: impl FnMut(E)) {
         let queue = &self.0.queues[index % self.0.queues.len()];
@@ -192,8 +196,9 @@ impl<E: Entry> RunQueues<E> {
         }
     }
 
-    /// Closes the injectors, when the workers are gone or have stalled: calls `left` with each
-    /// entry that was sent and not taken. Entries that are sent later go back to their senders.
+    /// Closes the injectors. Called when the workers are gone or have stalled. Calls `left` with
+    /// each entry that was sent and that no worker has taken. Entries that are sent later go back
+    /// to their senders; see [`Self::inject`].
     pub fn close(&self, mut left: impl FnMut(E)) {
         search::close(&self.0);
         for queue in &self.0.queues {
@@ -201,7 +206,8 @@ impl<E: Entry> RunQueues<E> {
         }
     }
 
-    /// Wakes all workers, so that they check a condition that has nothing to do with their queues.
+    /// Wakes all sleeping workers, so that they check a condition that has nothing to do with their
+    /// queues.
     pub fn wake_all(&self) {
         search::wake_all(&self.0);
     }
@@ -260,7 +266,7 @@ impl<E: Entry> Drop for RunQueues<E> {
     }
 }
 
-/// Takes all entries that were sent to the worker of `queue`, and calls `each` with them.
+/// Takes all entries that were sent to the worker of `queue`, and calls `each` with each of them.
 #[cold]
 fn take_injected<E: Entry>(queue: &Queue<E::Target>, mut each: impl FnMut(E)) {
     loop {
@@ -276,7 +282,8 @@ fn take_injected<E: Entry>(queue: &Queue<E::Target>, mut each: impl FnMut(E)) {
     }
 }
 
-/// Takes an entry out of a queue that nothing else accesses any more.
+/// Takes an entry out of a queue, which no other code accesses any more. Returns `None` if the
+/// queue is empty.
 fn take_remaining<T: InjectorEntry>(queue: &Queue<T>) -> Option<*mut T> {
     let mut list = injector::take_all(queue);
     // SAFETY: the list was taken, so its entries are the caller's.
@@ -297,7 +304,8 @@ fn take_remaining<T: InjectorEntry>(queue: &Queue<T>) -> Option<*mut T> {
 ///
 /// # Safety
 ///
-/// The entry was put into the queue by a handle, and is given back only once.
+/// `entry` is the pointer of a handle that was put into a queue, and was taken out of it. It is
+/// passed to this function only once.
 #[inline(always)]
 pub(super) unsafe fn entry_from_pointer<E: Entry>(entry: *mut E::Target) -> E {
     // SAFETY: the pointer of a handle is not null.

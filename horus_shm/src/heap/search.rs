@@ -1,15 +1,18 @@
-//! The search for work: who searches, who sleeps, and who has to be woken.
+//! The search for work: decides which workers search for entries, which sleep, and which have to be
+//! woken.
 //!
-//! All of it is one word, so that each transition is one exchange: a bit for each worker that
-//! sleeps, the number of those that search, and the *watcher*, a sleeping worker that looks every
-//! now and then for entries of a worker that does not return from a handler.
+//! The state is one word, so that each transition is one atomic exchange. It contains a bit for
+//! each worker that sleeps, the number of workers that search, and the *watcher*. The watcher is a
+//! sleeping worker that wakes up from time to time, to take the entries of a worker that stays in a
+//! handler for too long.
 //!
-//! A sender publishes an entry, and wakes a worker only if nobody searches. A worker that searches
-//! in vain leaves the searchers, and looks at all queues once more before it sleeps. One that finds
-//! an entry leaves the searchers too, looks, and wakes another worker if there is more.
+//! A sender publishes an entry, and wakes a worker only if no worker searches. A worker that finds
+//! no entry stops searching, and looks at all queues once more before it sleeps. A worker that
+//! finds an entry stops searching, too, looks at all queues, and wakes another worker if there are
+//! more entries.
 //!
-//! Once the workers are gone, the word is *closed*. A sender that has pushed an entry too late sees
-//! this when it looks for a worker to wake.
+//! When the workers are gone, the state becomes *closed*. A sender that has pushed an entry too
+//! late sees this when it looks for a worker to wake.
 
 use std::time::Duration;
 
@@ -20,11 +23,11 @@ use crate::wait::{Eventcount, has_sleepers, sleep_once, wake};
 /// Maximum number of workers of a group.
 pub const WORKERS_MAX: usize = 48;
 
-/// The shared words on which a group of workers coordinates its search for entries.
+/// The shared memory by which a group of workers coordinates its search for entries.
 pub trait SearchMemory {
-    /// The shared words.
+    /// The type of the shared words.
     type Word: Word;
-    /// The eventcount of one worker.
+    /// The type of the eventcount at which one worker sleeps.
     type WorkerEvent<'a>: Eventcount
     where
         Self: 'a;
@@ -38,7 +41,7 @@ pub trait SearchMemory {
     /// Returns the eventcount at which worker `index` sleeps.
     fn event(&self, index: usize) -> Self::WorkerEvent<'_>;
 
-    /// Executes a fence.
+    /// Executes a memory fence with the ordering of `edge`.
     fn fence(&self, edge: Edge);
 
     /// Returns true if any queue of the group has an entry.
@@ -50,16 +53,17 @@ pub trait SearchMemory {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SearchState(u64);
 
-/// The shift in [`SearchState`] of the watcher's index plus 1; 0 stands for no watcher.
+/// The shift of the watcher's index plus 1 in [`SearchState`]; 0 in its place means that there is
+/// no watcher.
 const WATCHER_SHIFT: u32 = WORKERS_MAX as u32;
 
-/// The bits of the watcher, from [`WATCHER_SHIFT`] on.
+/// The mask of the watcher's bits, after a shift by [`WATCHER_SHIFT`].
 const WATCHER_MASK: u64 = 0x7f;
 
-/// The bit in [`SearchState`] of a group whose workers are gone.
+/// The bit in [`SearchState`] that is set if the group is closed, because its workers are gone.
 const CLOSED_BIT: u64 = 1 << (WATCHER_SHIFT + 7);
 
-/// The shift in [`SearchState`] of the number of searchers.
+/// The shift of the number of searchers in [`SearchState`].
 const SEARCHERS_SHIFT: u32 = WATCHER_SHIFT + 8;
 
 impl SearchState {
@@ -120,12 +124,13 @@ impl SearchState {
         Self(state.0 & !(1 << worker))
     }
 
-    /// Returns true if no worker runs or searches.
+    /// Returns true if all `workers` workers of the group sleep.
     const fn all_asleep(self, workers: usize) -> bool {
         self.sleepers().count_ones() as usize == workers
     }
 
-    /// Returns the sleeper to wake: the watcher only if there is no other.
+    /// Returns the index of the sleeping worker to wake, or `None` if no worker sleeps. Chooses the
+    /// watcher only if no other worker sleeps.
     fn choose_sleeper(self) -> Option<usize> {
         let others = match self.watcher() {
             Some(watcher) => self.sleepers() & !(1 << watcher),
@@ -136,13 +141,15 @@ impl SearchState {
     }
 }
 
-/// Loads the state. Relaxed: each decision on it is an exchange, or comes after a fence.
+/// Loads the state. WHY relaxed: each decision that depends on the state is made by an exchange, or
+/// after a fence.
 #[inline(always)]
 fn load_state<M: SearchMemory>(memory: &M) -> SearchState {
     SearchState(memory.state().get())
 }
 
-/// Replaces the state by what `change` makes of it, unless that is `None`; returns the new state.
+/// Replaces the state by the result of `change`, atomically, and returns the new state. Returns
+/// `None` and changes nothing if `change` returns `None`.
 fn update_state<M: SearchMemory>(
     memory: &M,
     mut change: impl FnMut(SearchState) -> Option<SearchState>,
@@ -158,8 +165,8 @@ fn update_state<M: SearchMemory>(
     }
 }
 
-/// Wakes a sleeping worker, if no worker searches for entries. A thread calls this after it has
-/// published an entry.
+/// Wakes a sleeping worker, unless a worker is already searching for entries. A thread calls this
+/// function after it has published an entry.
 #[inline]
 pub fn wake_searcher<M: SearchMemory>(memory: &M) {
     // ORDERING(search): pairs with the fences in `found`, `announce` and `close`.
@@ -175,8 +182,8 @@ fn wake_searcher_if_none<M: SearchMemory>(memory: &M) {
     }
 }
 
-/// Makes a sleeping worker a searcher and wakes it, unless another worker has begun to search
-/// meanwhile.
+/// Makes a sleeping worker a searcher and wakes it, unless another worker has begun to search in
+/// the meantime.
 #[cold]
 fn wake_as_searcher<M: SearchMemory>(memory: &M) {
     let mut chosen = None;
@@ -196,12 +203,13 @@ fn wake_worker<M: SearchMemory>(memory: &M, worker: usize) {
     }
 }
 
-/// Sends `entry` to the injector `queue` of the group, and wakes a worker if none searches. Returns
-/// true if the group is closed: the caller has to take all entries out of the injector.
+/// Pushes `entry` to the injector `queue` of the group, and wakes a worker if no worker searches.
+/// Returns true if the group is closed: the caller then has to take all entries out of the
+/// injector.
 ///
 /// # Safety
 ///
-/// As of [`injector::inject`].
+/// As for [`injector::inject`].
 #[inline]
 pub unsafe fn inject<M, Q>(memory: &M, queue: &Q, entry: *mut Q::Entry) -> bool
 where
@@ -220,15 +228,16 @@ where
     load_state(memory).is_closed()
 }
 
-/// Marks the group as closed: its workers take no entries any more. The caller has to take all
-/// entries out of the injectors afterwards.
+/// Marks the group as closed, which means that its workers take no entries any more. The caller has
+/// to take all entries out of the injectors afterwards.
 pub fn close<M: SearchMemory>(memory: &M) {
     update_state(memory, |state| Some(state.close()));
     // ORDERING(search): pairs with the fence in `wake_searcher`.
     memory.fence(edge::SEARCH_CLOSE);
 }
 
-/// Wakes all sleepers, each as a searcher, because of something that the caller has stored.
+/// Makes all sleeping workers searchers and wakes them, so that they see a value that the caller
+/// has stored.
 pub fn wake_all<M: SearchMemory>(memory: &M) {
     // ORDERING(search): pairs with the fence in `announce`.
     memory.fence(edge::SEARCH_LOOK);
@@ -243,8 +252,9 @@ pub fn wake_all<M: SearchMemory>(memory: &M) {
     }
 }
 
-/// Makes a sleeper the watcher, if there is none. The owner of a `lifo_slot` calls this when it
-/// fills the slot, as searchers do not look there.
+/// Makes a sleeping worker the watcher, if there is no watcher. A worker calls this function when
+/// it fills its `lifo_slot`: searchers do not look there, so only the watcher would find the entry
+/// if the worker stalls.
 #[inline]
 pub fn need_watcher<M: SearchMemory>(memory: &M) {
     let state = load_state(memory);
@@ -265,7 +275,7 @@ fn appoint_watcher<M: SearchMemory>(memory: &M) {
     }
 }
 
-/// Makes the calling worker a searcher; returns false if half of the workers search already.
+/// Makes the calling worker a searcher. Returns false if half of the workers search already.
 #[must_use]
 pub fn begin_search<M: SearchMemory>(memory: &M) -> bool {
     let most = (memory.workers() as u64 / 2).max(1);
@@ -275,8 +285,8 @@ pub fn begin_search<M: SearchMemory>(memory: &M) -> bool {
     begun.is_some()
 }
 
-/// Ends the search of the calling worker, which found an entry. Wakes another worker if there are
-/// more entries.
+/// Ends the search of the calling worker, which has found an entry. Wakes another worker if there
+/// are more entries.
 pub fn end_search_with_entry<M: SearchMemory>(memory: &M) {
     update_state(memory, |state| Some(state.remove_searcher()));
     // ORDERING(search): pairs with the fence in `wake_searcher`.
@@ -286,19 +296,19 @@ pub fn end_search_with_entry<M: SearchMemory>(memory: &M) {
     }
 }
 
-/// The reason for which [`sleep_announced`] ended.
+/// The reason why [`sleep_announced`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SleepEnd {
-    /// There may be entries; the worker is a searcher now.
+    /// There may be entries, and the worker is a searcher now.
     Search,
-    /// The sleep took as long as it may, or the worker is the watcher and has to look for stalled
-    /// workers. The worker is still announced as a sleeper.
+    /// The time limit has passed, or the worker has become the watcher or has stopped being it. The
+    /// worker is still announced as a sleeper.
     Look,
 }
 
-/// Announces worker `index` as a sleeper, and looks at all queues; `is_searcher` is true if it has
-/// searched. Returns false if there is an entry, or if `is_wanted` returns true: the worker is a
-/// searcher then.
+/// Announces worker `index` as a sleeper, and then looks at all queues. `is_searcher` is true if
+/// the worker is a searcher until now. Returns false if there is an entry, or if `is_wanted`
+/// returns true: the worker is then a searcher instead of a sleeper.
 #[must_use]
 pub fn announce_sleeper<M: SearchMemory>(
     memory: &M,
@@ -329,8 +339,9 @@ pub fn announce_sleeper<M: SearchMemory>(
     false
 }
 
-/// Ends the sleep of worker `index`, which is announced as a sleeper. Returns true if the worker is
-/// a searcher now: `searches` is true, or a sender that was faster has made it one.
+/// Withdraws the announcement of worker `index` as a sleeper. If `searches` is true, makes the
+/// worker a searcher. Returns true if the worker is a searcher now, either for that reason or
+/// because a sender was faster and has made it one.
 pub fn withdraw_sleeper<M: SearchMemory>(memory: &M, index: usize, searches: bool) -> bool {
     let awake = update_state(memory, |state| {
         let state = state.is_asleep(index).then(|| state.wake_up(index))?;
@@ -343,8 +354,9 @@ pub fn withdraw_sleeper<M: SearchMemory>(memory: &M, index: usize, searches: boo
     searches || awake.is_none()
 }
 
-/// Sleeps once, for at most `timeout`, as worker `index`, which is announced. `watches` is what
-/// [`keeps_watch`] returned before; the sleep ends if that changes.
+/// Sleeps once, for at most `timeout`, as worker `index`, which is announced as a sleeper.
+/// `watches` is the result of the last call of [`keeps_watch`]. The sleep ends when the worker
+/// becomes the watcher or stops being it.
 pub fn sleep_announced<M: SearchMemory>(
     memory: &M,
     index: usize,
@@ -365,8 +377,8 @@ pub fn sleep_announced<M: SearchMemory>(
     }
 }
 
-/// Returns true if worker `index`, which is announced, has to look for stalled workers. If all
-/// workers of the group sleep, the watcher stops watching.
+/// Returns true if worker `index`, which is announced as a sleeper, is the watcher and has to look
+/// for stalled workers. If all workers of the group sleep, the watcher stops being the watcher.
 pub fn keeps_watch<M: SearchMemory>(memory: &M, index: usize) -> bool {
     let resigned = update_state(memory, |state| {
         let is_idle = state.watches(index) && state.all_asleep(memory.workers());

@@ -11,7 +11,7 @@ use std::alloc::{self, Layout};
 use crate::protocol::copy::{self, CACHE_LINE_BYTES, PrefetchIntent};
 use crate::protocol::sync;
 
-/// Maximum number of lines of one slot that are prefetched.
+/// Maximum number of cache lines of one slot that are prefetched.
 const PREFETCH_LINES_MAX: usize = 64;
 
 /// A slot of a lane or of a ring: a stamp, and room for a value.
@@ -22,19 +22,19 @@ pub(super) struct Slot<T> {
 }
 
 impl<T> Slot<T> {
-    /// Number of cache lines that a slot covers, the last one possibly in part, if it begins at a
-    /// cache line.
+    /// Number of cache lines that a slot occupies if it begins at a cache line. The last one may be
+    /// used only in part.
     pub(super) const LINES: usize = size_of::<Self>().div_ceil(CACHE_LINE_BYTES);
 
-    /// True if a slot has several cache lines, and more than a quarter of their bytes would be
-    /// padding.
+    /// True if a slot occupies several whole cache lines, and more than a quarter of their bytes
+    /// would be padding.
     const WASTES_CACHE_LINES: bool = {
         let lines = Self::LINES * CACHE_LINE_BYTES;
         Self::LINES > 1 && 4 * (lines - size_of::<Self>()) > lines
     };
 
-    /// Returns the distance between two slots in bytes: whole cache lines, unless `P` packs these
-    /// slots.
+    /// Returns the distance between the starts of two neighbouring slots in bytes. It is a number
+    /// of whole cache lines, unless `P` packs slots of this size.
     pub(super) const fn slot_distance<P: Packing>() -> usize {
         if P::PACKS_SPARSE && Self::WASTES_CACHE_LINES {
             size_of::<Self>()
@@ -46,20 +46,21 @@ impl<T> Slot<T> {
         }
     }
 
-    /// Returns the address of the value, aligned for it. Only for code to which the stamp grants
-    /// access to the slot.
+    /// Returns the address of the value, which is aligned for its type. Only code that may access
+    /// the slot according to its stamp may use the address.
     #[inline(always)]
     pub(super) const fn value(&self) -> *mut T {
         self.value.get().cast()
     }
 
-    /// Copies the value at `src` into the slot, line by line: the part in the stamp's line comes
-    /// last, if the slot begins at a line.
+    /// Copies the value at `src` into the slot, one cache line after the other. The part of the
+    /// value in the stamp's line is copied last, if the slot begins at a cache line.
     ///
-    /// WHY last: a waiting reader polls the stamp. A write to its line long before the store of the
-    /// stamp transfers the line once more than needed: 40 ns at 256 bytes. WHY line by line: a
-    /// reader prefetches the other lines meanwhile, so each of them is written at once: 512 bytes
-    /// from one thread to another 340 -> 220 ns.
+    /// WHY the stamp's line last: a waiting reader polls the stamp. A write to the stamp's line
+    /// long before the store of the stamp costs one more transfer of that line: 40 ns for a value
+    /// of 256 bytes. WHY one line after the other: a waiting reader prefetches the other lines, and
+    /// may take a line away while it is only partly written. For 512 bytes from one thread to
+    /// another, this reduces the latency from 340 to 220 ns.
     ///
     /// # Safety
     ///
@@ -91,7 +92,7 @@ impl<T> Slot<T> {
         unsafe { ptr::copy_nonoverlapping(src, dst, near) };
     }
 
-    /// Prefetches the slot's lines, up to a limit. Only a hint.
+    /// Prefetches the cache lines of the slot, at most [`PREFETCH_LINES_MAX`]. Only a hint.
     #[inline(always)]
     pub(super) fn prefetch(&self, intent: PrefetchIntent) {
         let lines = Self::LINES.min(PREFETCH_LINES_MAX);
@@ -99,31 +100,34 @@ impl<T> Slot<T> {
     }
 }
 
-/// Decides which slots share cache lines. WHY some do: a receiver gets a line from another core in
-/// 7 ns, however much of the line is used.
+/// A policy that decides which slots share cache lines. WHY slots share lines: it takes 7 ns to
+/// transfer a line from another core, however many messages are in it.
 pub trait Packing {
-    /// True if slots of values of 57 to 80 and of 121 to 128 bytes, with an alignment of at most 8,
-    /// lie without a gap.
+    /// True if there are no gaps between slots for values of 57 to 80 or of 121 to 128 bytes, with
+    /// an alignment of at most 8.
     ///
-    /// Compared with slots on lines of their own, one message of 64 B from one thread to another
-    /// takes as long, and streams are 72 -> 115 million a second (where the core's other hardware
-    /// thread is busy, 65 -> 82). With 128 B streams are 51 -> 64, and one message takes 4 %
-    /// longer. WHY not where several threads write: two of them send only 12 instead of 17 million
-    /// messages of 64 B a second.
+    /// Compared with slots on separate cache lines, the latency of one message of 64 B between two
+    /// threads is the same. The throughput increases from 72 to 115 million messages a second (from
+    /// 65 to 82 if the core's other hardware thread is busy). With 128 B the throughput increases
+    /// from 51 to 64 million, and the latency by 4 %. WHY not if several threads write: two of them
+    /// send only 12 million messages of 64 B a second, instead of 17 million.
     const PACKS_SPARSE: bool;
 
-    /// True if slots of values of up to 24 bytes are 8, 16 or 32 bytes apart.
+    /// True if slots that are smaller than a cache line are packed: the distance between two slots
+    /// is the smallest power of two that is large enough.
     ///
-    /// Between two threads on two cores, one message of 8 or 16 bytes takes as long as in a line of
-    /// its own (161 -> 159, 160 -> 162 ns), and streams are 68 -> 204 and 79 -> 110 million a
-    /// second. With slots of 24 bytes, without a gap, streams of 16 bytes are 135 million a second,
-    /// but one message takes 166 ns: a slot may lie in two lines. WHY not where several threads
-    /// read: each of them takes the line away from the writer, and streams of 8 bytes to two
-    /// readers are 73 -> 14 million a second.
+    /// Between two threads on two cores, the latency of one message of 8 or 16 bytes is the same as
+    /// with slots on separate lines (161 -> 159 ns, 160 -> 162 ns). The throughput increases from
+    /// 68 to 204 and from 79 to 110 million messages a second. WHY a power of two: with slots of 24
+    /// bytes without gaps, the throughput for 16 bytes is 135 million, but the latency is 166 ns,
+    /// because a slot may lie in two lines. WHY not if several threads read: each of them takes the
+    /// line away from the writer, and the throughput of messages of 8 bytes to two readers
+    /// decreases from 73 to 14 million.
     const PACKS_SMALL: bool;
 }
 
-/// The packing of a ring whose slots several threads write: none.
+/// The packing policy of a ring whose slots are written by several threads: no slots share cache
+/// lines.
 #[derive(Debug)]
 pub(super) enum Unpacked {}
 
@@ -132,7 +136,7 @@ impl Packing for Unpacked {
     const PACKS_SMALL: bool = false;
 }
 
-/// The address and the number of slots that lie in a row. A copy refers to the same row.
+/// A row of slots: its address and the number of slots. A copy refers to the same slots.
 pub(super) struct SlotRow<T, P> {
     first: NonNull<Slot<T>>,
     slots: u64,
@@ -169,7 +173,7 @@ impl<T, P: Packing> SlotRow<T, P> {
         }
     }
 
-    /// Returns the layout of the memory of the slots; `None` if its size overflows.
+    /// Returns the memory layout of all slots together; `None` if its size overflows.
     fn layout(&self) -> Option<Layout> {
         let bytes = usize::try_from(self.slots)
             .ok()?
@@ -187,7 +191,8 @@ impl<T, P> Clone for SlotRow<T, P> {
     }
 }
 
-/// The slots of a lane or a ring. Their drop drops the values that are left in them.
+/// The slots of a lane or a ring, with their memory. Dropping them drops the values that
+/// [`Self::set_remaining`] has stated.
 pub(super) struct Slots<T, P: Packing> {
     row: SlotRow<T, P>,
     left: Range<u64>,
@@ -197,12 +202,12 @@ pub(super) struct Slots<T, P: Packing> {
 unsafe impl<T: Send, P: Packing> Send for Slots<T, P> {}
 
 impl<T, P: Packing> Slots<T, P> {
-    /// Allocates empty slots for `capacity` values, rounded up to a power of two, with these
-    /// stamps.
+    /// Allocates empty slots for `capacity` values, rounded up to a power of two. `stamp` returns
+    /// the first stamp of the slot with the given index.
     ///
     /// # Panics
     ///
-    /// If the number or the memory overflows.
+    /// If the number of slots, or the size of their memory, overflows.
     pub(super) fn new(capacity: u64, stamp: impl Fn(u64) -> u64) -> Self {
         let slots = capacity
             .checked_next_power_of_two()
@@ -259,11 +264,12 @@ impl<T, P: Packing> Slots<T, P> {
         unsafe { &*slot }
     }
 
-    /// Sets the positions whose slots still hold values. Their values are dropped with the slots.
+    /// States that the slots of the positions `left` still hold values. These values are dropped
+    /// with the slots.
     ///
     /// # Safety
     ///
-    /// Each of them has a value in its slot, which no code uses any more.
+    /// The slot of each of these positions holds a value, which no code uses any more.
     pub(super) unsafe fn set_remaining(&mut self, left: Range<u64>) {
         self.left = left;
     }
@@ -281,7 +287,8 @@ impl<T, P: Packing> Slots<T, P> {
 
 impl<T, P: Packing> Drop for Slots<T, P> {
     fn drop(&mut self) {
-        /// Drops the remaining values if the drop of one value panics, as a `Vec` does.
+        /// Guard that drops the remaining values, even if the drop of one of them panics, as a
+        /// `Vec` does.
         struct RemainingSlots<'a, T, P: Packing>(&'a mut Slots<T, P>);
 
         impl<T, P: Packing> Drop for RemainingSlots<'_, T, P> {
@@ -322,7 +329,7 @@ mod tests {
     #[derive(Debug, Clone, Copy, PartialEq)]
     struct Aligned([u8; 3]);
 
-    /// Each slot keeps its stamp and its value when the others are written.
+    /// Checks that each slot keeps its stamp and its value when the other slots are written.
     fn slots_do_not_overlap<T: Copy + PartialEq, P: Packing>(make: impl Fn(u8) -> T) {
         let slots = Slots::<T, P>::new(7, |index| index);
         assert_eq!(slots.len(), 8);
@@ -360,7 +367,7 @@ mod tests {
         any(|byte| Aligned([byte; 3]));
     }
 
-    /// The values that are left are dropped, once each.
+    /// Checks that each of the remaining values is dropped exactly once.
     fn check_remaining_values_are_dropped<P: Packing>() {
         let token = Arc::new(());
         let mut slots = Slots::<(Arc<()>, [u64; 7]), P>::new(4, |_| 0);

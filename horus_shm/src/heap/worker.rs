@@ -1,4 +1,5 @@
-//! The owner's end of a run queue: what one worker takes, steals, keeps and waits for.
+//! The owner's end of a run queue, by which a worker adds and takes entries, steals from other
+//! workers, and sleeps.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -11,30 +12,30 @@ use super::run_queues::{Entry, Queue, RING_SLOTS, RunQueues, entry_from_pointer}
 use super::search::{self, SleepEnd};
 use crate::protocol::sync::{PointerWord, Word};
 
-/// Time between two checks of the watcher for stalled workers, in nanoseconds.
+/// Time between two checks for stalled workers by the watcher, in nanoseconds.
 const WATCH_INTERVAL_NS: u64 = 500_000;
 
-/// Time without a new activation after which a worker counts as stalled.
+/// Time without a new activation after which a worker counts as stalled, in nanoseconds.
 const STALLED_AFTER_NS: u64 = 50_000;
 
-/// A worker's own end of its run queue: appends and takes entries, steals from other workers, and
-/// sleeps.
+/// The owner's end of the run queue of one worker. It adds and takes entries, steals entries from
+/// other workers, and sleeps.
 pub struct Worker<E: Entry> {
     queues: Arc<RunQueues<E>>,
     index: usize,
-    /// The queue of worker `index`, which is this one. WHY kept: each hop of a message uses it four
-    /// times.
+    /// The queue of this worker, whose number is `index`. WHY stored: it is used four times for
+    /// each message, and its computation from `index` would cost time.
     own: NonNull<Queue<E::Target>>,
     /// True while the worker counts as a searcher.
     searches: bool,
-    /// The worker from which this one steals first.
+    /// The number of the worker from which this one tries to steal first.
     victim: usize,
-    /// The activation in which each worker was when this one last looked.
+    /// For each worker, the activation in which that worker was when this one last looked.
     seen: Box<[SeenActivation]>,
 }
 
-/// An activation in which another worker was seen, and the time at which it was first seen there.
-/// Shows whether that worker has stalled.
+/// The number of the activation in which another worker was seen, and the time at which the worker
+/// was first seen in it. If that was long ago, the worker has stalled.
 #[derive(Debug, Clone, Copy, Default)]
 struct SeenActivation {
     activation: u64,
@@ -44,11 +45,12 @@ struct SeenActivation {
 /// The result of a sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParkOutcome<E> {
-    /// There may be an entry, for which the worker has to search.
+    /// There may be an entry. The worker is a searcher, and has to search for the entry.
     Search,
-    /// The time limit has passed. The worker does not search.
+    /// The time limit has passed, or the worker was the watcher and noticed that `is_wanted`
+    /// returns true. The worker is not a searcher.
     Elapsed,
-    /// An entry taken from a worker that has stalled.
+    /// The worker has taken an entry from a worker that has stalled.
     Found(E),
 }
 
@@ -74,7 +76,7 @@ impl<E: Entry> Worker<E> {
         self.index
     }
 
-    /// Returns the queues of the group.
+    /// Returns the run queues of the group.
     #[must_use]
     pub fn queues(&self) -> &Arc<RunQueues<E>> {
         &self.queues
@@ -86,13 +88,14 @@ impl<E: Entry> Worker<E> {
         unsafe { self.own.as_ref() }
     }
 
-    /// Returns true if another worker could run what this one publishes.
+    /// Returns true if there are other workers, which could run the entries of this one.
     #[inline(always)]
     fn has_peers(&self) -> bool {
         self.seen.len() > 1
     }
 
-    /// Appends `entry` to the ring, or sends it to the own injector if the ring is full.
+    /// Appends `entry` to the ring of this worker, or pushes it to this worker's injector if the
+    /// ring is full. Wakes another worker if no worker searches.
     #[inline]
     pub fn push(&mut self, entry: E) {
         let raw = entry.into_raw().as_ptr();
@@ -109,7 +112,7 @@ impl<E: Entry> Worker<E> {
         }
     }
 
-    /// Wakes a worker if none searches.
+    /// Wakes another worker, unless a worker already searches for entries.
     #[inline]
     fn notify(&self) {
         if self.has_peers() {
@@ -117,7 +120,8 @@ impl<E: Entry> Worker<E> {
         }
     }
 
-    /// Makes `entry` the next one to run, and appends the entry that was the next one before.
+    /// Puts `entry` into the `lifo_slot`, so that this worker runs it next. The entry that was in
+    /// it is appended to the ring.
     #[inline]
     pub fn push_next(&mut self, entry: E) {
         let former = run_queue::put_lifo(self.queue(), entry.into_raw().as_ptr());
@@ -127,15 +131,16 @@ impl<E: Entry> Worker<E> {
         self.need_watcher();
     }
 
-    /// Appends an entry that was the next one to run. WHY a function of its own: most entries that
-    /// become the next one find none there.
+    /// Appends an entry that was in the `lifo_slot`. WHY a separate function, which is not inlined:
+    /// the `lifo_slot` is mostly empty.
     #[inline(never)]
     fn append_former(&mut self, former: *mut E::Target) {
         self.append(former);
         self.notify();
     }
 
-    /// Makes sure that a sleeping worker watches, while this one runs an entry.
+    /// Makes sure that one of the sleeping workers watches this worker, which may stall while it
+    /// runs an entry.
     #[inline]
     pub fn need_watcher(&self) {
         if self.has_peers() {
@@ -143,7 +148,8 @@ impl<E: Entry> Worker<E> {
         }
     }
 
-    /// Counts an activation. A worker that makes no further call for 50 µs counts as stalled.
+    /// Notes that this worker begins to run an entry. If it does not call this function again
+    /// within 50 µs, it counts as stalled, and other workers may take its entries.
     #[inline]
     pub fn begin_activation(&mut self) {
         // WHY: a timer gives an entry, too, and nobody is woken while one searches.
@@ -153,7 +159,7 @@ impl<E: Entry> Worker<E> {
         activations.set(activations.get() + 1);
     }
 
-    /// Takes the entry that is the next one to run.
+    /// Takes the entry out of the `lifo_slot`; returns `None` if it is empty.
     #[inline]
     pub fn pop_next(&mut self) -> Option<E> {
         let entry = run_queue::take_lifo(self.queue(), self.has_peers())?;
@@ -162,8 +168,8 @@ impl<E: Entry> Worker<E> {
         Some(unsafe { entry_from_pointer(entry) })
     }
 
-    /// Returns true if this worker has an entry: the next one, one in the ring, or one that was
-    /// sent to it.
+    /// Returns true if this worker has an entry: in the `lifo_slot`, in the ring, or in its
+    /// injector.
     #[inline]
     #[must_use]
     pub fn has_own_entry(&self) -> bool {
@@ -173,7 +179,7 @@ impl<E: Entry> Worker<E> {
         has_next || !run_queue::is_empty(queue) || !injector::is_empty(queue)
     }
 
-    /// Takes the oldest entry of the ring.
+    /// Takes the oldest entry of the ring; returns `None` if the ring is empty.
     #[inline]
     pub fn pop(&mut self) -> Option<E> {
         // SAFETY: this is the owner.
@@ -183,15 +189,17 @@ impl<E: Entry> Worker<E> {
         Some(unsafe { entry_from_pointer(entry) })
     }
 
-    /// Takes the entries that other threads sent to this worker: returns one, appends up to 255 to
-    /// the ring, and leaves the rest to itself and to thieves.
+    /// Takes the entries that other threads have sent to this worker. Returns one of them, appends
+    /// up to 255 to the ring, and puts the others back as a chain, from which this worker or
+    /// thieves can take them later. Returns `None` if there is no entry.
     pub fn pop_injected(&mut self) -> Option<E> {
         let entry = self.take_injected_of(self.index)?;
         self.end_search();
         Some(entry)
     }
 
-    /// Takes the entries that were sent to worker `from`, as [`Self::pop_injected`] does.
+    /// Takes the entries that were sent to worker `from`, in the same way as
+    /// [`Self::pop_injected`].
     fn take_injected_of(&mut self, from: usize) -> Option<E> {
         if from != self.index && self.has_chain() {
             return None;
@@ -235,8 +243,9 @@ impl<E: Entry> Worker<E> {
         !chain.get().is_null()
     }
 
-    /// Steals from the first other worker that has entries: half of its ring, or what was sent to
-    /// it. A searcher that finds an entry searches no more.
+    /// Steals entries from the first other worker that has some, and returns one of them. Takes
+    /// half of the entries in that worker's ring, or the entries that were sent to it. If this
+    /// worker was a searcher and finds an entry, it stops being a searcher.
     pub fn steal(&mut self) -> Option<E> {
         let workers = self.seen.len();
         for offset in 0..workers {
@@ -264,7 +273,7 @@ impl<E: Entry> Worker<E> {
         }
     }
 
-    /// Ends the search of this worker, if it searches, because it has an entry.
+    /// Ends the search of this worker, if it is a searcher, because it has found an entry.
     #[inline]
     fn end_search(&mut self) {
         if self.searches {
@@ -281,8 +290,9 @@ impl<E: Entry> Worker<E> {
         }
     }
 
-    /// Steals from workers that have stalled: an earlier call, 50 µs ago or more, saw them in the
-    /// same activation. Takes also the entry that they would run next.
+    /// Steals from workers that have stalled: earlier calls, the first of them at least 50 µs ago,
+    /// saw them in the same activation. Also takes the entries in their `lifo_slot`. `now_ns` is
+    /// the present time in nanoseconds.
     pub fn steal_stalled(&mut self, now_ns: u64) -> Option<E> {
         let entry = self.find_stalled(now_ns)?;
         self.leave_search();
@@ -301,7 +311,8 @@ impl<E: Entry> Worker<E> {
         None
     }
 
-    /// Returns true if worker `index` is in the same activation as 50 µs ago.
+    /// Returns true if worker `index` was first seen in its present activation 50 µs ago or
+    /// earlier.
     fn is_stalled(&mut self, index: usize, now_ns: u64) -> bool {
         // Relaxed: only compared with itself.
         let activation = self.queues.queue(index).activations.get();
@@ -326,16 +337,17 @@ impl<E: Entry> Worker<E> {
         Some(unsafe { entry_from_pointer(seen) })
     }
 
-    /// Makes this worker one that searches the queues of others for entries. Returns false if half
-    /// of the workers search already.
+    /// Makes this worker a searcher, which looks for entries in the queues of other workers.
+    /// Returns false if half of the workers search already.
     pub fn begin_search(&mut self) -> bool {
         self.searches = self.searches || search::begin_search(self.queues.group());
         self.searches
     }
 
-    /// Sleeps until there may be an entry, or for `longest`. Does not sleep if `is_wanted` returns
-    /// true: a thread that makes it return true has to call [`RunQueues::wake_all`] then. Otherwise
-    /// only the watcher notices it.
+    /// Sleeps until there may be an entry, or for at most `longest`. Does not sleep if `is_wanted`
+    /// returns true. A thread that changes the result of `is_wanted` to true has to call
+    /// [`RunQueues::wake_all`] afterwards; otherwise only the watcher notices the change. `now_ns`
+    /// returns the present time in nanoseconds.
     pub fn park(
         &mut self,
         longest: Duration,
@@ -382,7 +394,8 @@ impl<E: Entry> Worker<E> {
         }
     }
 
-    /// Returns true if another worker has an entry that it runs next.
+    /// Returns true if another worker has an entry in its `lifo_slot`. If that worker has stalled,
+    /// only the watcher can take the entry.
     fn may_be_stalled(&self) -> bool {
         let mut others = (0..self.seen.len()).filter(|&other| other != self.index);
         // Relaxed: only a hint.

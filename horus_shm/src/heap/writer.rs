@@ -11,7 +11,7 @@ use crate::protocol::lane::{LaneWriter, NoRoom};
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::Word;
 
-/// A writer of values into a lane that no other writer uses. Its drop frees the lane.
+/// The only writer of a lane of values. When it is dropped, another writer can claim the lane.
 pub struct ValueWriter<T, H: ReadPolicy<T>> {
     writer: LaneWriter<ValueLane<T, H>>,
     lane: u32,
@@ -31,12 +31,12 @@ impl<T, H: ReadPolicy<T>> ValueWriter<T, H> {
         }
     }
 
-    /// Moves `value` into the next slot. Wait-free, except for the drop of a value that readers
-    /// left in that slot.
+    /// Moves `value` into the next slot. Wait-free, except that an old value which readers left in
+    /// the slot has to be dropped.
     ///
     /// # Errors
     ///
-    /// `value`, if a reader has not read the last `capacity` values.
+    /// `value`, if there is no room: a reader has read none of the last `capacity` values.
     #[inline]
     pub fn push(&mut self, value: T) -> Result<(), T> {
         let value = ManuallyDrop::new(value);
@@ -59,7 +59,7 @@ impl<T, H: ReadPolicy<T>> ValueWriter<T, H> {
         unsafe { self.writer.write(src, size_of::<T>()) }.is_ok()
     }
 
-    /// Returns the number of values that the slowest reader has not read.
+    /// Returns the number of values that the reader which is furthest behind has not read.
     #[must_use]
     pub fn waiting(&self) -> usize {
         let pos = self.writer.position();

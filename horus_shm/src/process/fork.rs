@@ -1,10 +1,11 @@
-//! Fork handling: a child must not inherit descriptors that hold locks, writable shared memory, or
-//! mutexes that threads of its parent have locked.
+//! Fork handling: makes sure that a forked child does not use descriptors that hold locks of its
+//! parent, writable shared memory, or mutexes that threads of its parent have locked.
 //!
 //! An open file description keeps its locks until its last descriptor is closed, and `fork` copies
-//! descriptors. A child that kept a copy would make its parent look alive to all other processes.
-//! So a handler closes each [`LockFd`] in the child before `fork` returns there. `vfork` and
-//! `posix_spawn` run no handlers, but the descriptors are all `O_CLOEXEC`, so `exec` closes them.
+//! descriptors. If a child kept such a copy, its parent would look alive to all other processes
+//! even after its death. So a fork handler closes each [`LockFd`] in the child before `fork`
+//! returns there. `vfork` and `posix_spawn` run no fork handlers. But all these descriptors are
+//! `O_CLOEXEC`, so `exec` closes them.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -21,7 +22,8 @@ use crate::os::lock::{LockRange, unlock};
 /// Maximum number of lock descriptors of one process. Each open namespace needs one.
 pub(crate) const LOCK_FD_LIMIT: usize = 64;
 
-/// Maximum number of attempts of [`LockFd::open`], a millisecond apart, while other threads fork.
+/// Maximum number of attempts that [`LockFd::open`] makes while other threads fork. They are a
+/// millisecond apart.
 const FORK_WAIT_ATTEMPTS_MAX: u32 = 1000;
 
 const NO_FD: i32 = -1;
@@ -31,13 +33,15 @@ static FORKS_BEGUN: AtomicU64 = AtomicU64::new(0);
 static FORKS_ENDED: AtomicU64 = AtomicU64::new(0);
 static LOCK_FDS: [AtomicI32; LOCK_FD_LIMIT] = [const { AtomicI32::new(NO_FD) }; LOCK_FD_LIMIT];
 static HANDLERS_INSTALLED: AtomicBool = AtomicBool::new(false);
-/// The function to call in a forked child. The handles of the C ABI set it.
+/// The function to call in a forked child, which [`set_child_hook`] has set. The C API uses it for
+/// its handles.
 static CHILD_HOOK: OnceLock<fn()> = OnceLock::new();
 
-/// Returns the fork epoch, which grows with every fork. It is greater in a child than in every
-/// ancestor that used this library.
+/// Returns the fork epoch, a number that grows with every fork. It is greater in a child than in
+/// every ancestor that used this library.
 ///
-/// An object that was made in another epoch belongs to an ancestor. Costs one relaxed load.
+/// An object that was created in another epoch belongs to an ancestor of this process. The call
+/// costs one relaxed load.
 #[inline(always)]
 pub fn fork_epoch() -> u64 {
     // Relaxed: only the child handler stores it, while its process has one thread.
@@ -55,21 +59,23 @@ pub(crate) enum LockFdError {
     Forking,
 }
 
-/// A descriptor whose open file description holds locks. In a forked child, a handler closes it.
+/// A file descriptor whose open file description holds locks. In a forked child, a fork handler
+/// closes the child's copy.
 #[derive(Debug)]
 pub(crate) struct LockFd {
     fd: CheckedFd,
-    /// The descriptor's number, with which it is entered in [`LOCK_FDS`].
+    /// The number of the descriptor, under which it is registered in [`LOCK_FDS`].
     number: i32,
     index: usize,
     epoch: u64,
-    /// True once a call found that the program had closed the descriptor.
+    /// True if a call has found that the program closed the descriptor.
     lost: AtomicBool,
 }
 
 impl LockFd {
-    /// Calls `open`, and registers the descriptor. Starts again if another thread forked between
-    /// the two, because that child has a copy that its handler did not close.
+    /// Calls `open`, and registers the descriptor that it returns. If another thread forks between
+    /// these two steps, the child keeps a copy of the descriptor, because the fork handler does not
+    /// know it yet. In that case this function closes the descriptor and starts again.
     pub(crate) fn open(mut open: impl FnMut() -> io::Result<OwnedFd>) -> Result<Self, LockFdError> {
         install_handlers()?;
         for _ in 0..FORK_WAIT_ATTEMPTS_MAX {
@@ -118,14 +124,15 @@ impl LockFd {
         self.epoch != fork_epoch()
     }
 
-    /// Returns true once [`Self::get`] found that the program closed the descriptor: the locks are
-    /// gone.
+    /// Returns true if [`Self::get`] has found that the program closed the descriptor, so that the
+    /// locks are gone.
     pub(crate) fn is_lost(&self) -> bool {
         // Relaxed: ordered by the fault epoch.
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Returns the descriptor; an error in a forked child, or if the program closed it.
+    /// Returns the descriptor. Returns an error in a forked child, or if the program has closed the
+    /// descriptor.
     pub(crate) fn get(&self) -> io::Result<BorrowedFd<'_>> {
         if self.is_forked() {
             return Err(io::Error::other(
@@ -142,7 +149,8 @@ impl LockFd {
         fd.inspect_err(|_| self.mark_lost())
     }
 
-    /// Marks the descriptor as lost, and advances the fault epoch, so that all endpoints notice.
+    /// Marks the descriptor as lost, and advances the fault epoch, so that all endpoints notice the
+    /// loss.
     #[cold]
     fn mark_lost(&self) {
         if self.lost.swap(true, Ordering::Relaxed) {
@@ -173,7 +181,7 @@ impl Drop for LockFd {
     }
 }
 
-/// Returns the number of forks so far, or `None` while a thread is in `fork`.
+/// Returns the number of forks so far, or `None` while a thread of this process is in `fork`.
 fn forks_if_none_is_running() -> Option<u64> {
     // ORDERING(fork): SeqCst loads, ended before begun. Pairs with `count_fork_begun` and
     // `count_fork_ended`: equal counts mean that no fork ran when `begun` was read.
@@ -182,8 +190,9 @@ fn forks_if_none_is_running() -> Option<u64> {
     (begun == ended).then_some(begun)
 }
 
-/// Installs the fork handlers, once. If two threads do it at the same time, the handlers run twice
-/// at each fork, which is harmless.
+/// Installs the fork handlers, if this process has not done so before. If two threads call this at
+/// the same time for the first time, the handlers may be installed twice. They then run twice at
+/// each fork, which is harmless.
 pub(crate) fn install_handlers() -> io::Result<()> {
     // ORDERING(atfork): Acquire. Pairs with the Release below: a thread that sees true may rely on
     // later forks to run the handlers.
@@ -207,13 +216,13 @@ pub(crate) fn install_handlers() -> io::Result<()> {
     Ok(())
 }
 
-/// Makes the child of every later fork call `hook` before `fork` returns in it. `hook` may do only
-/// what a signal handler may. Only the first hook ever passed is called. Also installs the
-/// handlers.
+/// Makes the child of every later fork call `hook` before `fork` returns in that child. `hook` may
+/// do only what a signal handler may do. If this function is called more than once, only the first
+/// hook is used. Also installs the fork handlers.
 ///
 /// # Errors
 ///
-/// The error of the system, which lacks memory.
+/// The system error, if there is not enough memory to install the fork handlers.
 pub fn set_child_hook(hook: fn()) -> io::Result<()> {
     let _ = CHILD_HOOK.set(hook);
     install_handlers()
@@ -230,7 +239,7 @@ extern "C" fn count_fork_ended() {
     FORKS_ENDED.fetch_add(1, Ordering::SeqCst);
 }
 
-/// The handler that runs in the child, in its only thread. It uses only atomics, `mmap` and
+/// The fork handler that runs in the only thread of a child. It uses only atomics, `mmap` and
 /// `close`.
 extern "C" fn renew_in_child() {
     // Relaxed, all of it: there is no other thread.
@@ -251,9 +260,9 @@ extern "C" fn renew_in_child() {
     }
 }
 
-/// The value of a static, created anew in a forked child. WHY: if a thread of the parent has locked
-/// a mutex in the value during the fork, the mutex stays locked in the child's copy. That copy is
-/// leaked and never used.
+/// The value of a static, which is re-created in a forked child. WHY: if a thread of the parent has
+/// locked a mutex in the value during the fork, the mutex stays locked in the child's copy for
+/// ever. The child leaks that copy and never uses it.
 #[derive(Debug)]
 pub struct ForkLocal<T: 'static> {
     state: AtomicPtr<EpochValue<T>>,
@@ -266,7 +275,7 @@ struct EpochValue<T> {
 }
 
 impl<T: Default + Send + Sync + 'static> ForkLocal<T> {
-    /// Creates the static; its value is created when it is first used.
+    /// Creates the static without its value. The value is created when it is first used.
     #[must_use]
     #[allow(
         clippy::new_without_default,
@@ -278,7 +287,7 @@ impl<T: Default + Send + Sync + 'static> ForkLocal<T> {
         }
     }
 
-    /// Returns the value of this process, and creates it if it does not exist.
+    /// Returns the value of this process. Creates the value if it does not exist yet.
     pub fn get(&self) -> &'static T {
         // ORDERING(fork-local): Acquire. Pairs with the exchange in `create`: a thread that sees
         // the pointer sees the state behind it.

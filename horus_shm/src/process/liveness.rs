@@ -1,11 +1,11 @@
 //! Liveness of processes: the registry of a namespace, and the file locks that show which processes
-//! live.
+//! are alive.
 //!
 //! Each process (more precisely, each copy of this library in a process) holds a lock on one byte
-//! of the registry file, through a descriptor that it never maps, passes on, or leaves to a forked
-//! child. The kernel releases the lock when the last thread that could use the descriptor has left
-//! user mode for good. So an unlocked byte proves that its owner will never store again. Neither a
-//! clock nor a pid decides.
+//! of the registry file, through a file descriptor that no other process and no forked child gets.
+//! The kernel releases the lock when the last thread that could use the descriptor has left user
+//! mode for good. So an unlocked byte proves that its owner will never write to shared memory
+//! again. The decision depends neither on a clock nor on a process id.
 
 mod file;
 mod holder;
@@ -47,17 +47,17 @@ const GENERATION_BITS: u32 = GENERATION_MAX.count_ones();
 pub struct Owner(u64);
 
 impl Owner {
-    /// The value of a word without an owner.
+    /// The value of an owner word that names no process.
     pub const NOBODY: Self = Self(0);
 
-    /// Decodes a word of a file, which may have any value; [`Registry::is_dead`] checks whether it
-    /// names an entry.
+    /// Decodes an owner word from a file. Accepts every value; [`Registry::is_dead`] checks if the
+    /// word names an entry.
     #[inline]
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// Returns the word by which a file names this owner.
+    /// Returns the owner word that is stored in files.
     #[inline]
     pub const fn to_bits(self) -> u64 {
         self.0
@@ -79,15 +79,15 @@ impl Owner {
     }
 }
 
-/// A process's description of itself, written when it joined the registry. It is only for messages:
-/// nothing else depends on it.
+/// The description of a process, which the process wrote when it joined the registry. It is used
+/// only in messages for users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessInfo {
-    /// The process id, in the pid namespace of the process.
+    /// The process id, as seen in the pid namespace of that process.
     pub pid: u32,
-    /// The start time of the process, which tells a reused pid apart: field 22 of
-    /// `/proc/<pid>/stat`, in clock ticks since boot.
+    /// The start time of the process, in clock ticks since boot (field 22 of `/proc/<pid>/stat`).
+    /// It distinguishes processes that have had the same id one after the other.
     pub start_time: u64,
     /// The command name of the process.
     pub name: String,
@@ -106,20 +106,20 @@ pub enum RegistryError {
     /// A system call failed.
     #[error("cannot {doing} the registry {}: {source}", path.display())]
     Io {
-        /// The operation that failed.
+        /// A description of the operation that failed.
         doing: &'static str,
         /// The path of the registry file.
         path: PathBuf,
-        /// The error of the system.
+        /// The system error.
         source: io::Error,
     },
-    /// A file of another kind has the registry's name. Permanent until it is removed.
+    /// Something that is not a regular file has the registry's name. Permanent until it is removed.
     #[error("{} is not a regular file: remove it", path.display())]
     NotAFile {
         /// The path of the file that is not a registry.
         path: PathBuf,
     },
-    /// Another user may be able to write the file. Permanent until it is removed.
+    /// Another user may be able to write the registry file. Permanent until the file is removed.
     #[error(
         "the registry {} belongs to uid {uid} with mode {mode:04o} and {links} links, wanted \
          uid {wanted_uid}, mode {wanted_mode:04o} and 1 link: remove it, or set another directory",
@@ -132,15 +132,15 @@ pub enum RegistryError {
         uid: u32,
         /// The permissions of the registry file.
         mode: u32,
-        /// Number of names of the file.
+        /// Number of hard links to the registry file.
         links: u64,
-        /// The user of this process.
+        /// The user id of this process, which has to own the file.
         wanted_uid: u32,
-        /// The widest permissions that are accepted.
+        /// The most permissive file mode that is accepted.
         wanted_mode: u32,
     },
-    /// The file is not one that the members of the selected group share. Permanent until it is
-    /// removed.
+    /// The registry file cannot be shared by the members of the selected group. Permanent until the
+    /// file is removed.
     #[error(
         "the registry {} belongs to uid {uid} and gid {gid} with mode {mode:04o} and {links} \
          links, wanted gid {wanted_gid}, mode 0660 and 1 link: remove it, or set another directory",
@@ -155,12 +155,13 @@ pub enum RegistryError {
         gid: u32,
         /// The permissions of the registry file.
         mode: u32,
-        /// Number of names of the file.
+        /// Number of hard links to the registry file.
         links: u64,
-        /// The group that shares the namespace.
+        /// The id of the group that shares the namespace.
         wanted_gid: u32,
     },
-    /// The file is unusable, but processes hold locks on it. Retry after those processes ended.
+    /// The registry file is unusable, and cannot be replaced because processes hold locks on it.
+    /// Try again after those processes have ended.
     #[error(
         "the registry {} cannot be used: {fault}; processes still hold it: end them, and it will \
          be replaced", path.display()
@@ -171,7 +172,7 @@ pub enum RegistryError {
         /// The reason why the file is unusable.
         fault: RegistryFault,
     },
-    /// Every entry is taken by a live process. Transient.
+    /// Every entry of the registry is used by a live process. Transient.
     #[error(
         "all {limit} entries of the registry {} are taken by live processes: end some",
         path.display()
@@ -182,32 +183,33 @@ pub enum RegistryError {
         /// Number of entries of the registry.
         limit: u64,
     },
-    /// This process has joined too many registries. Retry after one was left.
+    /// This process has joined too many registries. Try again after the process has left one.
     #[error("cannot join {}: this process is in {limit} registries: leave one", path.display())]
     TooManyOpen {
         /// The path of the registry file.
         path: PathBuf,
-        /// Maximum number of registries of a process.
+        /// Maximum number of registries that a process can join.
         limit: usize,
     },
-    /// In every attempt the file changed, or another thread forked. Transient.
+    /// In every attempt the registry file changed, or another thread forked. Transient.
     #[error("the registry {} did not settle while it was being joined: retry", path.display())]
     Busy {
         /// The path of the registry file.
         path: PathBuf,
     },
-    /// The directory was removed during the call. Transient: open it again.
+    /// The directory of the registry was removed during the call. Transient: open the directory
+    /// again.
     #[error("the directory {} was removed: open it again", path.display())]
     Gone {
-        /// The directory.
+        /// The path of the directory.
         path: PathBuf,
     },
 }
 
 /// This process's entry in the registry of a namespace. Dropping it leaves the registry.
 ///
-/// A copy of a `Registry` in a forked child is inert: it reports every process as alive, calls that
-/// lock return errors, and dropping it does not affect the parent.
+/// A copy of a `Registry` in a forked child has no effect: it reports every process as alive, its
+/// locking functions return errors, and dropping it does not affect the parent.
 #[derive(Debug)]
 pub struct Registry {
     lock: LockFd,
@@ -217,16 +219,16 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Joins the registry in `dir`, and creates one if there is none. `path` is the path of that
-    /// directory, for messages. The users of `access` share the file; an existing file to which
-    /// others have access is refused.
+    /// Joins the registry in the directory `dir`, and creates the registry if there is none. `path`
+    /// is the path of that directory, for error messages. `access` says which users share the
+    /// registry; an existing file to which other users have access is refused.
     ///
     /// Costs some twenty system calls. Does not block, except for at most a second while another
     /// process replaces the registry.
     ///
     /// # Errors
     ///
-    /// [`RegistryError`]. The call leaves nothing behind.
+    /// [`RegistryError`]. This process is then not in the registry.
     pub fn join(
         dir: BorrowedFd<'_>,
         path: &Path,
@@ -279,8 +281,8 @@ impl Registry {
         }
     }
 
-    /// Returns the random id of the registry. A file that stores owner words of this registry also
-    /// stores this id.
+    /// Returns the random id of the registry. Files that contain owner words of this registry also
+    /// contain this id.
     pub fn id(&self) -> [u8; 16] {
         self.id
     }
@@ -296,8 +298,8 @@ impl Registry {
     }
 
     /// Returns the process that has excluded all others from the topic file of inode `ino`, or
-    /// holds a lease on it. Only for messages: reads files under `/proc` for each process in the
-    /// registry.
+    /// holds a lease on that file. Used only for error messages, because it is slow: it reads files
+    /// under `/proc` for each process in the registry.
     pub(crate) fn holder(&self, ino: u64) -> Option<Holder> {
         let fd = self.lock.get().ok()?;
         let processes = (0..ENTRY_LIMIT).filter_map(|entry| {
@@ -317,14 +319,14 @@ impl Registry {
         )
     }
 
-    /// Returns true once a call found that the program had closed the descriptor that holds this
-    /// process's locks: all other processes then take this one for dead.
+    /// Returns true if an earlier call has found that the program closed the descriptor that holds
+    /// this process's locks. All other processes then consider this process dead.
     pub(crate) fn is_lost(&self) -> bool {
         self.lock.is_lost()
     }
 
-    /// Returns an error if the program closed the descriptor that holds this process's locks. Makes
-    /// a system call.
+    /// Checks that the descriptor that holds this process's locks is open. Returns an error if the
+    /// program has closed it, but not in a forked child. Makes one system call.
     pub(crate) fn expect_held(&self) -> io::Result<()> {
         // WHY no error in a forked child: its calls that need a lock return one.
         if self.is_forked() {
@@ -334,11 +336,12 @@ impl Registry {
         }
     }
 
-    /// Returns true if `owner` will never store again. Makes three system calls.
+    /// Returns true if the process `owner` is dead, and will never write to shared memory again.
+    /// Makes three system calls.
     ///
-    /// A word that names no live owner of this registry is dead, and so is [`Owner::NOBODY`].
-    /// Returns false if the system gives no answer: the file was truncated, or this is a forked
-    /// child.
+    /// Also returns true for [`Owner::NOBODY`], for a word that names no entry of this registry,
+    /// and for one with an earlier generation of an entry. Returns false if the system gives no
+    /// answer, because the registry file was truncated, or because this is a forked child.
     pub fn is_dead(&self, owner: Owner) -> bool {
         if owner == self.me {
             return false;
@@ -363,8 +366,8 @@ impl Registry {
         Ok(found != 0 && found != generation)
     }
 
-    /// Returns the description of `owner`, alive or dead; `None` if another process has claimed the
-    /// entry since.
+    /// Returns the description of the process `owner`, which may be alive or dead. Returns `None`
+    /// if another process has claimed its entry since.
     pub fn process(&self, owner: Owner) -> Option<ProcessInfo> {
         let entry = RegistryEntry::read(self.lock.get().ok()?, owner.entry()?).ok()?;
         let is_same = entry.generation != 0 && entry.generation == owner.generation();
@@ -372,11 +375,12 @@ impl Registry {
     }
 
     /// Returns the live processes of this registry, this one included, in the order of their
-    /// entries. Reads the file once, and makes one system call for each entry that was ever used.
+    /// entries. Reads the registry file once, and makes one system call for each entry that was
+    /// ever used.
     ///
     /// # Errors
     ///
-    /// The error of the system, or of a copy of a `Registry` in a forked child.
+    /// The system error. In a forked child, the call always returns an error.
     pub fn processes(&self) -> io::Result<Vec<(Owner, ProcessInfo)>> {
         let entries = RegistryEntry::read_all(self.lock.get()?)?;
         let described = entries.iter().zip(0..).filter_map(|(entry, index)| {
@@ -387,15 +391,16 @@ impl Registry {
         Ok(described.collect())
     }
 
-    /// Marks this process as present at the topic file of inode `ino`. If this process excluded all
-    /// others from the file, that ends. Returns false while another process excludes all others.
+    /// Marks this process as present at the topic file of inode `ino`. If this process has excluded
+    /// all others from the file, that exclusion ends. Returns false, without an effect, while
+    /// another process excludes all others.
     ///
-    /// Calls are not counted: one [`Registry::presence_release`] ends the presence of this
-    /// `Registry`.
+    /// Calls are not counted: one call of [`Registry::presence_release`] ends the presence, however
+    /// often this function was called.
     ///
     /// # Errors
     ///
-    /// The error of the system; `InvalidInput` if `ino` is too large for the offset of a lock.
+    /// The system error; `InvalidInput` if `ino` is too large for the offset of a lock.
     pub fn presence_share(&self, ino: u64) -> io::Result<bool> {
         try_lock(
             self.lock.get()?,
@@ -404,9 +409,9 @@ impl Registry {
         )
     }
 
-    /// Excludes all other processes from the topic file of inode `ino`; this process's presence
-    /// there becomes the exclusion. Returns false if another process is present; the presence of
-    /// this process then stays.
+    /// Excludes all other processes from the topic file of inode `ino`. If this process was present
+    /// at the file, the exclusion replaces its presence. Returns false if another process is
+    /// present at the file; the presence of this process is then unchanged.
     ///
     /// # Errors
     ///
@@ -420,7 +425,7 @@ impl Registry {
     }
 
     /// Ends the presence of this process at the topic file of inode `ino`, or its exclusion of
-    /// others.
+    /// other processes from that file.
     pub fn presence_release(&self, ino: u64) {
         // WHY ignored: it can only fail in a forked child, which holds no lock.
         let _ = self
@@ -430,7 +435,7 @@ impl Registry {
     }
 
     /// Returns true if any *other* process is present at the topic file of inode `ino`, or has
-    /// excluded all others from it; also if the system gives no answer.
+    /// excluded all others from it. Also returns true if the system gives no answer.
     pub fn presence_attended(&self, ino: u64) -> bool {
         let range = record::presence_lock(ino);
         let found = self
@@ -440,20 +445,23 @@ impl Registry {
         !matches!(found, Ok(None))
     }
 
-    /// Returns true if the registry file in `dir` is still the one that this process joined. If a
-    /// user removed that file, its locks do not cover processes that joined since: join again.
-    /// Returns false in a forked child, and if the system gives no answer.
+    /// Returns true if the registry file in `dir` is still the file that this process has joined.
+    /// If somebody has removed that file, processes that joined later use another one, and the
+    /// caller has to join again. Also returns false in a forked child, and if the system gives no
+    /// answer.
     pub fn is_current(&self, dir: BorrowedFd<'_>) -> bool {
         self.is_linked(dir).unwrap_or(false)
     }
 
-    /// Like [`Registry::is_current`], but returns the error of the system.
+    /// Does the same as [`Registry::is_current`], but returns an error instead of false if the
+    /// system gives no answer.
     pub(crate) fn is_linked(&self, dir: BorrowedFd<'_>) -> io::Result<bool> {
         Ok(!self.is_forked() && os::is_name_of(dir, file::FILE_NAME, &self.stat)?)
     }
 
-    /// Locks all other processes out of the registry, if none of them is in it; otherwise returns
-    /// the description of one of them, if it has one.
+    /// Locks all other processes out of the registry, if none of them is in it. Otherwise returns,
+    /// as the inner error, the description of one process that is in it; `None` if that process has
+    /// no description.
     pub(crate) fn exclude_all(&self) -> io::Result<Result<(), Option<ProcessInfo>>> {
         let fd = self.lock.get()?;
         // WHY only the entries: a process that is present at a topic also has an entry; and a lock
@@ -472,7 +480,7 @@ impl Registry {
         Ok(Err(info))
     }
 
-    /// Ends the lock of [`Registry::exclude_all`].
+    /// Releases the lock that [`Registry::exclude_all`] has taken.
     pub(crate) fn admit_all(&self) -> io::Result<()> {
         let entry = self.me.entry().unwrap_or(0);
         let fd = self.lock.get()?;
@@ -481,18 +489,20 @@ impl Registry {
             .try_for_each(|range| unlock(fd, range))
     }
 
-    /// Removes the registry's file from the directory `dir`. Processes that have it open keep it.
+    /// Removes the registry file from the directory `dir`. Processes that have opened the file can
+    /// still use it.
     pub(crate) fn unlink(&self, dir: BorrowedFd<'_>) -> io::Result<()> {
         os::unlink(dir, file::FILE_NAME)
     }
 }
 
-/// Locks the first free entry, and writes this process into it with a new generation; returns
-/// `None` if no entry is free.
+/// Locks the first free entry, and stores the description of this process in it, with a new
+/// generation. Returns the owner word, or `None` if no entry is free.
 ///
-/// WHY first with a shared lock: a process that finds an exclusive one also finds the generation of
-/// its holder, never that of a dead owner. Of several processes that share the lock of an entry, at
-/// most one gets it for itself; the others try the next entry.
+/// WHY the lock is shared first, and exclusive only after the entry was written: a process that
+/// finds an exclusive lock then also finds the generation of the lock's holder, and never that of a
+/// dead owner. If several processes have the shared lock of an entry, at most one of them gets the
+/// exclusive lock; the others try the next entry.
 fn claim_free_entry(fd: BorrowedFd<'_>, open: &OpenRegistry) -> io::Result<Option<Owner>> {
     for entry in 0..ENTRY_LIMIT {
         let range: LockRange = record::entry_lock(entry)?;

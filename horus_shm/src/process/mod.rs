@@ -1,6 +1,6 @@
-//! Processes: which of them live, and what a forked child must not inherit.
+//! Processes: finds out which processes are alive, and handles forks of this process.
 //!
-//! Imports `os` and `protocol` only.
+//! This module imports only `os` and `protocol` of this crate.
 
 pub(crate) mod fork;
 pub(crate) mod liveness;

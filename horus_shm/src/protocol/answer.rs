@@ -1,4 +1,4 @@
-//! The answer: memory for one value, which a *replier* passes to an *asker*.
+//! Answers: an answer is memory for one value, which a *replier* passes to an *asker*.
 //!
 //! ```text
 //!              asker registers a waker                 replier takes the waker
@@ -11,9 +11,9 @@
 //!  frees the memory.
 //! ```
 //!
-//! The replier writes the value before it publishes `VALUE_READY`; the asker reads it after. In
-//! `NO_REPLY_YET` only the asker accesses the waker, in `WAKER_TAKEN` only the replier. Neither
-//! side waits for the other.
+//! The replier writes the value before it publishes `VALUE_READY`; the asker reads the value after
+//! it has seen `VALUE_READY`. Only the asker accesses the waker in the state `NO_REPLY_YET`, and
+//! only the replier in the state `WAKER_TAKEN`. Neither side waits for the other.
 
 use crate::protocol::sync::{Edge, Word, edge};
 
@@ -25,36 +25,38 @@ const VALUE_READY: u64 = 3;
 const NO_VALUE: u64 = 4;
 const ASKER_LEFT: u64 = 5;
 
-/// The memory of one answer: a state word that asker and replier share. Tests replace it by a
-/// model.
+/// The memory of one answer: a state word that asker and replier share. Tests implement this trait
+/// with a model of memory.
 pub trait AnswerMemory {
-    /// The shared word.
+    /// The type of the shared state word.
     type Word: Word;
 
-    /// Returns the word of the state.
+    /// Returns the word that holds the state of the answer.
     fn state(&self) -> &Self::Word;
 
-    /// Executes a fence with the edge's ordering.
+    /// Executes a memory fence with the ordering of `edge`.
     fn fence(&self, edge: Edge);
 }
 
-/// The result of [`publish_reply`]: says what the replier has to do next.
+/// The result of [`publish_reply`], which says what the replier has to do next.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ReplyOutcome<W> {
     /// The reply is published, and the asker will find it. The memory belongs to the asker.
     Published,
-    /// The reply is published, as in [`Self::Published`]. The asker waits: the caller has to wake
-    /// it with this waker.
+    /// The reply is published, and the memory belongs to the asker. The asker waits for the reply,
+    /// so the caller has to wake it with this waker.
     Wake(W),
-    /// The asker has left: the caller drops the value and frees the memory. Contains the waker, if
-    /// the caller had taken it.
+    /// The asker has left: the caller has to drop the value and free the memory. Contains the
+    /// asker's waker, if [`publish_reply`] took it before it found that the asker had left.
     Left(Option<W>),
 }
 
-/// Publishes a reply: the value that the caller has written, or, if `has_value` is false, that
-/// there is no value. `take_waker` moves the waker out.
+/// Publishes a reply. If `has_value` is true, the reply is the value that the caller has already
+/// written; otherwise it says that there will be no value. `take_waker` is called to move the
+/// asker's waker out of the memory, if one is registered.
 ///
-/// Wait-free, except that it tries again if the asker registers or retracts its waker meanwhile.
+/// Wait-free, except that the function tries again if the asker registers or retracts its waker at
+/// the same time.
 ///
 /// # Safety
 ///
@@ -99,13 +101,13 @@ pub unsafe fn publish_reply<M: AnswerMemory, W>(
     }
 }
 
-/// Returns true if the asker has left, so that a reply is of no use.
+/// Returns true if the asker has left, so that nobody will read a reply.
 pub fn has_asker_left<M: AnswerMemory>(memory: &M) -> bool {
     // Relaxed: no memory is read because of it.
     memory.state().get() == ASKER_LEFT
 }
 
-/// The state of an answer as the asker found it.
+/// The state in which the asker has found an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplyState {
     /// There is no reply yet.
@@ -119,7 +121,7 @@ pub enum ReplyState {
     Empty,
 }
 
-/// Looks for a reply. Only the asker calls it.
+/// Checks whether there is a reply. Only the asker calls this function.
 #[inline]
 pub fn look_for_reply<M: AnswerMemory>(memory: &M) -> ReplyState {
     // ORDERING(answer): pairs with the exchanges in `publish_reply`.
@@ -131,8 +133,9 @@ pub fn look_for_reply<M: AnswerMemory>(memory: &M) -> ReplyState {
     }
 }
 
-/// Publishes the waker that the caller has written; returns false if there is a reply. Only the
-/// asker calls it, while no waker is registered.
+/// Publishes the waker that the caller has written. Returns false if there is a reply already; the
+/// waker is then not registered. Only the asker calls this function, and only while no waker is
+/// registered.
 #[must_use]
 pub fn register_waker<M: AnswerMemory>(memory: &M) -> bool {
     // ORDERING(waker): pairs with the exchange in `publish_reply`.
@@ -141,8 +144,8 @@ pub fn register_waker<M: AnswerMemory>(memory: &M) -> bool {
         .compare_exchange_at(NO_REPLY_YET, WAKER_REGISTERED, edge::WAKER_PUT)
 }
 
-/// Takes a registered waker back; returns false if none is registered, or if the replier is taking
-/// it. Only the asker calls it.
+/// Takes a registered waker back. Returns false if no waker is registered, or if the replier is
+/// taking it. Only the asker calls this function.
 #[must_use]
 pub fn retract_waker<M: AnswerMemory>(memory: &M) -> bool {
     // Relaxed: the asker wrote the waker itself.
@@ -151,13 +154,15 @@ pub fn retract_waker<M: AnswerMemory>(memory: &M) -> bool {
         .compare_exchange_relaxed(WAKER_REGISTERED, NO_REPLY_YET)
 }
 
-/// Makes the asker, which has no registered waker, leave the answer. Returns [`ReplyState::Full`]
-/// or [`ReplyState::Empty`] if there is a reply, which the caller drops with the memory. Otherwise
-/// returns [`ReplyState::Pending`], and the memory belongs to the replier.
+/// Makes the asker leave the answer. No waker of the asker may be registered. Returns
+/// [`ReplyState::Full`] or [`ReplyState::Empty`] if there is a reply: the caller then has to drop
+/// the value, if there is one, and free the memory. Otherwise returns [`ReplyState::Pending`], and
+/// the memory belongs to the replier.
 ///
 /// # Safety
 ///
-/// The caller is the asker, and does not use the memory afterwards, except as said above.
+/// The caller is the asker. Afterwards it uses the memory only to drop the value and to free the
+/// memory, as said above.
 pub unsafe fn leave_as_asker<M: AnswerMemory>(memory: &M) -> ReplyState {
     // ORDERING(cancel): pairs with the fences in `publish_reply`.
     let before = memory.state().swap_at(ASKER_LEFT, edge::CANCEL_LEAVE);

@@ -1,26 +1,27 @@
 //! Copies into and out of shared slots that may race with a peer in another process.
 //!
-//! If a peer may access the shared side meanwhile, a copy is a data race unless it is made of
+//! If a peer may access the slot during a copy, the copy is a data race unless it consists of
 //! atomic accesses. Up to [`WORD_COPY_BYTES_MAX`] a copy is a few relaxed 64-bit atomic accesses,
-//! which the compiler keeps in registers. A longer one runs as assembly, which the language sees as
-//! an opaque sequence of relaxed accesses; [`Tuning`](super::tuning::Tuning) says by which routine.
-//! With `--cfg horus_word_copies` (miri, sanitizers) and on other CPUs every copy is made of words.
+//! which the compiler keeps in registers. A longer copy is written in assembly, which the compiler
+//! treats as an opaque sequence of relaxed accesses; [`Tuning`](super::tuning::Tuning) selects the
+//! routine. With `--cfg horus_word_copies` (for miri and sanitizers), and on CPUs other than
+//! x86-64, every copy consists of 64-bit atomic accesses.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Maximum length in bytes of a copy that is made of single atomic words, without a loop.
+/// Maximum length in bytes of a copy that consists of a few 64-bit atomic accesses, without a loop.
 pub const WORD_COPY_BYTES_MAX: usize = 64;
 
-/// Size of a motor command, in bytes. Where lengths are known only at run time, a message of this
-/// size has a path of its own, in which the length is a constant: a send and a receive take 8 ns
-/// less.
+/// Size of a motor command, in bytes. Code that knows message lengths only at run time has a
+/// separate branch for this size. The length is a constant there, which makes a send and a receive
+/// together 8 ns faster.
 pub(crate) const COMMAND_BYTES: usize = 16;
 
 const WORD_BYTES: usize = size_of::<u64>();
 
 pub(crate) const CACHE_LINE_BYTES: usize = 64;
 
-/// Maximum number of cache lines that a copy out of a slot prefetches at once.
+/// Maximum number of cache lines that are prefetched at once before a copy out of a slot.
 const PREFETCHED_LINES_MAX: usize = 32;
 
 /// Copies `bytes` bytes of private memory at `src` into the shared slot at `dst`.
@@ -29,7 +30,7 @@ const PREFETCHED_LINES_MAX: usize = 32;
 ///
 /// * `src` is readable for `bytes` bytes, and no other thread writes them.
 /// * `dst` is 8-aligned and writable for `bytes` rounded up to 8; all other code that accesses it
-///   meanwhile does so through this module.
+///   during the call does so through this module.
 #[inline(always)]
 pub unsafe fn store(dst: *mut u8, src: *const u8, bytes: usize) {
     if bytes > WORD_COPY_BYTES_MAX {
@@ -44,13 +45,14 @@ pub unsafe fn store(dst: *mut u8, src: *const u8, bytes: usize) {
 
 /// Copies `bytes` bytes of the shared slot at `src` into private memory at `dst`.
 ///
-/// The copy may be torn; the caller validates it by the slot's stamp before use.
+/// The copy may be torn (half old, half new), so the caller has to check the slot's stamp before it
+/// uses the copy.
 ///
 /// # Safety
 ///
 /// * `dst` is writable for `bytes` bytes, and no other thread touches them.
 /// * `src` is 8-aligned and readable for `bytes` rounded up to 8; all other code that writes it
-///   meanwhile does so through this module.
+///   during the call does so through this module.
 #[inline(always)]
 pub unsafe fn load(dst: *mut u8, src: *const u8, bytes: usize) {
     if bytes > WORD_COPY_BYTES_MAX {
@@ -70,16 +72,16 @@ pub unsafe fn load(dst: *mut u8, src: *const u8, bytes: usize) {
     }
 }
 
-/// The purpose of a prefetch, which decides in what cache and in what state the line comes.
+/// The purpose of a prefetch. It decides into which cache a line is fetched, and in what state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrefetchIntent {
-    /// The line will be read. Other caches keep it.
+    /// The line will be read. Other caches keep their copies of it.
     Read,
-    /// The line will be read once, and not again before a peer writes it.
+    /// The line will be read once, and not again until a peer has written it.
     ReadOnce,
-    /// The line will be written. Other caches lose it.
+    /// The line will be written. Other caches lose their copies of it.
     Write,
-    /// Another core will read the line next: it moves to a cache that cores share.
+    /// Another core will read the line next. The line moves to a cache that several cores share.
     Demote,
 }
 
@@ -92,7 +94,7 @@ pub fn prefetch(first: *const u8, lines: usize, intent: PrefetchIntent) {
     }
 }
 
-/// Returns the time stamp counter; 0 on CPUs without one. Costs some 10 ns.
+/// Returns the value of the CPU's time stamp counter, or 0 if the CPU has none. Costs some 10 ns.
 #[inline(always)]
 pub fn ticks() -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -103,17 +105,18 @@ pub fn ticks() -> u64 {
     0
 }
 
-/// Maximum number of cache lines that a waiting reader prefetches for one message: a core can have
-/// as many transfers in flight.
+/// Maximum number of cache lines that a waiting reader prefetches for one message. It is about the
+/// number of cache line transfers that a core can have in flight.
 const AWAITED_PREFETCH_LINES_MAX: u64 = 12;
 
 /// Returns true if a reader that waits for a message of `lines` cache lines, in any of `lanes`
-/// lanes, should prefetch all these lines meanwhile.
+/// lanes, should prefetch all these lines while it waits.
 ///
-/// WHY: a reader that polls only the stamp fetches the stamp's line when the message is there, and
-/// the other lines after that: two transfers in a row. Between threads on two cores 128 B 215 ->
-/// 160 ns, 256 B 270 -> 180, 384 B 300 -> 205, 768 B 340 -> 300; 1 KiB and more take as long, or
-/// longer. A slot of one line has no other line than the stamp's.
+/// WHY: a reader that polls only the stamp fetches the stamp's line when the message has arrived,
+/// and only then the other lines: two transfers in a row. Latency between threads on two cores,
+/// without -> with prefetch: 128 B 215 -> 160 ns, 256 B 270 -> 180, 384 B 300 -> 205, 768 B 340 ->
+/// 300; messages of 1 KiB and more do not become faster. In a slot of one line, the stamp's line is
+/// the only one.
 #[inline(always)]
 pub(crate) const fn is_prefetch_worthwhile(lines: u64, lanes: usize) -> bool {
     lines > 1 && lines * lanes as u64 <= AWAITED_PREFETCH_LINES_MAX
@@ -147,7 +150,8 @@ fn prefetch_line(line: *const u8, intent: PrefetchIntent) {
 #[inline(always)]
 const fn prefetch_line(_line: *const u8, _intent: PrefetchIntent) {}
 
-/// The side of a copy that other threads may access meanwhile: its source or its destination.
+/// The side of a copy, its source or its destination, that other threads may access during the
+/// copy.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SharedSide {
     Source,
@@ -238,7 +242,7 @@ mod long {
 
     /// # Safety
     ///
-    /// As [`crate::store`] or [`crate::load`], depending on the side that is shared.
+    /// As [`super::store`] or [`super::load`], depending on the side that is shared.
     #[inline]
     pub(super) unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize, shared: SharedSide) {
         if shared == SharedSide::Source {
@@ -258,12 +262,12 @@ mod long {
     use super::SharedSide;
     use crate::protocol::tuning::{Tuning, Vectors};
 
-    /// Copies more than 64 bytes in vectors; the last vectors overlap bytes that are already
-    /// copied.
+    /// Copies more than 64 bytes with vector instructions. The last vectors may copy some bytes a
+    /// second time, so that no shorter copy is needed for the rest.
     ///
     /// # Safety
     ///
-    /// As [`crate::store`] or [`crate::load`], depending on the side that is shared; `bytes > 64`.
+    /// As [`super::store`] or [`super::load`], depending on the side that is shared; `bytes > 64`.
     #[inline(always)]
     pub(super) unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize, shared: SharedSide) {
         let tuning = Tuning::current();
@@ -283,11 +287,12 @@ mod long {
         }
     }
 
-    /// Copies by one string instruction, which does not read the lines that it overwrites.
+    /// Copies with one string instruction, which does not read the cache lines that it overwrites.
     ///
-    /// The order of its stores among each other is undefined, but it stays between the stores
-    /// before and after it (Intel SDM volume 3, 8.2.4; AMD APM volume 2, 7.1): the stamps on either
-    /// side of a copy keep their meaning.
+    /// The order of the instruction's own stores is undefined. But all of them come after the
+    /// stores before the instruction, and before the stores after it (Intel SDM volume 3, 8.2.4;
+    /// AMD APM volume 2, 7.1). So the stamp that is stored before a copy and the one after it keep
+    /// their meaning.
     ///
     /// # Safety
     ///
@@ -460,7 +465,7 @@ mod long {
 
         type Routine = unsafe fn(*mut u8, *const u8, usize);
 
-        /// Returns the routines that this CPU can run.
+        /// Returns the names and the functions of the copy routines that this CPU can run.
         fn routines() -> Vec<(&'static str, Routine)> {
             let mut routines: Vec<(_, Routine)> =
                 vec![("sse2", copy_sse2), ("string", copy_string)];

@@ -1,9 +1,10 @@
 //! The depot: stacks of numbered items, which threads push and pop without a lock.
 //!
-//! The top of a stack is a word with the number of the item and a tag that grows with every pop.
-//! WHY a tag: a thread that stopped between its load and its exchange must not take a stack for an
-//! older one with the same top. 40 bits do not repeat within hours at any rate; 16 bits would
-//! within a second.
+//! The top of a stack is a word that contains the number of the topmost item, and a tag that grows
+//! with every pop. WHY a tag: a thread may be stopped between its load of the top and its exchange.
+//! If the same item is on top again by then, only the tag shows that the stack has changed. A tag
+//! of 40 bits does not repeat within hours at any rate of pops; one of 16 bits would repeat within
+//! a second.
 
 use crate::protocol::sync::{Word, edge};
 
@@ -13,17 +14,18 @@ pub const ITEM_NUMBER_MAX: u32 = (1 << 24) - 1;
 const ITEM_NUMBER_MASK: u64 = ITEM_NUMBER_MAX as u64;
 const TAG_STEP: u64 = 1 << 24;
 
-/// The memory of a depot: items with numbers, which lie in stacks.
+/// The memory of a depot: numbered items, each of which is in a stack or belongs to a thread.
 pub trait DepotMemory {
-    /// The shared words.
+    /// The type of the shared words.
     type Word: Word;
 
-    /// Returns the word in item `number` that holds the number of the item below it in its stack.
-    /// The memory of items is never freed.
+    /// Returns the word in item `number` that holds the number of the next item below it in the
+    /// same stack. The memory of items is never freed.
     fn next(&self, number: u32) -> &Self::Word;
 }
 
-/// Pushes item `number`, which is the caller's, on the stack with this `top`. Lock-free.
+/// Pushes item `number`, which belongs to the caller, on the stack whose top is the word `top`.
+/// Lock-free.
 pub fn push_item<M: DepotMemory>(memory: &M, top: &M::Word, number: u32) {
     loop {
         // Relaxed: the exchange decides.
@@ -38,7 +40,8 @@ pub fn push_item<M: DepotMemory>(memory: &M, top: &M::Word, number: u32) {
     }
 }
 
-/// Pops an item off the stack with this `top`; it is the caller's then. Lock-free.
+/// Pops an item off the stack whose top is the word `top`, and returns its number. The item then
+/// belongs to the caller. Returns `None` if the stack is empty. Lock-free.
 pub fn pop_item<M: DepotMemory>(memory: &M, top: &M::Word) -> Option<u32> {
     loop {
         // ORDERING(depot): pairs with the exchange in `push_item`, also of items below the top:

@@ -1,11 +1,12 @@
-//! Endpoint counts of a channel: no message is missed when the last sender leaves.
+//! The numbers of senders and receivers of a channel, counted such that a receiver misses no
+//! message when the last sender leaves.
 
 use core::sync::atomic::AtomicU64;
 
 use crate::protocol::sync::{Word, edge};
 
-/// The numbers of senders and of receivers that a channel has. They are read all the time and
-/// rarely written, so they have cache lines of their own.
+/// The numbers of senders and of receivers that a channel has. They are read often and written
+/// rarely, so they share no cache line with other data.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct EndpointCounts<W> {
@@ -13,7 +14,7 @@ pub struct EndpointCounts<W> {
     receivers: W,
 }
 
-/// The error that all senders have left and all their messages were received.
+/// The error that is returned when all senders have left and all their messages were received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Disconnected;
 
@@ -31,13 +32,13 @@ impl<W: Word> EndpointCounts<W> {
         Self { senders, receivers }
     }
 
-    /// Counts one more sender. The caller is a sender that is still counted.
+    /// Counts one more sender. The caller must be a sender that is counted.
     pub fn add_sender(&self) {
         // Relaxed: the caller is counted itself, so no thread sees zero meanwhile.
         self.senders.fetch_add_one();
     }
 
-    /// Counts one sender less. To be called after its last message.
+    /// Counts one sender less. The sender must not send a message after this call.
     pub fn remove_sender(&self) {
         // ORDERING(ends): pairs with the load in `recheck_before_disconnect`.
         self.senders.fetch_sub_one_at(edge::ENDS_LEAVE);
@@ -62,8 +63,10 @@ impl<W: Word> EndpointCounts<W> {
         self.receivers.get() != 0
     }
 
-    /// Calls `look` once more if no sender is left; returns `None` if one is left. For a receiver
-    /// whose last look found nothing: the last sender may have sent a message after that look.
+    /// Calls `look`, which looks for a message, once more if no sender is left, and returns the
+    /// message that it finds. Returns `None` if there still is a sender. A receiver calls this
+    /// function after a look that found nothing: the last sender may have sent a message after that
+    /// look, and left.
     ///
     /// # Errors
     ///

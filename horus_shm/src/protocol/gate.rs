@@ -1,18 +1,19 @@
 //! Gates: readers whose cursors hold writers back.
 //!
-//! Every reader publishes its cursor in each lane. It is gated while its bit is set in
-//! `WaitBlock::gated`: then no writer goes further than a lane past its cursor.
+//! Every reader publishes its cursor in each lane. A reader is gated while its bit is set in
+//! `WaitBlock::gated`. No writer overwrites a message that a gated reader has not read yet.
 
 use crate::protocol::layout::POSITION_MAX;
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
 /// Bit of a cursor whose reader is still joining the lane. The cursor holds writers back, but a
-/// writer may have passed it unseen, so no successor may start there.
+/// writer that had not seen the cursor yet may have gone past it. So no other reader may take over
+/// and start at this cursor.
 pub const JOINING_BIT: u64 = 1 << 63;
 
-/// Marks `reader` as gated. Its cursors must be 0: it holds back the writer of each lane that it
-/// joins from now on.
+/// Marks `reader` as gated. Its cursors must be 0. From now on the reader holds back the writer of
+/// each lane that it joins.
 pub fn announce_gated_reader<W: Word>(gated: &W, reader: u32) {
     // Relaxed: the fence in `join_lane` orders it before the load of the head. That it is a
     // read-modify-write keeps the release of a reader that withdrew before.
@@ -20,10 +21,10 @@ pub fn announce_gated_reader<W: Word>(gated: &W, reader: u32) {
 }
 
 /// Makes the cursor of `reader`, which is gated, hold back the writer of a lane. Returns the
-/// position from which it does so: the head, or `back_to` if that is lower.
+/// position from which on no message is overwritten: the head, or `back_to` if that is lower.
 ///
-/// The writer may overwrite positions before the head until it reads the cursors next. On an
-/// exclusive lane `back_to` must therefore not be below the head.
+/// The writer may overwrite positions before the head until the next time that it reads the
+/// cursors. On an exclusive lane `back_to` must therefore not be below the head.
 pub fn join_lane<M: LaneMemory>(memory: &M, reader: u32, back_to: u64) -> u64 {
     let head = &memory.block().head;
     let cursor = memory.cursor(reader);
@@ -43,10 +44,12 @@ pub fn join_lane<M: LaneMemory>(memory: &M, reader: u32, back_to: u64) -> u64 {
     start
 }
 
-/// Returns the position at which the dead owner of a slot stopped in a lane, if its cursor held the
-/// writer back until now: then nothing from there on was overwritten.
+/// Returns the position at which a dead reader stopped in a lane, so that its successor can go on
+/// there. Returns `None` if the dead reader's cursor did not hold the writer back, as messages may
+/// then have been overwritten.
 ///
-/// The caller has claimed the slot `reader` from a dead owner, whose bit is still set.
+/// The caller has claimed the reader slot `reader` from the dead reader, whose bit in the mask of
+/// gated readers is still set.
 pub fn resume_position<M: LaneMemory>(memory: &M, reader: u32) -> Option<u64> {
     // Relaxed: the death of the owner ordered the cursor, and the stamps order the payloads.
     let cursor = memory.cursor(reader).get();
@@ -54,16 +57,16 @@ pub fn resume_position<M: LaneMemory>(memory: &M, reader: u32) -> Option<u64> {
     (cursor != 0 && cursor & JOINING_BIT == 0 && cursor - 1 <= head).then(|| cursor - 1)
 }
 
-/// Ends the gate of `reader`: it holds no writer back any more. To be called before its reader slot
-/// is freed.
+/// Ends the gate of `reader`, which then holds no writer back any more. Must be called before the
+/// reader slot is freed.
 pub fn withdraw_gated_reader<W: Word>(gated: &W, reader: u32) {
     // ORDERING(gated): pairs with the load in `LaneWriter::find_room`: the last reads of a slot
     // happen before it is written again.
     gated.clear_bits_at(1 << reader, edge::GATED_WITHDRAW);
 }
 
-/// Takes a reader out of a lane. `cursor` is the word of that reader in that lane: it holds the
-/// writer back no more.
+/// Takes a reader out of a lane. `cursor` is the cursor of that reader in that lane, which does not
+/// hold the writer back any more.
 pub fn leave_lane<W: Word>(cursor: &W) {
     // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`, as the store in
     // `LaneReader::advance_to`.

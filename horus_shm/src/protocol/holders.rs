@@ -1,17 +1,18 @@
-//! The holders of a cell: its addresses, the holds of its memory, and the end of an actor that
-//! nothing can address.
+//! The holders of a cell, which is the memory of an actor: counts its addresses and the holds on
+//! its memory, and ends an actor that has no address left.
 //!
-//! One word has two counts. An *address* can send, and keeps the actor alive. A *hold* keeps the
-//! memory. All addresses together have one hold, the life of the actor has one, and each weak
-//! address has one. The end of an actor without addresses is decided by an exchange of 0 addresses
-//! for `ACTOR_ENDED`, after which no weak address becomes an address again.
+//! One word contains two counts. An *address* can send messages, and keeps the actor alive. A
+//! *hold* keeps only the memory. All addresses together have one hold, the live actor has one, and
+//! each weak address has one. An actor without addresses ends by an atomic exchange, which replaces
+//! the count of 0 addresses by `ACTOR_ENDED`. After that no weak address can become an address
+//! again.
 
 use core::sync::atomic::AtomicU64;
 
 use crate::protocol::sync::{Word, edge};
 
-/// Bit that is set while the block of the last address is in a mailbox. That block tells the actor
-/// that its last address has left; see `life.rs`.
+/// Bit that is set while the block of the last address is in the mailbox. That block wakes the
+/// actor when its last address has left; see `life.rs`.
 const LAST_BLOCK_SENT: u64 = 1 << 31;
 const ACTOR_ENDED: u64 = 1 << 63;
 const ADDRESS_MASK: u64 = LAST_BLOCK_SENT - 1;
@@ -19,7 +20,7 @@ const ONE_HOLD: u64 = 1 << 32;
 const HOLD_MASK: u64 = !(ACTOR_ENDED | LAST_BLOCK_SENT | ADDRESS_MASK);
 
 /// Maximum number of addresses of one cell, and of holds on it. If there are more, the process
-/// aborts: a program reaches this number only if it leaks addresses.
+/// aborts. A program reaches this number only if it leaks addresses.
 const COUNT_MAX: u64 = 1 << 30;
 
 /// The counts of the addresses and the holds of a cell. They decide when the actor ends and when
@@ -32,23 +33,25 @@ pub struct Holders<W>(W);
 pub enum RemovedAddress {
     /// The cell still has other addresses.
     Others,
-    /// It was the last address: the caller now has the hold of all addresses, and has to remove it,
-    /// too.
+    /// The address was the last one. The caller now owns the hold that all addresses had together,
+    /// and has to remove that hold, too.
     Last {
-        /// True if the caller first has to send the block of the last address to the actor.
+        /// True if the caller has to send the block of the last address to the actor, before it
+        /// removes the hold.
         sends: bool,
     },
 }
 
 impl Holders<AtomicU64> {
-    /// Returns the counts of a new cell: one address, and the holds of all addresses and of the
-    /// actor's life.
+    /// Returns the counts of a new cell: one address and two holds, that of all addresses and that
+    /// of the live actor.
     #[must_use]
     pub const fn with_one_address() -> Self {
         Self::new(AtomicU64::new(Self::NEW_CELL))
     }
 
-    /// Returns the counts of [`Self::with_one_address`] and one more hold, that of a handle.
+    /// Returns the counts of [`Self::with_one_address`] and one more hold, which belongs to a
+    /// handle.
     #[must_use]
     pub const fn with_one_address_and_hold() -> Self {
         Self::new(AtomicU64::new(Self::NEW_CELL + ONE_HOLD))
@@ -56,7 +59,8 @@ impl Holders<AtomicU64> {
 }
 
 impl<W> Holders<W> {
-    /// The word of a new cell: one address, and the holds of all addresses and of the actor's life.
+    /// The word for a new cell: one address and two holds, that of all addresses and that of the
+    /// live actor.
     pub const NEW_CELL: u64 = 2 * ONE_HOLD + 1;
 
     /// Creates the counts in `word`, whose value is [`Self::NEW_CELL`].
@@ -66,7 +70,7 @@ impl<W> Holders<W> {
 }
 
 impl<W: Word> Holders<W> {
-    /// Counts one more address. The caller has an address.
+    /// Counts one more address. The caller must have an address.
     pub fn add_address(&self) {
         // Relaxed: the caller's address keeps the actor alive.
         self.0.fetch_add_one();
@@ -94,8 +98,8 @@ impl<W: Word> Holders<W> {
         RemovedAddress::Last { sends }
     }
 
-    /// Marks the block of the last address as sent. Returns false, and does nothing, if there is an
-    /// address, if the actor has ended, or if the block is marked already.
+    /// Marks the block of the last address as sent, and returns true. Does nothing and returns
+    /// false if there is an address, if the actor has ended, or if the block is marked already.
     fn mark_last_block_sent(&self) -> bool {
         loop {
             // Relaxed: the exchange decides.
@@ -113,8 +117,8 @@ impl<W: Word> Holders<W> {
         }
     }
 
-    /// Adds an address for a caller that has a hold; the hold stays. Returns false if the actor has
-    /// ended.
+    /// Adds an address for a caller that has a hold, and keeps that hold. Returns false, and adds
+    /// nothing, if the actor has ended.
     pub fn upgrade(&self) -> bool {
         // Relaxed, all of it: the hold orders the accesses to the cell.
         loop {
@@ -129,8 +133,9 @@ impl<W: Word> Holders<W> {
         }
     }
 
-    /// Adds an address even if the actor has ended because it had none; the actor then goes on.
-    /// Only the runner calls this, and only before it makes the mailbox refuse mail.
+    /// Adds an address even if the actor has ended because it had no address. The actor then
+    /// continues to live. Only the runner of the actor calls this function, and only before it
+    /// makes the mailbox refuse mail.
     pub fn add_address_after_end(&self) {
         // Relaxed, all of it: the runner keeps the cell.
         loop {
@@ -149,8 +154,8 @@ impl<W: Word> Holders<W> {
         self.0.get() & ADDRESS_MASK != 0
     }
 
-    /// Ends the actor if there is no address; returns true if it did. All that was sent by an
-    /// address is then visible to the caller, which is the runner.
+    /// Ends the actor if there is no address, and returns true if the actor has ended. The caller,
+    /// which is the runner, then sees everything that was sent by an address.
     #[must_use]
     pub fn try_end_actor(&self) -> bool {
         loop {
@@ -169,21 +174,22 @@ impl<W: Word> Holders<W> {
         }
     }
 
-    /// Ends the actor, even if it has addresses. Only the runner calls it.
+    /// Ends the actor, even if it has addresses. Only the runner of the actor calls this function.
     pub fn end_actor(&self) {
         // Relaxed: nothing is read because of it.
         self.0.set_bits_relaxed(ACTOR_ENDED);
     }
 
-    /// Marks the block of the last address as free. For a runner that will call
-    /// [`Self::has_address`] before it puts the actor to sleep.
+    /// Marks the block of the last address as free. Does not check whether the last address has
+    /// left; the runner has to call [`Self::has_address`] before it puts the actor to sleep.
     pub fn mark_last_block_free(&self) {
         // ORDERING(pending): pairs with the exchange in `mark_last_block_sent`.
         self.0.clear_bits_at(LAST_BLOCK_SENT, edge::PENDING_CLEAR);
     }
 
-    /// Marks the block of the last address as free. If the last address left meanwhile, returns
-    /// true instead: the caller has to send the block again.
+    /// Marks the block of the last address as free, and returns false. If the last address has left
+    /// in the meantime, leaves the mark as it is and returns true: the caller has to send the block
+    /// again.
     #[must_use]
     pub fn free_last_block(&self) -> bool {
         loop {
@@ -202,7 +208,7 @@ impl<W: Word> Holders<W> {
         }
     }
 
-    /// Counts one more hold. The caller has a hold or an address.
+    /// Counts one more hold. The caller must have a hold or an address.
     pub fn add_hold(&self) {
         loop {
             // Relaxed: the caller's hold keeps the memory.
@@ -213,7 +219,8 @@ impl<W: Word> Holders<W> {
         }
     }
 
-    /// Counts one hold less. Returns true if it was the last one: the caller has to free the cell.
+    /// Counts one hold less. Returns true if that was the last hold: the caller then has to free
+    /// the cell.
     #[must_use]
     pub fn remove_hold(&self) -> bool {
         // ORDERING(holder): pairs with the load below, of the last holder.
@@ -227,7 +234,8 @@ impl<W: Word> Holders<W> {
     }
 }
 
-/// Returns the counts with one more address. The first address adds the hold of all addresses, too.
+/// Returns the counts in `seen` with one more address. If that is the first address, adds the hold
+/// of all addresses, too.
 fn add_address_to(seen: u64) -> u64 {
     if seen & ADDRESS_MASK == 0 {
         seen + 1 + ONE_HOLD
@@ -236,7 +244,8 @@ fn add_address_to(seen: u64) -> u64 {
     }
 }
 
-/// Ends the process, as `Arc` does: a count that overflows would free what is in use.
+/// Ends the process, as `Arc` does, because a count that overflows would free memory that is in
+/// use.
 #[cold]
 fn abort_for_count() -> ! {
     std::process::abort()

@@ -1,19 +1,19 @@
-//! Identities of message types: the words from which any process tells which messages a reader can
-//! read.
+//! Identities of message types: words from which every process can decide which messages a reader
+//! can read.
 
 use super::layout::{PREFIXES_MAX, ReaderBlock};
 use super::sync::Word;
 
-/// The identity of a message type: words that differ between types, and hashes of the shorter types
-/// that it extends by more fields.
+/// The identity of a message type: words that differ between types, and hashes of the types that
+/// this type extends by more fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TypeIdentity {
-    /// Two words that are equal if and only if the messages of two types have the same format. Both
-    /// are 0 for no type.
+    /// Two words that are equal for two types if and only if the messages of both have the same
+    /// format. Both words are 0 if there is no type.
     pub exact: [u64; 2],
-    /// Hash of the list of fields; 0 if the type matches only itself.
+    /// Hash of the list of the type's fields; 0 if the type matches only itself.
     pub fields: u64,
-    /// Hashes of the proper prefixes of the list of fields, longest first. Zeros follow the last
+    /// Hashes of the proper prefixes of that list of fields, longest first. Zeros follow the last
     /// hash.
     pub prefixes: [u64; PREFIXES_MAX],
 }
@@ -26,8 +26,9 @@ impl TypeIdentity {
         prefixes: [0; PREFIXES_MAX],
     };
 
-    /// Returns true if messages of one type can be read as messages of the other: the types are
-    /// equal, or the fields of one are a prefix of the fields of the other.
+    /// Returns true if messages of one of the two types can be read as messages of the other. This
+    /// is so if the types are equal, or if the fields of one type are a prefix of the fields of the
+    /// other.
     ///
     /// The relation is symmetric, but not transitive: two types that match a third one need not
     /// match each other.
@@ -36,7 +37,7 @@ impl TypeIdentity {
         self.exact == other.exact || self.extends(other) || other.extends(self)
     }
 
-    /// Returns true if this type has the fields of `other`, and perhaps more behind them.
+    /// Returns true if the fields of this type begin with all fields of `other`.
     fn extends(&self, other: &Self) -> bool {
         let is_part = self.fields == other.fields || self.prefixes.contains(&other.fields);
         other.fields != 0 && is_part
@@ -55,7 +56,8 @@ impl TypeIdentity {
     }
 
     /// Returns true if a reader reads messages of this type, as [`Self::matches`] says. The caller
-    /// has acquired a cursor of that reader.
+    /// must have loaded a cursor of that reader with
+    /// [`CURSOR_SEE`](crate::protocol::sync::edge::CURSOR_SEE) before.
     #[must_use]
     pub fn matches_reader<W: Word>(&self, block: &ReaderBlock<W>) -> bool {
         // Relaxed: as in `of_reader`. WHY first: a reliable publisher checks its readers at each
@@ -64,7 +66,8 @@ impl TypeIdentity {
         is_same(0) && is_same(1) || self.matches(&Self::of_reader(block))
     }
 
-    /// Stores this identity in the block of a reader, as that of the type that it reads.
+    /// Stores this identity in the block of a reader, as the identity of the type that the reader
+    /// reads.
     pub fn store<W: Word>(&self, block: &ReaderBlock<W>) {
         let words = block.type_identity.iter().zip(self.exact);
         let words = words.chain([(&block.type_fields, self.fields)]);
@@ -74,7 +77,7 @@ impl TypeIdentity {
         }
     }
 
-    /// Returns true if no type has this identity.
+    /// Returns true if this is the identity that stands for no type.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.exact == [0; 2]

@@ -1,9 +1,10 @@
-//! Lanes: one writer, any number of readers, a stamp in every slot.
+//! Lanes: rings of slots with one writer and any number of readers. Every slot has a stamp.
 //!
-//! A writer publishes position `p` by one store of the even stamp into slot `p mod capacity`. It
-//! first stores the odd stamp, which invalidates the slot, so that a reader notices that its copy
-//! was overwritten. On an *exclusive* lane (a channel between threads) every reader is gated, so
-//! that none can be in the slot, and the writer omits the odd stamp.
+//! A writer publishes position `p` by one store of the even stamp into slot `p mod capacity`.
+//! Before it writes the message, it stores the odd stamp, which marks the slot as invalid. A reader
+//! that copies the slot at that time notices this, and discards its copy. On an *exclusive* lane (a
+//! channel between threads) every reader is gated, so that no reader accesses a slot that is being
+//! written, and the writer omits the odd stamp.
 
 mod in_place;
 mod losses;
@@ -26,19 +27,21 @@ use unread::Jump;
 pub use unread::{UnreadCounts, kept_after_lap};
 pub use writer::LaneWriter;
 
-/// Maximum number of times that a reader starts again within one call because the writer lapped it.
-/// After that, the call returns without a message.
+/// Maximum number of times that a reader starts again within one call because the writer has
+/// overwritten the messages that the reader was about to read. After that, the call returns without
+/// a message.
 pub const RESYNCS_MAX: u32 = 3;
 
 /// Number of cache lines ahead of the next slot up to which a writer prefetches.
 const PREFETCH_LINES: u64 = 32;
 
-/// Returns how many slots ahead of the next one a writer prefetches, so that several transfers from
-/// the reader's cache are in flight at once.
+/// Returns how many slots ahead of the next slot a writer prefetches, so that several transfers
+/// from the reader's cache are in flight at once.
 ///
-/// Measured on two Zen 5 cores, capacity 256, streaming 1:1, million messages a second when the
-/// next slot is prefetched, and with this distance: 16 B 164 → 352, 304 B 62 → 87, 1480 B 19 → 23;
-/// where the cores share no cache (floor 245 ns instead of 55): 16 B 24 → 33.
+/// Measured on two Zen 5 cores, with one writer, one reader and a capacity of 256. Millions of
+/// messages a second if only the next slot is prefetched → with this distance: 16 B 164 → 352, 304
+/// B 62 → 87, 1480 B 19 → 23; on cores that share no cache (with a latency floor of 245 ns instead
+/// of 55): 16 B 24 → 33.
 const fn prefetch_distance(slot_lines: u64, capacity: u64) -> u64 {
     let slots = PREFETCH_LINES / slot_lines;
     let slots = if slots < 2 { 2 } else { slots };
@@ -47,7 +50,8 @@ const fn prefetch_distance(slot_lines: u64, capacity: u64) -> u64 {
     if slots < quarter { slots } else { quarter }
 }
 
-/// The error that a reliable reader is the lane's whole capacity behind; nothing was written.
+/// The error of a write for which there is no free slot, because a reliable reader has not read the
+/// oldest message yet. Nothing was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoRoom;
 
@@ -58,14 +62,14 @@ pub enum PollOutcome {
     Message,
     /// The lane has no message that this reader has not read.
     Empty,
-    /// The writer overwrote each message before this reader had copied it. Try again.
+    /// The writer overwrote each message before this reader had copied it. Call again.
     Busy,
 }
 
-/// A slot of a lane together with the position for which it is used.
+/// A slot of a lane, together with the position that is written to it or read from it.
 ///
-/// WHY: it holds copies of the addresses, because the compiler would load them again after every
-/// access to shared memory.
+/// WHY a type: it holds copies of the lane's addresses, which the compiler would otherwise load
+/// again after every access to shared memory.
 struct LaneSlot<M> {
     memory: M,
     pos: u64,
@@ -89,7 +93,8 @@ impl<M: LaneMemory> LaneSlot<M> {
         }
     }
 
-    /// Returns the slot that is `slots` slots behind this one, in the same lap.
+    /// Returns the slot that comes `slots` slots after this one. It must not be past the end of the
+    /// row of slots.
     #[inline(always)]
     fn behind(&self, slots: u64) -> Self
     where
@@ -111,8 +116,8 @@ impl<M: LaneMemory> LaneSlot<M> {
         self.memory.stamp(self.index)
     }
 
-    /// Returns true if the slot still holds the message that the caller saw published: a copy of it
-    /// is then whole.
+    /// Returns true if the slot still holds the message whose stamp the caller has seen. A copy
+    /// that was made in between is then whole.
     #[inline(always)]
     fn is_unchanged(&self) -> bool {
         if self.memory.is_exclusive() {

@@ -1,8 +1,9 @@
-//! The mailbox that keeps only the latest message, in a slot beside the word of the mailbox.
+//! A mailbox that keeps only the latest message, in a slot next to the mailbox's word.
 //!
-//! Senders exchange the message in the slot. A sender that fills an empty slot also sends a block,
-//! the notice. So the mailbox has one notice for each time that the slot was filled, and all other
-//! blocks keep their places.
+//! A sender replaces the message in the slot by its own one. If the slot was empty, the sender also
+//! sends a block through the mailbox, the *notice*. The runner takes the message out of the slot
+//! when it comes to the notice. So the latest message is handled in order with all other blocks of
+//! the mailbox.
 
 use crate::protocol::mailbox::{self, Chain, MailboxMemory, PushOutcome};
 use crate::protocol::sync::{Word, edge};
@@ -13,11 +14,11 @@ pub enum PutOutcome {
     /// The message is in the slot, and the mailbox has a notice of it.
     Sent(PushOutcome),
     /// The message has replaced an older one, which this variant contains. The older message and
-    /// the notice belong to the caller.
+    /// the unused notice belong to the caller.
     Replaced(u64),
-    /// The actor has ended. The variant contains the message that was in the slot: the caller's, or
-    /// that of another sender, which has replaced the caller's. That message and the notice belong
-    /// to the caller.
+    /// The actor has ended. The variant contains the message that was in the slot: the caller's
+    /// message, or a message of another sender that has replaced it. That message and the notice
+    /// belong to the caller.
     Gone(u64),
 }
 
@@ -26,7 +27,7 @@ pub enum PutOutcome {
 /// # Safety
 ///
 /// As [`mailbox::push_chain`] for the chain `notice`; `slot` began with 0, and is used only by this
-/// and [`take_latest`]. The message, which is not 0, is the caller's, who gives it up.
+/// function and [`take_latest`]. `message` is not 0, and belongs to the caller, who gives it up.
 pub unsafe fn put_latest<M: MailboxMemory>(
     memory: M,
     slot: &M::Word,

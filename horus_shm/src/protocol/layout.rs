@@ -11,9 +11,10 @@
 //!    64 KiB  slots          capacity × stride bytes                        (its owner writes)
 //! ```
 //!
-//! Each part starts on a multiple of [`PART_ALIGN`], so that it can be mapped separately on every
-//! page size; the file is sparse, and only what is used is reserved. `docs/shared-memory.md`
-//! draws it. A change here is a new [`LAYOUT_VERSION`].
+//! Each part starts on a multiple of [`PART_ALIGN`], so that it can be mapped separately with every
+//! page size. The files are sparse: memory is reserved only for the bytes that are used.
+//! `docs/shared-memory.md` has drawings of the layout. Every change of the layout needs a new
+//! [`LAYOUT_VERSION`].
 
 use core::mem::{offset_of, size_of};
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -24,29 +25,32 @@ use bytemuck::{Pod, Zeroable};
 pub const MAGIC: [u8; 8] = *b"HORUStpc";
 /// First bytes of every lane file.
 pub const LANE_MAGIC: [u8; 8] = *b"HORUSlan";
-/// The layout's own version, independent of the crate's version.
+/// The version of this layout, which is independent of the crate's version.
 pub const LAYOUT_VERSION: u32 = 7;
-/// Byte order mark, as stored by a little-endian machine; another value means another byte order.
+/// Byte order mark, as a little-endian machine stores it. A file with a different value was written
+/// in a different byte order.
 pub const ENDIANNESS: u32 = 0x0102_0304;
-/// Distance that keeps two writers on different cache lines (adjacent-line prefetch included).
+/// Distance in bytes that keeps data of two writers on different cache lines, even if the CPU
+/// prefetches lines in pairs.
 pub const SEPARATION_BYTES: usize = 128;
-/// Every mapped part starts on a multiple of this value, the largest page size in use.
+/// Alignment in bytes of every part of a file that is mapped: the largest page size in use.
 pub const PART_ALIGN: u64 = 64 * 1024;
-/// Bytes of the header area: the fixed header and the schema text.
+/// Size in bytes of the header area, which holds the fixed header and the schema text.
 pub const HEADER_BYTES: usize = 16 * 1024;
 /// Offset of the schema text in a topic file or a lane file, in bytes.
 pub const SCHEMA_OFFSET: usize = 1024;
 /// Maximum length of a schema text, in bytes.
 pub const SCHEMA_BYTES_MAX: usize = HEADER_BYTES - SCHEMA_OFFSET;
-/// The offset of the word that marks the file as retired. Not covered by the checksum.
+/// Offset in bytes of the word that marks the file as retired. The header's checksum does not cover
+/// this word.
 pub const RETIRED_OFFSET: u64 = 1016;
 /// Maximum length of the name of a message type, in bytes.
 pub const TYPE_NAME_BYTES_MAX: usize = 128;
 /// Maximum length of a topic's name, in bytes.
 pub const TOPIC_NAME_BYTES_MAX: usize = 200;
 
-/// Maximum number of shorter versions of a message type that match it. Each has one field less at
-/// the top level than the one before.
+/// Maximum number of shorter versions of a message type whose messages can be exchanged with it.
+/// Each version has one top-level field less than the version before.
 pub const PREFIXES_MAX: usize = 16;
 
 /// Maximum number of slots of a lane.
@@ -57,37 +61,37 @@ pub const CAPACITY_MIN: u64 = 2;
 pub const STRIDE_MAX: u64 = 64 << 20;
 /// Maximum size of a file, in bytes.
 pub const FILE_BYTES_MAX: u64 = 1 << 40;
-/// Maximum number of lanes, and of *announced* readers (those that have a block), of a topic: each
-/// has one bit in a mask.
+/// Maximum number of lanes of a topic, and of its *announced* readers (readers that have a block in
+/// the topic file). Each of them has one bit in a 64-bit mask.
 pub const PARTICIPANTS_MAX: u32 = 64;
-/// Number of pins that each reader has.
+/// Number of pins of each reader: slots that it can protect from being overwritten at a time.
 pub const PINS_PER_READER: usize = 8;
 
-/// Positions stay below this value; a larger one in a file is damage.
+/// Upper limit of all positions. A larger value in a file means that the file is damaged.
 pub const POSITION_MAX: u64 = 1 << 61;
 
-/// The highest position that a new owner of a lane accepts: far more than any lane reaches, and far
-/// enough below [`POSITION_MAX`] for the owner to go on.
+/// The highest position that a new owner of a lane accepts in the file. No lane ever gets that far,
+/// and the owner can still write as many positions before it reaches [`POSITION_MAX`].
 pub const PLAUSIBLE_POSITION_MAX: u64 = POSITION_MAX / 2;
 /// Bit of a stamp that marks a skip: the position is published, but its slot holds no message.
 pub const SKIP: u64 = 1 << 63;
 
-/// Returns the stamp of a slot while position `pos` is being written into it.
+/// Returns the stamp that a slot has while the message of position `pos` is being written into it.
 #[inline(always)]
 #[must_use]
 pub const fn writing(pos: u64) -> u64 {
     pos.wrapping_mul(2).wrapping_add(1)
 }
 
-/// Returns the stamp of a slot that holds position `pos`.
+/// Returns the stamp of a slot that holds the published message of position `pos`.
 #[inline(always)]
 #[must_use]
 pub const fn published(pos: u64) -> u64 {
     pos.wrapping_add(1).wrapping_mul(2)
 }
 
-/// The fixed part of the header area of a topic file or a lane file: immutable once the file has a
-/// name.
+/// The fixed part of the header area of a topic file or a lane file. It does not change any more
+/// once the file has a name.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub struct Header {
@@ -97,7 +101,7 @@ pub struct Header {
     pub layout_version: u32,
     /// [`ENDIANNESS`].
     pub endianness: u32,
-    /// The id of the system's boot in which the file was made.
+    /// The id of the system boot during which the file was created.
     pub boot_id: [u8; 16],
     /// The id of the process registry that decides which users of this file are alive.
     pub registry_id: [u8; 16],
@@ -105,27 +109,29 @@ pub struct Header {
     pub schema_hash: [u8; 16],
     /// Size of the whole file, in bytes.
     pub file_bytes: u64,
-    /// Size of a message in bytes; of the longest one if `sized` is set.
+    /// Size of a message in bytes. If `sized` is 1, the size of the longest possible message.
     pub payload_bytes: u64,
-    /// Distance of two slots, in bytes.
+    /// Distance between the starts of two neighbouring slots, in bytes.
     pub stride: u64,
     /// Number of slots that the lane has.
     pub capacity: u64,
-    /// CLOCK_REALTIME of creation, in nanoseconds, for display only.
+    /// Time of the file's creation by CLOCK_REALTIME, in nanoseconds. It is only displayed.
     pub created_ns: u64,
-    /// Alignment of a message.
+    /// Alignment of a message, in bytes.
     pub payload_align: u32,
-    /// 0 best effort, 1 reliable.
+    /// The reliability of the topic: 0 for best effort, 1 for reliable.
     pub reliability: u32,
-    /// Number of messages that a late joiner still gets.
+    /// Number of earlier messages that a reader gets when it joins the topic.
     pub history: u32,
-    /// 1: history outlives its publishers, and the file outlives its processes.
+    /// 1 if the history outlives its publishers, and the file outlives the processes that use it;
+    /// else 0.
     pub persists: u32,
-    /// 1: slots carry a message number, and readers may pin them.
+    /// 1 if slots contain a message number, and readers may pin slots; else 0.
     pub pinnable: u32,
-    /// 1: messages have lengths of their own, up to `payload_bytes`.
+    /// 1 if messages may have different lengths, up to `payload_bytes`; else 0.
     pub sized: u32,
-    /// Side that pays for a wake: 0 the sleeper (membarrier), 1 the sender (fence).
+    /// The side that pays for the memory ordering of a wake: 0 for the sleeper (by membarrier), 1
+    /// for the sender (by a fence).
     pub wake_edge: u32,
     /// Number of bytes used in `topic_name`.
     pub topic_name_bytes: u32,
@@ -133,7 +139,7 @@ pub struct Header {
     pub type_name_bytes: u32,
     /// Number of bytes used by the schema text at [`SCHEMA_OFFSET`].
     pub schema_bytes: u32,
-    /// Length of the fields in bytes, if data of variable length follow them. Else 0.
+    /// Length of a message's fields in bytes, if data of variable length follow the fields; else 0.
     pub head_bytes: u32,
     /// Zero.
     pub reserved: u32,
@@ -143,31 +149,33 @@ pub struct Header {
     pub topic_name: [u8; 208],
     /// The message type's name.
     pub type_name: [u8; TYPE_NAME_BYTES_MAX],
-    /// Of a lane file: the number of the extent among those of its lane, from 1 on. Else 0.
+    /// In a lane file, the number of this extent among the extents of its lane, counted from 1;
+    /// else 0.
     pub generation: u64,
-    /// Of a lane file: the first position in this extent. Else 0.
+    /// In a lane file, the first position in this extent; else 0.
     pub base_position: u64,
-    /// Of a lane file: the number of messages of the lane before this extent. Else 0.
+    /// In a lane file, the number of messages that the lane had before this extent; else 0.
     pub base_number: u64,
-    /// Of a lane file: the inode of its topic file. Else 0.
+    /// In a lane file, the inode of its topic file; else 0.
     pub topic_inode: u64,
-    /// Of the list of fields of the type, then of its proper prefixes, longest first: the hash, and
-    /// the offset in bytes at which the fields end. Zeros follow the last entry.
+    /// One entry for the type's list of fields, then one for each of its proper prefixes, longest
+    /// first. An entry consists of the hash of the fields, and the offset in bytes at which they
+    /// end. Zeros follow the last entry.
     pub growth: [[u64; 2]; PREFIXES_MAX + 1],
-    /// Of a lane file: the random number of the publisher that made it. Else 0.
+    /// In a lane file, the random number of the publisher that created it; else 0.
     pub session: u64,
-    /// Of a lane file: the index of its lane. Else 0.
+    /// In a lane file, the index of its lane; else 0.
     pub lane: u32,
-    /// CRC-32 of the header before this field, then of the schema text.
+    /// CRC-32 of all header bytes before this field, followed by the schema text.
     pub crc: u32,
 }
 
-/// The block that all publishers of a topic share.
+/// The block of a topic file that all publishers of the topic share.
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct ControlBlock<W> {
-    /// Number of times that a lane got a new extent or a new publisher: a reader that sees a new
-    /// value looks at the generations of all lanes.
+    /// Number of times that any lane got a new extent or a new publisher. A reader that sees a new
+    /// value checks the generations of all lanes.
     pub changes: W,
     /// Zero.
     pub reserved: [W; 15],
@@ -178,57 +186,62 @@ pub struct ControlBlock<W> {
 #[derive(Debug, Default)]
 pub struct LaneBlock<W> {
     /// The process that writes the lane: `(index of its registry entry + 1) << 48 | generation of
-    /// that entry`; 0 when free.
+    /// that entry`; 0 if no process owns the lane.
     pub owner: W,
     /// The number of times that the lane was claimed.
     pub epoch: W,
-    /// Position at which the present owner began.
+    /// Position at which the present owner began to write.
     pub epoch_start: W,
-    /// Generation of the newest extent, which the owner writes; 0 before the first.
+    /// Generation of the lane's newest extent, into which the owner writes; 0 before the first
+    /// extent.
     pub generation: W,
-    /// Number of writes that the death of a writer interrupted. The successor wrote the same
-    /// positions again.
+    /// Number of writes that were interrupted by the death of the writer. The next writer wrote the
+    /// same positions again.
     pub aborted: W,
-    /// Number of takeovers that found the head damaged and scanned the stamps.
+    /// Number of takeovers in which the new owner found the head damaged, and scanned the stamps of
+    /// all slots instead.
     pub corrupt_resync: W,
-    /// The owner whose session began at `epoch_start`. While this word differs from `owner`, a
-    /// takeover is in progress, and `epoch_start` belongs to the predecessor.
+    /// The owner word of the process whose session began at `epoch_start`. While this word differs
+    /// from `owner`, a takeover is in progress, and `epoch_start` is still that of the previous
+    /// owner.
     pub epoch_owner: W,
-    /// Generation of the oldest extent whose file still has a name; 0 before the first.
+    /// Generation of the oldest extent whose file still has a name; 0 before the first extent.
     pub oldest: W,
-    /// Position after the newest published one, in a cache line that no reader polls.
+    /// The head: the position after the newest published one. No reader polls this cache line.
     pub head: W,
-    /// Number of positions skipped because their slots were pinned; see [`SkipCounter`].
+    /// Number of positions that were skipped because their slots were pinned; see [`SkipCounter`]
+    /// for the encoding.
     pub skips: W,
-    /// The publication time of a message whose latency readers measure; see `telemetry.rs`.
+    /// The position and the publication time of the last message whose latency is measured; see
+    /// `telemetry.rs` for the encoding.
     pub sample: W,
-    /// Number of sends refused for lack of room.
+    /// Number of sends that were refused because there was no free slot.
     pub refused: W,
-    /// Number of wakes of sleeping readers, each a system call.
+    /// Number of system calls by which the owner woke sleeping readers.
     pub wakes: W,
-    /// The history that outlives the owner, and keeps the topic file; see [`LatchedHistory`]. 0 for
-    /// none.
+    /// The history that outlives the owner, and for which the topic file is kept; see
+    /// [`LatchedHistory`] for the encoding. 0 if there is none.
     pub latched: W,
-    /// Position where the history before `epoch_start` begins: with the last session that sent
-    /// messages.
+    /// Position where the history before `epoch_start` begins: the start of the last session that
+    /// sent messages.
     pub history_start: W,
     /// A random number of the publisher, which it keeps when it moves to another topic file; 0 if
     /// it has none.
     pub session: W,
 }
 
-/// The word [`LaneBlock::latched`], if it is not 0: the owner and the length of the latched
-/// history.
+/// The decoded word [`LaneBlock::latched`], if it is not 0. It describes a history that outlives
+/// its publisher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LatchedHistory {
-    /// A hash of the publisher's key.
+    /// A hash of the key that identifies the publisher.
     pub key: u32,
-    /// Number of the claim: higher than those of all earlier claims by latching publishers, until
-    /// it wraps around to 0. It has 15 bits.
+    /// Number of this claim of the lane. It is higher than the numbers of all earlier claims by
+    /// publishers with latched history, until it wraps around to 0. It has 15 bits.
     pub claim: u16,
-    /// True if the history continues those of the predecessors in the lane.
+    /// True if the history continues the histories of the previous owners of the lane.
     pub continues: bool,
-    /// Maximum number of messages in the history. `u16::MAX` stands for any larger number, too.
+    /// Maximum number of messages in the history. `u16::MAX` also stands for every larger number.
     pub messages: u16,
 }
 
@@ -259,10 +272,11 @@ impl LatchedHistory {
 }
 
 /// The content of the word [`LaneBlock::skips`]: the number of positions that were ever skipped,
-/// and the low bits of the position after the last skipped one, so that both change in one store.
+/// and the low bits of the position after the last skipped one. They are in one word so that both
+/// change in one store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SkipCounter {
-    /// Number of skipped positions.
+    /// Number of positions that were ever skipped.
     pub count: u64,
     /// Position after the last skipped one, modulo 2^28.
     behind: u64,
@@ -272,7 +286,7 @@ impl SkipCounter {
     const POSITION_BITS: u32 = 28;
     const POSITION_MASK: u64 = (1 << Self::POSITION_BITS) - 1;
 
-    /// Creates the value for `count` skips, the last one at `pos`.
+    /// Creates the value for `count` skips, the last of which was at position `pos`.
     #[must_use]
     pub const fn new(count: u64, pos: u64) -> Self {
         Self {
@@ -302,8 +316,8 @@ impl SkipCounter {
         self.behind == (pos + 1) & Self::POSITION_MASK && self.count > 0
     }
 
-    /// Returns true if all skips lie before `position`, given that `head` was loaded after this
-    /// word.
+    /// Returns true if all skips lie before `position`. `head` is the lane's head, loaded after
+    /// this word.
     #[must_use]
     pub const fn all_before(self, position: u64, head: u64) -> bool {
         let since = head.wrapping_sub(self.behind) & Self::POSITION_MASK;
@@ -313,11 +327,11 @@ impl SkipCounter {
     }
 
     /// Returns the position up to which [`Self::count`] counts skips: `before`, or the position
-    /// behind the last skip if that is later. `before` is the head as loaded before this word,
-    /// `after` as loaded after it.
+    /// after the last skip if that is later. `before` is the lane's head as it was loaded before
+    /// this word, and `after` is the head as it was loaded after this word.
     ///
-    /// If the last skip is long ago, its low bits may make it seem later than it was. The returned
-    /// position is then between the two heads, and as usable as `before`.
+    /// If the last skip was long ago, its low bits may make it seem more recent than it was. The
+    /// returned position is then between the two heads, and as good as `before`.
     #[must_use]
     pub const fn position(self, before: u64, after: u64) -> u64 {
         let ahead = self.behind.wrapping_sub(before) & Self::POSITION_MASK;
@@ -331,25 +345,27 @@ impl SkipCounter {
     }
 }
 
-/// The block that all readers of a topic share with the senders that wake them.
+/// The block of a topic file that all readers of the topic share with the senders that wake them.
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct WaitBlock<W> {
-    /// Futex word on which readers sleep: the number of wakes modulo 2^32.
+    /// Futex word on which readers sleep. It counts the wakes modulo 2^32.
     pub wake: AtomicU32,
     /// Zero.
     pub reserved_wake: AtomicU32,
-    /// Bit i: announced reader i sleeps, or is about to sleep.
+    /// Bit i is set if announced reader i sleeps, or is about to sleep.
     pub waiters: W,
-    /// Bit i: announced reader i has pinned a slot at some time.
+    /// Bit i is set if announced reader i has ever pinned a slot.
     pub pinners: W,
-    /// Bit i: announced reader i is gated: writers do not pass its cursors.
+    /// Bit i is set if announced reader i is gated: writers do not overwrite messages that it has
+    /// not read.
     pub gated: W,
     /// Zero.
     pub reserved: [W; 12],
-    /// Bit i: the owner of lane i waits for room.
+    /// Bit i is set if the owner of lane i waits for a free slot.
     pub room_waiters: W,
-    /// Futex word on which those owners sleep: the number of wakes modulo 2^32.
+    /// Futex word on which lane owners sleep until there is a free slot. It counts the wakes modulo
+    /// 2^32.
     pub room: AtomicU32,
     /// Zero.
     pub reserved_room: AtomicU32,
@@ -357,52 +373,53 @@ pub struct WaitBlock<W> {
     pub reserved_tail: [W; 14],
 }
 
-/// The block of one announced reader; its cursors, one word a lane, follow in cache lines of their
-/// own. A cursor is the position that the reader reads next, plus one; 0 if it does not read that
-/// lane.
+/// The block of one announced reader. The reader's cursors, one word for each lane, follow the
+/// block in separate cache lines. A cursor is the position that the reader reads next, plus one; 0
+/// if the reader does not read that lane.
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct ReaderBlock<W> {
-    /// The process that reads, encoded as [`LaneBlock::owner`]; 0 when free.
+    /// The process of the reader, encoded as in [`LaneBlock::owner`]; 0 if the block is free.
     pub owner: W,
     /// Number of pins that the reader may hold at a time.
     pub pin_limit: W,
-    /// The owner word, once the reader has joined: messages sent after that reach it. Until this
-    /// word equals `owner`, the reader is joining or leaving. Nobody clears it for a reader that
-    /// died.
+    /// A copy of the word `owner`, stored when the reader has joined the topic; messages that are
+    /// sent after that reach the reader. While this word differs from `owner`, the reader is
+    /// joining or leaving. The word is not cleared if the reader dies.
     pub joined: W,
-    /// The message type that the reader reads: two words that differ between types. Publishers of
-    /// types that do not match it do not wait for the reader.
+    /// The identity of the message type that the reader reads: two words that differ between types.
+    /// Publishers of types that do not match this type do not wait for the reader.
     pub type_identity: [W; 2],
     /// The hash of the list of fields of the type that the reader reads; 0 if that type matches
     /// only itself.
     pub type_fields: W,
-    /// The first 8 bytes of [`Header::topic_id`] of the topic file that the reader has joined since
-    /// this file lost its name; 0 for none.
+    /// If this topic file has lost its name, and the reader has joined the topic file that replaced
+    /// it: the first 8 bytes of the [`Header::topic_id`] of that other file. Else 0.
     pub moved_to: W,
     /// Zero.
     pub reserved: W,
-    /// Number of positions before its cursors at which it received no message: those before it
-    /// joined, lost or skipped ones, and those that held none.
+    /// Number of positions before the reader's cursors at which it received no message: positions
+    /// before it joined, positions of lost or skipped messages, and positions without a message.
     pub passed: W,
     /// Number of messages that were overwritten before the reader read them.
     pub lost: W,
     /// Number of messages that the reader skipped because it wanted only the newest one.
     pub skipped: W,
-    /// Number of receive calls that returned nothing because the writers kept overwriting what the
-    /// reader copied.
+    /// Number of receive calls that returned nothing because the writers kept overwriting the slots
+    /// while the reader copied them.
     pub busy: W,
     /// The number of times that a writer stopped waiting for this reader.
     pub detached: W,
     /// Zero.
     pub reserved_counters: [W; 3],
-    /// Slots that must not be overwritten. A pin is `lane << 56 | generation << 24 | (index + 1)`,
-    /// with the low 32 bits of the generation; 0 if it is free.
+    /// The reader's pins, each of which protects a slot from being overwritten. A pin is `lane <<
+    /// 56 | generation << 24 | (index + 1)`, with the low 32 bits of the generation of the slot's
+    /// extent; 0 if the pin is free.
     pub pins: [W; PINS_PER_READER],
-    /// Histogram of the latencies of sampled messages; see `telemetry.rs`.
+    /// Histogram of the latencies that the reader measured; see `telemetry.rs`.
     pub latency: [W; 8],
-    /// Hashes of the proper prefixes of the list of fields, longest first, of the type that the
-    /// reader reads.
+    /// Hashes of the proper prefixes of the list of fields of the type that the reader reads,
+    /// longest first.
     pub type_prefixes: [W; PREFIXES_MAX],
 }
 

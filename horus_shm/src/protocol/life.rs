@@ -1,9 +1,11 @@
-//! The end of an actor's life: its last address leaves, and its runner puts it to sleep or ends it.
+//! The end of an actor's life: notifies the actor when its last address leaves, and decides whether
+//! the actor sleeps or ends when it has no mail.
 //!
-//! The address that leaves last sends a block that is a part of the cell, so it needs no memory.
-//! The block only wakes the actor. Before each sleep, the runner ends the actor if there is no
-//! address. A bit is set when the block is sent. It is cleared when the word of the mailbox does
-//! not name the block any more.
+//! The address that leaves last sends a special block to the mailbox. That block is a part of the
+//! cell, so sending it needs no memory. It only wakes the actor: before each sleep, the runner
+//! checks if there is an address, and ends the actor if there is none. A bit in [`Holders`] is set
+//! when the block is sent. It is cleared when the word of the mailbox does not name the block any
+//! more.
 
 use crate::protocol::holders::{Holders, RemovedAddress};
 use crate::protocol::mailbox::{self, Chain, Inbox, MailboxMemory, PushOutcome, Tag};
@@ -11,23 +13,24 @@ use crate::protocol::mailbox::{self, Chain, Inbox, MailboxMemory, PushOutcome, T
 /// The memory of an actor's cell: its mailbox, the counts of its holders, and the block of its last
 /// address.
 pub trait CellMemory: MailboxMemory {
-    /// Returns the addresses and holds of the cell.
+    /// Returns the counts of the cell's addresses and holds.
     fn holders(&self) -> &Holders<Self::Word>;
 
-    /// Returns the block by which the actor learns that its last address has left.
+    /// Returns the block of the last address, which wakes the actor when that address has left.
     fn last_block(&self) -> u64;
 
-    /// Returns the tag of the block of the last address, which is not counted.
+    /// Returns the tag of the block of the last address. It says that the block is not counted in
+    /// the depth.
     fn last_block_tag(&self) -> Tag;
 }
 
-/// Removes an address. If the actor has to be woken for that, `wake` is called, and the caller is
-/// its runner. Returns true if the caller has to free the cell.
+/// Removes an address. If this wakes the actor, calls `wake`; the caller is then the actor's
+/// runner. Returns true if the caller has to free the cell.
 ///
 /// # Safety
 ///
-/// The address is the caller's, who does not use the cell any more. As [`mailbox::push_chain`]
-/// otherwise.
+/// The address belongs to the caller, who does not use the cell any more afterwards. The contract
+/// of [`mailbox::push_chain`] holds, too.
 #[must_use]
 pub unsafe fn remove_address<M: CellMemory>(memory: M, wake: impl FnOnce()) -> bool {
     let RemovedAddress::Last { sends } = memory.holders().remove_address() else {
@@ -40,37 +43,40 @@ pub unsafe fn remove_address<M: CellMemory>(memory: M, wake: impl FnOnce()) -> b
     memory.holders().remove_hold()
 }
 
-/// Sends the block of the last address; returns true if the caller has woken the actor.
+/// Sends the block of the last address. Returns true if this has woken the actor, so that the
+/// caller is its runner.
 unsafe fn send_last_block<M: CellMemory>(memory: M) -> bool {
     let chain = Chain::of_block(memory.last_block(), memory.last_block_tag());
     // SAFETY: the block is the caller's, who keeps the cell.
     unsafe { mailbox::push_chain(memory, chain, 0) == Ok(PushOutcome::Woke) }
 }
 
-/// The result of [`sleep_or_end`]: says what the runner of the actor has to do next.
+/// The result of [`sleep_or_end`], which says what the runner of the actor has to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SleepOutcome {
     /// The actor sleeps, and the caller is not its runner any more.
     Asleep {
-        /// The block that the caller has to give back, or 0.
+        /// The address of a block that the caller has to free, or 0.
         block: u64,
         /// True if the caller has to wake the senders that wait for room.
         is_room_wanted: bool,
         /// True if the caller has to free the cell.
         is_free: bool,
     },
-    /// Mail may have come meanwhile: the caller has to look into the mailbox again.
+    /// Mail may have arrived in the meantime, so the caller has to look into the mailbox again.
     LookAgain {
-        /// The argument `is_ending` of the next call, if that look finds nothing.
+        /// The value to pass as `is_ending` to the next call of [`sleep_or_end`], if the mailbox is
+        /// empty.
         is_ending: bool,
     },
-    /// No address is left, and all mail was taken: the caller has to end the actor.
+    /// No address is left, and all mail was taken. The caller has to end the actor.
     End,
 }
 
-/// Puts an actor without mail to sleep, or returns that the caller has to end it. `is_ending` is
-/// the value that the previous call returned, if no mail was found since; else false. If the actor
-/// has to be woken again at once, `wake` is called, and the caller is its runner.
+/// Puts an actor without mail to sleep, or returns [`SleepOutcome::End`] if the caller has to end
+/// it. `is_ending` is the value in [`SleepOutcome::LookAgain`] that the previous call returned, if
+/// the caller found no mail after it; else false. If the actor has to be woken again at once, calls
+/// `wake`; the caller is then the actor's runner again.
 ///
 /// # Safety
 ///
@@ -110,8 +116,8 @@ pub unsafe fn sleep_or_end<M: CellMemory>(
     }
 }
 
-/// Frees the block of the last address, if the actor sleeps, and removes the caller's hold. Returns
-/// true if the caller has to free the cell.
+/// Marks the block of the last address as free, if `is_asleep` says that the actor sleeps, and
+/// removes the caller's hold. Returns true if the caller has to free the cell.
 #[cold]
 unsafe fn free_pending_block<M: CellMemory>(
     memory: M,

@@ -1,4 +1,5 @@
-//! The mailbox: one word that enqueues, bounds and schedules, and the list of blocks behind it.
+//! The mailbox of an actor: a linked list of blocks, and one word that points to the newest block,
+//! counts the messages, and says if the actor sleeps.
 //!
 //! ```text
 //!  63                62    48 47                                          0
@@ -7,14 +8,17 @@
 //! +-----------------+--------+---------------------------------------------+
 //! ```
 //!
-//! *depth* is the number of counted blocks that were sent and not subtracted. *block* is the newest
-//! block; its link names the next older one. A sender makes its block the newest by one exchange.
-//! If that replaces `ACTOR_ASLEEP`, the sender has woken the actor and is its only *runner*, until
-//! the runner puts the actor to sleep or ends it.
+//! *depth* is the number of counted blocks that were sent and not yet subtracted by the runner.
+//! *block* is the address of the newest block, whose link points to the next older one. A sender
+//! makes its block the newest one by one atomic exchange. If that replaces `ACTOR_ASLEEP`, the
+//! sender has woken the actor and is now its *runner*. An actor has only one runner at a time,
+//! until the runner puts the actor to sleep or ends it.
 //!
-//! The runner loads the word and walks down to the newest block that it knows, the *anchor*. It
-//! turns the links around and takes the blocks, oldest first. The newest known block is kept until
-//! a newer one is found: while the word names it, its address must not mean another block.
+//! The runner loads the word and follows the links from the newest block down to the newest block
+//! that it already knew, the *anchor*. On the way it reverses the list, so that the links lead from
+//! older blocks to newer ones. Then it takes the blocks, oldest first. The anchor is not freed
+//! until a newer block is found: while the word contains its address, that address must not be
+//! reused for another block.
 
 use crate::protocol::sync::{Edge, Word, edge};
 
@@ -24,17 +28,17 @@ pub const CAPACITY_MAX: u16 = 0x7fff;
 /// The largest address that a block of a mailbox can have.
 pub const BLOCK_ADDRESS_MAX: u64 = BLOCK_MASK;
 
-/// Maximum number of links that [`Inbox::take`] turns around in one call.
+/// Maximum number of links of the list that [`Inbox::take`] reverses in one call.
 ///
-/// WHY: a walk through the links of an unbounded mailbox could take arbitrarily long, while other
-/// actors wait for the thread.
+/// WHY a limit: to reverse the whole list of an unbounded mailbox could take arbitrarily long,
+/// while other actors wait for the thread.
 pub const TURNED_LINKS_MAX: u32 = 4096;
 
 /// Binary logarithm of the number of pauses of a sender after its first failed exchange.
 ///
-/// WHY not fewer: meanwhile another sender sends some twenty messages without a conflict. Two that
-/// send to one mailbox all the time need 58 ns a message; with a first back-off of 8 pauses 70,
-/// with one of a single pause 100.
+/// WHY not fewer: during these pauses another sender can send some twenty messages without a
+/// conflict. If two senders send to one mailbox all the time, a message takes 58 ns; it takes 70 ns
+/// with 8 pauses after the first failure, and 100 ns with a single pause.
 const BACKOFF_LOG2_MIN: u32 = 4;
 
 /// Binary logarithm of the largest number of pauses after a failed exchange.
@@ -46,31 +50,32 @@ const BLOCK_MASK: u64 = (1 << DEPTH_SHIFT) - 1;
 const ACTOR_ASLEEP: u64 = 0;
 const ACTOR_ENDED: u64 = 2;
 
-/// The word of a new mailbox: the actor sleeps, and no block was sent.
+/// The word of a new mailbox, to which no block was sent and whose actor sleeps.
 pub const NEW_MAILBOX: u64 = ACTOR_ASLEEP;
 
-/// A tag in the upper bits of a link, which says what a block holds. Tags other than
-/// [`Tag::COUNTED`] have no meaning here.
+/// A tag in the upper bits of a link, which says what kind of content a block has. Only the bit
+/// [`Tag::COUNTED`] has a meaning in this module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tag(u16);
 
 impl Tag {
-    /// The bit of a block that is counted in the depth.
+    /// The tag bit of a block that is counted in the depth.
     pub const COUNTED: Self = Self(1);
 
-    /// Returns the tag of blocks of the kind `kind`, which are counted or not.
+    /// Returns the tag of blocks of the kind `kind`. If `is_counted` is true, these blocks are
+    /// counted in the depth.
     #[must_use]
     pub const fn new(kind: u8, is_counted: bool) -> Self {
         Self((kind as u16) << 1 | is_counted as u16)
     }
 
-    /// Returns the kind of the block.
+    /// Returns the kind of a block with this tag.
     #[must_use]
     pub const fn kind(self) -> u8 {
         (self.0 >> 1) as u8
     }
 
-    /// Returns true if the block is counted in the depth.
+    /// Returns true if a block with this tag is counted in the depth.
     #[must_use]
     pub const fn is_counted(self) -> bool {
         self.0 & Self::COUNTED.0 != 0
@@ -80,37 +85,38 @@ impl Tag {
         (self.0 as u64) << DEPTH_SHIFT
     }
 
-    /// Returns the tag in a link.
+    /// Returns the tag in `link`, which is that of the block with this link.
     #[must_use]
     pub const fn in_link(link: u64) -> Self {
         Self((link >> DEPTH_SHIFT) as u16)
     }
 }
 
-/// Returns the address of the block that a link names.
+/// Returns the address of the block that `link` points to.
 #[must_use]
 pub const fn block_in(link: u64) -> u64 {
     link & BLOCK_MASK
 }
 
-/// The memory that a mailbox runs on: a copy is another handle of the same memory.
+/// The memory of a mailbox. A copy of the value refers to the same memory.
 ///
-/// A block is an address below 2⁴⁸ that is neither 0 nor 2.
+/// A block is named by its address, a number below 2⁴⁸ that is neither 0 nor 2.
 pub trait MailboxMemory: Copy {
-    /// The shared word.
+    /// The type of the mailbox's shared word.
     type Word: Word;
 
     /// Returns the word of the mailbox.
     fn word(&self) -> &Self::Word;
 
-    /// Returns the link of a block.
+    /// Returns the link that is stored in a block.
     ///
     /// # Safety
     ///
-    /// The block is the caller's: not published yet, or taken over by the runner.
+    /// The block belongs to the caller: it has not been published yet, or the caller is the runner
+    /// and has found it in the mailbox.
     unsafe fn link(&self, block: u64) -> u64;
 
-    /// Stores the link of a block.
+    /// Stores a link in a block.
     ///
     /// # Safety
     ///
@@ -124,25 +130,25 @@ pub trait MailboxMemory: Copy {
     /// As [`Self::link`], and the caller does not use the block any more.
     unsafe fn give_back(&self, block: u64);
 
-    /// Executes a fence with the edge's ordering.
+    /// Executes a memory fence with the ordering of `edge`.
     fn fence(&self, edge: Edge);
 }
 
-/// Linked blocks that a sender puts into a mailbox together, by one exchange.
+/// A list of linked blocks that a sender puts into a mailbox together, by one atomic exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chain {
-    /// The oldest block, whose link is stored when the chain is sent.
+    /// The oldest block. Its link is stored when the chain is sent.
     pub oldest: u64,
     /// The tag of the oldest block.
     pub tag: Tag,
-    /// The newest block; the links lead from it to the oldest one.
+    /// The newest block. The links lead from it to the oldest block.
     pub newest: u64,
-    /// Number of blocks that are counted in the depth.
+    /// Number of blocks of the chain that are counted in the depth.
     pub counted: u16,
 }
 
 impl Chain {
-    /// Returns the chain of one block.
+    /// Returns a chain that consists of one block.
     #[must_use]
     pub const fn of_block(block: u64, tag: Tag) -> Self {
         Self {
@@ -153,8 +159,8 @@ impl Chain {
         }
     }
 
-    /// Returns the chain with `block` as its newest one. The caller has stored [`Self::link`] as
-    /// the link of `block`.
+    /// Returns this chain, extended by `block` as the newest one. The caller must have stored the
+    /// value of [`Self::link`] in `block` before.
     #[must_use]
     pub const fn with_newest(self, block: u64, tag: Tag) -> Self {
         Self {
@@ -164,14 +170,14 @@ impl Chain {
         }
     }
 
-    /// Returns the link of a block with this tag that follows the chain.
+    /// Returns the link to store in a block with this tag that is appended to the chain.
     #[must_use]
     pub const fn link(self, tag: Tag) -> u64 {
         self.newest | tag.bits()
     }
 }
 
-/// The reasons for which a mailbox refuses a chain, which stays the sender's.
+/// The reason why a mailbox refuses a chain. A refused chain still belongs to the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalReason {
     /// The depth would exceed the capacity.
@@ -183,24 +189,24 @@ pub enum RefusalReason {
 /// The effect that an accepted chain of blocks has on the actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PushOutcome {
-    /// The actor is awake: its runner will find the chain.
+    /// The actor was awake, so its runner will find the chain.
     Added,
-    /// The actor was asleep: the caller is its runner now.
+    /// The actor was asleep, and the caller is its runner now.
     Woke,
 }
 
-/// Sends `chain`. Lock-free: it tries again only if another thread changed the word.
+/// Sends `chain`. Lock-free: tries again only if another thread has changed the mailbox's word.
 ///
 /// # Errors
 ///
-/// [`RefusalReason`]; with uncounted blocks only [`RefusalReason::Gone`].
+/// [`RefusalReason`]; if no block of the chain is counted, only [`RefusalReason::Gone`].
 ///
 /// # Safety
 ///
 /// * `memory` began with the word [`NEW_MAILBOX`]; since then only the functions of this module
 ///   have stored to it.
-/// * The blocks of `chain` are the caller's, who gives them up if they are accepted. Each of them
-///   but the oldest has the link of a chain that [`Chain::with_newest`] extended.
+/// * The blocks of `chain` belong to the caller, who gives them up if they are accepted. Each of
+///   them except the oldest was added by [`Chain::with_newest`], and has its link.
 /// * `capacity` is at most [`CAPACITY_MAX`], and the same in each call.
 #[inline]
 pub unsafe fn push_chain<M: MailboxMemory>(
@@ -239,7 +245,7 @@ pub unsafe fn push_chain<M: MailboxMemory>(
     }
 }
 
-/// Pauses before the next attempt. The pause doubles with each call, up to a limit.
+/// Pauses before the next attempt of an exchange. The pause doubles with each call, up to a limit.
 #[cold]
 fn back_off(steps: &mut u32) {
     for _ in 0..1_u32 << *steps {
@@ -252,14 +258,15 @@ const fn depth(word: u64) -> u32 {
     ((word & !ROOM_WANTED_BIT) >> DEPTH_SHIFT) as u32
 }
 
-/// Returns the number of counted blocks that were sent and not subtracted. Only a counter: it
-/// orders no accesses to other memory.
+/// Returns the depth: the number of counted blocks that were sent and not yet subtracted. The call
+/// does not order accesses to other memory.
 #[must_use]
 pub fn depth_now<M: MailboxMemory>(memory: M) -> u32 {
     depth(memory.word().get())
 }
 
-/// Returns the reason for which the mailbox would refuse one more counted block now.
+/// Returns the reason why the mailbox would refuse one more counted block now; `None` if it would
+/// accept the block.
 #[must_use]
 pub fn refusal<M: MailboxMemory>(memory: M, capacity: u16) -> Option<RefusalReason> {
     // Relaxed: a sender that is not refused here learns the truth from the exchange.
@@ -278,8 +285,8 @@ pub fn is_actor_gone<M: MailboxMemory>(memory: M) -> bool {
     memory.word().get() & BLOCK_MASK == ACTOR_ENDED
 }
 
-/// Marks that a sender waits for room. Returns false if there is room, or the actor has ended: the
-/// caller has to try again instead of sleeping.
+/// Marks in the mailbox's word that a sender waits for room. Returns false if there is room, or if
+/// the actor has ended: the caller then has to try again instead of sleeping.
 #[must_use]
 pub fn mark_room_wanted<M: MailboxMemory>(memory: M, capacity: u16) -> bool {
     loop {
@@ -300,8 +307,8 @@ pub fn mark_room_wanted<M: MailboxMemory>(memory: M, capacity: u16) -> bool {
     }
 }
 
-/// Subtracts `handled` from the depth. Returns true if a sender waits for room; the caller has to
-/// wake all that wait. Only the runner calls it.
+/// Subtracts `handled` from the depth. Returns true if a sender waits for room: the caller then has
+/// to wake all waiting senders. Only the runner calls this function.
 #[must_use]
 pub fn subtract_handled<M: MailboxMemory>(memory: M, handled: u16) -> bool {
     let handled = u64::from(handled) << DEPTH_SHIFT;
@@ -328,34 +335,36 @@ pub struct TakenBlock {
 /// The result of a look into the mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailboxLook<R> {
-    /// The next block, as the caller read it.
+    /// The result for the next block: the block's content, or the block itself.
     Taken(R),
-    /// Every block was taken.
+    /// There is no block that was not taken.
     Empty,
-    /// [`TURNED_LINKS_MAX`] links were turned around, and there are more. The next call continues.
+    /// [`TURNED_LINKS_MAX`] links of the list were reversed, and there are more. The next call
+    /// continues.
     Turning,
 }
 
-/// An actor that was put to sleep. It may belong to another runner or be freed by now.
+/// The result of putting an actor to sleep. The actor may have another runner, or be freed, by now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub struct SleepingActor {
     /// The block that was the anchor of the list when the actor went to sleep, or 0 if there was
-    /// none. The caller frees that block: the mailbox's word does not name it any more.
+    /// none. The caller has to free that block, which the mailbox's word does not name any more.
     pub anchor: u64,
-    /// True if a sender waits for room; the caller has to wake all that wait.
+    /// True if a sender waits for room: the caller then has to wake all waiting senders.
     pub is_room_wanted: bool,
 }
 
-/// The runner's side of a mailbox. It passes from one runner to the next one.
+/// The runner's side of a mailbox. It is passed on from each runner of the actor to the next one.
 #[derive(Debug, Default)]
 pub struct Inbox {
     /// The newest block whose content the runner has taken, or 0. The mailbox's word names this
-    /// block, or named it before newer ones came.
+    /// block, or named it before newer blocks were sent.
     anchor: u64,
-    /// The oldest block that was not taken; its links lead to newer ones, and end at 0.
+    /// The oldest block that was not taken, or 0. Its link leads to the next newer block, and so
+    /// on, until a link of 0.
     oldest: u64,
-    /// The next link to turn around, or 0 if no walk is under way.
+    /// The block whose link has to be reversed next, or 0 if the list is not being reversed.
     cursor: u64,
 }
 
@@ -370,20 +379,22 @@ impl Inbox {
         }
     }
 
-    /// Returns the newest block that was taken, or 0.
+    /// Returns the newest block whose content was taken, or 0.
     #[must_use]
     pub const fn anchor(&self) -> u64 {
         self.anchor
     }
 
-    /// Returns true if blocks are known that were not taken: the next look finds one of them.
+    /// Returns true if the runner knows blocks that it has not taken. The next call of
+    /// [`Self::look`] or [`Self::take`] then finds one of them.
     #[must_use]
     #[inline(always)]
     pub const fn has_known_block(&self) -> bool {
         self.oldest != 0
     }
 
-    /// Takes the oldest block: `read` moves its content out.
+    /// Takes the oldest block. `read` is called to move the content out of the block, and its
+    /// result is returned.
     ///
     /// # Safety
     ///
@@ -407,8 +418,8 @@ impl Inbox {
     ///
     /// # Safety
     ///
-    /// The caller is the runner, and `self` is the inbox of this mailbox. As [`push_chain`]
-    /// otherwise.
+    /// The caller is the runner, and `self` is the inbox of this mailbox. The contract of
+    /// [`push_chain`] holds for `memory`, too.
     #[inline(always)]
     pub unsafe fn look<M: MailboxMemory>(&mut self, memory: M) -> MailboxLook<TakenBlock> {
         // SAFETY: the contract.
@@ -420,8 +431,8 @@ impl Inbox {
         }
     }
 
-    /// Returns the oldest block, and leaves it in the list. `newest` returns the newest block of
-    /// the word.
+    /// Returns the oldest block, and leaves it in the list. `newest` is called to get the newest
+    /// block from the mailbox's word.
     #[inline(always)]
     unsafe fn find_oldest<M: MailboxMemory>(
         &mut self,
@@ -449,8 +460,8 @@ impl Inbox {
         })
     }
 
-    /// Turns up to `links_max` links around, so that they lead from older blocks to newer ones.
-    /// Returns true if all links are turned.
+    /// Reverses up to `links_max` links of the list, so that they lead from older blocks to newer
+    /// ones. Returns true if all links are reversed.
     #[inline(always)]
     unsafe fn turn_links<M: MailboxMemory>(&mut self, memory: M, links_max: u32) -> bool {
         for _ in 0..links_max {
@@ -470,7 +481,8 @@ impl Inbox {
         false
     }
 
-    /// Removes the oldest block from the list. If no other block is known, it becomes the anchor.
+    /// Removes `block`, the oldest one, from the list. If no other block is known, `block` becomes
+    /// the anchor.
     ///
     /// # Safety
     ///
@@ -495,18 +507,18 @@ impl Inbox {
         }
     }
 
-    /// Puts the actor to sleep, if no block was sent since the last look, and subtracts `handled`
-    /// from the depth. After that the caller is not the runner, and uses neither this inbox nor the
-    /// memory of the mailbox.
+    /// Puts the actor to sleep, if no block was sent since the runner last looked, and subtracts
+    /// `handled` from the depth. After that the caller is not the runner any more, and must use
+    /// neither this inbox nor the memory of the mailbox.
     ///
-    /// Returns `None` if there are new blocks.
+    /// Returns `None` if there are new blocks. The caller is then still the runner.
     ///
     /// # Safety
     ///
     /// As [`Self::take`], which has just returned [`MailboxLook::Empty`]. `inbox` is valid, and no
     /// reference to it exists.
     ///
-    /// WHY a pointer: the next runner may use the inbox before this function returns.
+    /// WHY `inbox` is a pointer: the next runner may use the inbox before this function returns.
     pub unsafe fn sleep<M: MailboxMemory>(
         inbox: *mut Self,
         memory: M,
@@ -539,13 +551,14 @@ impl Inbox {
         }
     }
 
-    /// Ends the actor: from now on every sender is refused. `discard` is called for each block that
-    /// was not taken, oldest first, and moves its content out. Returns true if a sender waits for
-    /// room; the caller has to wake all that wait.
+    /// Ends the actor: from now on the mailbox refuses all blocks. `discard` is called for each
+    /// block that was not taken, oldest first, and has to move its content out. Returns true if a
+    /// sender waits for room: the caller then has to wake all waiting senders.
     ///
     /// # Safety
     ///
-    /// As [`Self::take`], and it is called once; `discard` does not panic.
+    /// As for [`Self::take`]. This function is called at most once for an actor, and `discard` does
+    /// not panic.
     pub unsafe fn end<M: MailboxMemory>(
         &mut self,
         memory: M,

@@ -1,7 +1,7 @@
 //! The memory of one lane, as the lane algorithms see it.
 //!
-//! The lane algorithms are generic over [`LaneMemory`], so that every line of them runs on real
-//! memory ([`RawLane`], heap or mapped) and in the loom models.
+//! The lane algorithms are generic over [`LaneMemory`]. So the same code runs on real memory
+//! ([`RawLane`], which is on the heap or mapped) and in the loom models.
 
 use core::ops::RangeInclusive;
 use core::sync::atomic::AtomicU64;
@@ -17,31 +17,34 @@ use crate::protocol::tuning::Tuning;
 /// evict each other.
 const PREFETCH_LINES_MAX: usize = 64;
 
-/// Lengths, in cache lines, of messages whose lines their writers demote: move to a cache that the
-/// cores share. WHY no fewer: a waiting reader has fetched them all when it sees the stamp, and
-/// reading the time stamp counter takes as long as is gained. WHY no more: streams and single
-/// messages could not be told apart by the time between two messages.
+/// Lengths, in cache lines, of the messages whose lines the writer *demotes*: it moves the lines to
+/// a cache that the cores share. WHY no shorter ones: a waiting reader has fetched all their lines
+/// by the time it sees the stamp, and reading the time stamp counter would cost as much as is
+/// gained. WHY no longer ones: streams and single messages could not be distinguished by the time
+/// between two messages.
 const DEMOTED_LINES: RangeInclusive<usize> = 8..=32;
 
 /// The memory of one lane: its block, its slots, and the cursor of every reader in it.
 pub trait LaneMemory {
-    /// The shared words.
+    /// The type of the shared words.
     type Word: Word;
 
-    /// True if a reader that drains the lane prefetches slots.
+    /// True if a reader that reads many messages in one call
+    /// ([`LaneReader::drain`](crate::protocol::lane::LaneReader::drain)) prefetches slots.
     const PREFETCHES_WHILE_DRAINING: bool = true;
 
     /// Returns the number of slots: a power of two.
     fn capacity(&self) -> u64;
 
-    /// Returns true if all readers are gated, so that copies cannot race.
+    /// Returns true if all readers are gated, so that no reader copies a slot that the writer
+    /// writes.
     #[inline(always)]
     fn is_exclusive(&self) -> bool {
         false
     }
 
-    /// Returns how many positions a writer may be ahead of a gated reader: the number of slots, or
-    /// fewer.
+    /// Returns the maximum number of positions that a writer may be ahead of a gated reader: the
+    /// number of slots, or fewer.
     fn lead_max(&self) -> u64 {
         self.capacity()
     }
@@ -52,13 +55,13 @@ pub trait LaneMemory {
         1
     }
 
-    /// Returns the first position in these slots. Positions before it are in earlier extents of the
-    /// lane.
+    /// Returns the first position that is stored in these slots. Earlier positions are in earlier
+    /// extents of the lane.
     fn base_position(&self) -> u64 {
         0
     }
 
-    /// Returns the number of this extent among those of the lane, as in
+    /// Returns the number of this extent among the extents of the lane, as in
     /// [`LaneBlock::generation`].
     fn generation(&self) -> u64 {
         0
@@ -70,26 +73,27 @@ pub trait LaneMemory {
     /// Returns the stamp of slot `index`, which is below the capacity.
     fn stamp(&self, index: u64) -> &Self::Word;
 
-    /// Returns the number of readers that the topic has blocks for, at most 64.
+    /// Returns the maximum number of readers of the topic, at most 64: each has a block.
     fn reader_limit(&self) -> u32;
 
-    /// Returns the mask with a bit for each gated reader.
+    /// Returns the mask in which the bit of each gated reader is set.
     fn gated(&self) -> &Self::Word;
 
-    /// Returns the cursor of reader `reader`, which is below the reader limit, in this lane: the
-    /// next unread position plus one, or 0 while it does not read the lane.
+    /// Returns the cursor of reader `reader`, which is below the reader limit, in this lane. A
+    /// cursor is the next unread position plus one, or 0 while the reader does not read the lane.
     fn cursor(&self, reader: u32) -> &Self::Word;
 
-    /// Returns true if reader `reader` reads messages of this lane's type. The caller has loaded
-    /// the reader's cursor before, with [`edge::CURSOR_SEE`] if the result must not be wrong.
+    /// Returns true if reader `reader` reads messages of this lane's type. The caller must have
+    /// loaded the reader's cursor before, with the ordering [`edge::CURSOR_SEE`]; with a weaker
+    /// ordering the result may be wrong.
     ///
     /// [`edge::CURSOR_SEE`]: crate::protocol::sync::edge::CURSOR_SEE
     fn is_read_by(&self, _reader: u32) -> bool {
         true
     }
 
-    /// Adds `passed` to the counters in which reader `reader` publishes what it did not receive.
-    /// Only that reader calls it.
+    /// Adds `passed` to the counters in which reader `reader` publishes the messages that it did
+    /// not receive. Only that reader calls this function.
     fn note_passed(&self, _reader: u32, _passed: Passed) {}
 
     /// Copies a message into slot `index` while readers may read the slot.
@@ -101,7 +105,8 @@ pub trait LaneMemory {
     /// * The caller is the lane's only writer.
     unsafe fn store_racing(&self, index: u64, src: *const u8, bytes: usize);
 
-    /// Copies a message out of slot `index` while the writer may write it; the copy may be torn.
+    /// Copies a message out of slot `index` while the writer may write the slot, so the copy may be
+    /// torn.
     ///
     /// # Safety
     ///
@@ -123,14 +128,14 @@ pub trait LaneMemory {
     /// As [`Self::load_racing`], and the writer may not be in the slot.
     unsafe fn load_exclusive(&self, index: u64, dst: *mut u8, bytes: usize);
 
-    /// Executes a fence with the edge's ordering.
+    /// Executes a memory fence with the ordering of `edge`.
     fn fence(&self, edge: Edge);
 
     /// Prefetches slot `index`. Only a hint.
     fn prefetch(&self, index: u64, intent: PrefetchIntent);
 
-    /// Returns the number of cache lines of a message of `bytes` bytes that its writer demotes; 0
-    /// if that is not worthwhile.
+    /// Returns the number of cache lines that the writer of a message of `bytes` bytes demotes
+    /// (moves to a cache that the cores share); 0 if that is not worthwhile.
     #[inline(always)]
     fn lines_to_demote(&self, _bytes: usize) -> usize {
         0
@@ -142,23 +147,23 @@ pub trait LaneMemory {
     fn demote_lines(&self, _index: u64, _lines: usize) {}
 }
 
-/// The numbers of positions and messages that a reader passes without receiving them.
+/// The numbers of positions and messages that a reader goes past without receiving them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Passed {
-    /// Number of positions at which it received no message.
+    /// Number of positions at which the reader received no message.
     pub positions: u64,
-    /// Number of messages among them that were overwritten before the reader read them.
+    /// Number of messages at these positions that were overwritten before the reader read them.
     pub lost: u64,
-    /// Number of messages among them that the reader skipped because it wanted a newer one.
+    /// Number of messages at these positions that the reader skipped because it wanted a newer one.
     pub skipped: u64,
 }
 
-/// The addresses of the blocks of all readers of a topic.
+/// The addresses of all readers' blocks and cursors of a topic.
 #[derive(Debug, Clone, Copy)]
 pub struct Readers {
     wait: *const WaitBlock<AtomicU64>,
     blocks: *const u8,
-    /// Distance of two readers' blocks.
+    /// Distance between the blocks of two neighbouring readers, in bytes.
     bytes: usize,
     limit: u32,
 }
@@ -169,13 +174,15 @@ unsafe impl Send for Readers {}
 unsafe impl Sync for Readers {}
 
 impl Readers {
-    /// Creates the view of `limit` readers' blocks that are `bytes` bytes apart, from `blocks` on.
+    /// Creates a view of the blocks of `limit` readers. The first block is at `blocks`, and
+    /// neighbouring blocks are `bytes` bytes apart.
     ///
     /// # Safety
     ///
-    /// For as long as the value or a copy of it is used, `wait` is valid for one block, and at each
-    /// of `limit` multiples of `bytes` from `blocks` on lie a [`ReaderBlock`] and, behind it, a
-    /// cursor for each lane, all of them aligned. They are mapped writable if a reader uses them.
+    /// For as long as the value or a copy of it is used, `wait` is valid for one block. At each of
+    /// the `limit` addresses from `blocks` on, `bytes` bytes apart, there is a [`ReaderBlock`],
+    /// followed by one cursor for each lane. All of them are aligned. The memory is mapped writable
+    /// if a reader uses it.
     #[must_use]
     pub const unsafe fn new(
         wait: *const WaitBlock<AtomicU64>,
@@ -191,7 +198,7 @@ impl Readers {
         }
     }
 
-    /// Returns the block that all readers share.
+    /// Returns the wait block, which all readers of the topic share.
     #[inline(always)]
     fn wait_block(&self) -> &WaitBlock<AtomicU64> {
         // SAFETY: valid by the contract of `new`; it contains only atomics.
@@ -220,7 +227,7 @@ impl Readers {
     }
 }
 
-/// The offset of a reader's first cursor from its block.
+/// The offset in bytes of a reader's first cursor from the start of its block.
 const CURSORS_OFFSET: usize = size_of::<ReaderBlock<AtomicU64>>();
 
 /// A lane in mapped memory or on the heap: the addresses and sizes of its parts.
@@ -228,7 +235,7 @@ const CURSORS_OFFSET: usize = size_of::<ReaderBlock<AtomicU64>>();
 pub struct RawLane {
     slots: *mut u8,
     stride: usize,
-    /// Number of lines of a slot that are prefetched.
+    /// Number of cache lines of a slot that are prefetched.
     lines_ahead: usize,
     capacity: u64,
     block: *const LaneBlock<AtomicU64>,
@@ -246,22 +253,23 @@ unsafe impl Send for RawLane {}
 /// The addresses and sizes from which [`RawLane::new`] builds a lane.
 #[derive(Debug, Clone, Copy)]
 pub struct RawLaneParts {
-    /// First slot, 64-aligned.
+    /// Address of the first slot, aligned to 64 bytes.
     pub slots: *mut u8,
-    /// Distance of two slots, in bytes.
+    /// Distance between the starts of two neighbouring slots, in bytes.
     pub stride: usize,
     /// Number of slots.
     pub capacity: u64,
-    /// The lane's block.
+    /// Address of the lane's block.
     pub block: *const LaneBlock<AtomicU64>,
-    /// The first position in these slots.
+    /// The first position that is stored in these slots.
     pub base: u64,
-    /// The number of the extent that contains these slots: a lane that grows continues in a new
-    /// extent, whose number is one more.
+    /// The number of the extent that contains these slots. A lane that needs larger slots continues
+    /// in a new extent, whose number is one higher.
     pub generation: u64,
-    /// The lane's index.
+    /// The lane's index in its topic.
     pub lane: u32,
-    /// The message type. WHY an address: the lane is copied with each message that is read.
+    /// Address of the identity of the lane's message type. WHY an address: the lane is copied with
+    /// each message that is read.
     pub type_identity: *const TypeIdentity,
     /// The blocks of the topic's readers.
     pub readers: Readers,
@@ -307,7 +315,8 @@ impl RawLane {
         }
     }
 
-    /// Returns the word `before` words before the end of slot `index`: part of its trailer.
+    /// Returns the word that is `before` words before the end of slot `index`. It is a part of the
+    /// slot's trailer.
     #[inline(always)]
     fn trailer_word(&self, index: u64, before: usize) -> &AtomicU64 {
         // SAFETY: a stride is at least 64 bytes, and a trailer at most 4 words.
@@ -319,7 +328,7 @@ impl RawLane {
         unsafe { AtomicU64::from_ptr(word.cast()) }
     }
 
-    /// Returns the address of slot `index`, which is that of its payload.
+    /// Returns the address of slot `index`, at which the slot's payload begins.
     #[inline(always)]
     pub(crate) fn slot_address(&self, index: u64) -> *mut u8 {
         debug_assert!(index < self.capacity);

@@ -1,7 +1,9 @@
-//! The shared-memory protocol: the layout of topic files, lanes, gated readers, takeover, presence.
+//! The shared-memory protocol: the layout of topic files, and the algorithms of lanes, gated
+//! readers, takeover and presence.
 //!
-//! Everything here is generic over its memory, so that the loom models run the same code. Nothing
-//! here calls the kernel or imports another top-level module of the crate.
+//! The algorithms are generic over the memory that they run on, so that the loom models run the
+//! same code. This module makes no system calls, and imports no other top-level module of the
+//! crate.
 
 pub mod answer;
 pub mod copy;

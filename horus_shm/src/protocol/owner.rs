@@ -1,11 +1,12 @@
-//! Owner words, by which a process claims an *entry*: a lane or a reader's slot.
+//! Owner words: words in which a process stores its id to claim an *entry*, which is a lane or a
+//! reader slot.
 
 use crate::protocol::sync::{Word, edge};
 
 /// Claims the first of `owners` that is free or whose owner is dead.
 ///
-/// Returns its index and the word it replaced (0 if it was free), or `None` if all owners are
-/// alive.
+/// Returns the index of the claimed entry, and the word that the claim replaced (0 if the entry was
+/// free). Returns `None` if all entries have live owners.
 pub fn claim_first_free<'a, W: Word + 'a>(
     owners: impl Iterator<Item = &'a W>,
     me: u64,
@@ -23,10 +24,11 @@ pub fn claim_first_free<'a, W: Word + 'a>(
     None
 }
 
-/// Calls [`claim_first_free`], and again after each `pause` for as long as `pause` returns true.
+/// Calls [`claim_first_free`]. While it finds no entry, calls `pause` and tries again, for as long
+/// as `pause` returns true.
 ///
-/// WHY: a process that frees the entry of a dead owner owns it for a few stores, and the entry
-/// looks taken meanwhile.
+/// WHY: a process that frees the entry of a dead owner owns that entry for the duration of a few
+/// stores. The entry looks taken during that time.
 pub fn claim_with_retries<'a, W: Word + 'a>(
     owners: impl Iterator<Item = &'a W> + Clone,
     me: u64,
@@ -41,10 +43,11 @@ pub fn claim_with_retries<'a, W: Word + 'a>(
     }
 }
 
-/// Frees an entry of `owner`, which died or is `me`: `clear` withdraws what the owner announced.
+/// Frees the entry of `owner`, which is a dead process or `me`. `clear` is called to withdraw what
+/// the owner has announced, such as a reader's cursors.
 ///
-/// Returns false if another process was faster. A process that dies in this function leaves the
-/// entry owned by `me`, which is dead, so that another process frees it.
+/// Returns false if another process was faster. If this process dies in this function, it leaves
+/// the entry owned by `me`. As that owner is then dead, another process can free the entry.
 pub fn free_entry<W: Word>(word: &W, owner: u64, me: u64, clear: impl FnOnce()) -> bool {
     // ORDERING(owner): pairs with the release below.
     if owner != me && !word.compare_exchange_at(owner, me, edge::OWNER_CLAIM) {
@@ -55,8 +58,9 @@ pub fn free_entry<W: Word>(word: &W, owner: u64, me: u64, clear: impl FnOnce()) 
     true
 }
 
-/// Calls `clear` for an entry of `owner`, which is dead, and leaves the entry to a successor, who
-/// finds it owned by a dead process. Returns false if another process was faster.
+/// Calls `clear` to withdraw what the dead process `owner` has announced in an entry, and leaves
+/// the entry owned by a dead process, so that a successor can claim it. Returns false if another
+/// process was faster.
 pub fn clear_dead_entry<W: Word>(word: &W, owner: u64, me: u64, clear: impl FnOnce()) -> bool {
     // ORDERING(owner): pairs with the release below.
     if !word.compare_exchange_at(owner, me, edge::OWNER_CLAIM) {
@@ -68,7 +72,7 @@ pub fn clear_dead_entry<W: Word>(word: &W, owner: u64, me: u64, clear: impl FnOn
     true
 }
 
-/// Frees an entry of which this process is the owner.
+/// Frees an entry that this process owns.
 pub fn release_entry<W: Word>(word: &W) {
     // ORDERING(owner): pairs with the claim in `claim_first_free`.
     word.store(0, edge::OWNER_RELEASE);
@@ -80,7 +84,8 @@ mod tests {
 
     use super::*;
 
-    /// The slot of a dead reader belongs to the live process that frees it for a few stores.
+    /// A live process that frees the slot of a dead reader owns that slot for the duration of a few
+    /// stores.
     #[test]
     fn an_entry_that_is_being_freed_is_awaited_and_claimed() {
         const REAPER: u64 = 7;

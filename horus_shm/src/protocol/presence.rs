@@ -1,29 +1,31 @@
-//! Presence: joining and removing a topic file, without ever splitting a topic in two.
+//! Presence: how processes join and remove a topic file, such that two processes never use
+//! different files for the same topic.
 
 use std::io;
 
-/// A file with its presence lock, at which processes mark that they use it. [`attach`] and
-/// [`retire`] work on this trait; the loom tests replace it by a model.
+/// A file with its presence lock, by which processes mark that they use the file. [`attach`] and
+/// [`retire`] are generic over this trait; the loom tests implement it with a model of a file.
 pub trait PresenceFile {
-    /// Takes the shared presence lock without blocking; false while a process retires the file.
+    /// Takes the presence lock in shared mode, without blocking. Returns false while a process
+    /// retires the file.
     ///
     /// # Errors
     ///
     /// The error of the system call.
     fn lock_shared(&self) -> io::Result<bool>;
 
-    /// Takes the exclusive presence lock without blocking; false while another process holds it
-    /// shared.
+    /// Takes the presence lock in exclusive mode, without blocking. Returns false while another
+    /// process holds it in shared mode.
     ///
     /// # Errors
     ///
     /// The error of the system call.
     fn lock_exclusive(&self) -> io::Result<bool>;
 
-    /// Gives the presence lock back.
+    /// Releases the presence lock.
     fn release(&self);
 
-    /// Returns true once the file was marked as retired.
+    /// Returns true if the file has been marked as retired.
     ///
     /// # Errors
     ///
@@ -37,18 +39,19 @@ pub trait PresenceFile {
     /// The error of the system call.
     fn set_retired(&self) -> io::Result<()>;
 
-    /// Removes the files that belong to this one, if there are any. To be called while no other
-    /// process attends the file. A file that cannot be removed stays, for the next sweep.
+    /// Removes the files that belong to this one, such as lane files. Must be called only while no
+    /// other process is present at the file. A file that cannot be removed stays until the next
+    /// clean-up of the namespace.
     fn remove_parts(&self) {}
 
-    /// Returns true while the name still leads to this very file.
+    /// Returns true while the file's name still leads to this very file.
     ///
     /// # Errors
     ///
     /// The error of the system call.
     fn is_linked(&self) -> io::Result<bool>;
 
-    /// Removes the name.
+    /// Removes the file's name.
     ///
     /// # Errors
     ///
@@ -56,19 +59,19 @@ pub trait PresenceFile {
     fn unlink(&self) -> io::Result<()>;
 }
 
-/// The result of an attempt to join a file.
+/// The result of [`attach`], an attempt to join a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttachOutcome {
-    /// The shared lock is held; while it is, the name leads to this file.
+    /// The process holds the shared lock. As long as it does, the name leads to this file.
     Attached,
-    /// A process is retiring the file: look up the name again.
+    /// A process is retiring the file. The caller has to look up the name again.
     Retiring,
-    /// The file was retired or replaced: look up the name again.
+    /// The file was retired or replaced. The caller has to look up the name again.
     Gone,
 }
 
-/// Marks this process as present at the file. It takes the lock first and checks the file second,
-/// so that no process removes a file that has passed the check.
+/// Marks this process as present at the file. Takes the lock first and checks the file afterwards,
+/// so that no process can remove a file that has passed the check.
 ///
 /// # Errors
 ///
@@ -87,13 +90,13 @@ pub fn attach(file: &impl PresenceFile) -> io::Result<AttachOutcome> {
     alive.map(|_| AttachOutcome::Gone)
 }
 
-/// Removes the file if no other process attends it; gives the presence lock back in any case.
+/// Removes the file if no other process is present at it. Releases the presence lock in any case.
 ///
-/// Returns true if the file is gone, by this call or before it.
+/// Returns true if the file is gone, whether this call or an earlier one removed it.
 ///
 /// # Errors
 ///
-/// The error of a system call; the file stays then.
+/// The error of a system call. The file is not removed then.
 pub fn retire(file: &impl PresenceFile) -> io::Result<bool> {
     // WHY: the lock is given back first; otherwise two processes that leave together would block
     // each other, and the file would stay. A process that attaches in between keeps the file.

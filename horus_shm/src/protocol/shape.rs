@@ -1,4 +1,5 @@
-//! Shapes of topic files and lane files: sizes and offsets of their parts, in checked arithmetic.
+//! Shapes of topic files and lane files: the sizes and offsets of their parts, computed without
+//! overflow.
 
 use core::mem::size_of;
 use core::ops::Range;
@@ -9,12 +10,12 @@ use crate::protocol::layout::{
     PARTICIPANTS_MAX, ReaderBlock, SEPARATION_BYTES, STRIDE_MAX, WaitBlock,
 };
 
-/// Slots start on multiples of this value; also the largest alignment of a message.
+/// Alignment of slots in bytes, which is also the largest permitted alignment of a message.
 pub const SLOT_ALIGN: u64 = 64;
 
-/// The offset of the lane area in a topic file.
+/// The offset of the lane area in a topic file, in bytes.
 pub const LANE_AREA_OFFSET: u64 = (HEADER_BYTES as u64).next_multiple_of(PART_ALIGN);
-/// The offset of the slots in a lane file.
+/// The offset of the slots in a lane file, in bytes.
 const SLOTS_OFFSET: u64 = (HEADER_BYTES as u64).next_multiple_of(PART_ALIGN);
 
 const STAMP_BYTES: u64 = 8;
@@ -24,23 +25,23 @@ const SEQUENCE_BYTES: u64 = 8;
 /// The sizes that a publisher chooses for its lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShapeRequest {
-    /// Size of a message, in bytes; of the longest one if `sized`.
+    /// Size of a message, in bytes. If `sized` is true, the size of the longest possible message.
     pub payload_bytes: u64,
     /// Alignment of a message, in bytes: a power of two up to 64.
     pub payload_align: u32,
     /// Number of slots: a power of two, 2 to 2^20.
     pub capacity: u64,
-    /// True if messages have lengths of their own.
+    /// True if messages may have different lengths.
     pub sized: bool,
-    /// True if slots carry a message number, and readers may pin them.
+    /// True if slots contain a message number, and readers may pin slots.
     pub pinnable: bool,
 }
 
-/// The error that no file can have the requested shape.
+/// The error that is returned if no file can have the requested shape.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {found}, and must be {wanted}")]
 pub struct ShapeError {
-    /// Name of the field whose value is not possible.
+    /// Name of the field of [`ShapeRequest`] whose value is not permitted.
     pub field: &'static str,
     /// The value that was requested for the field.
     pub found: u64,
@@ -48,7 +49,8 @@ pub struct ShapeError {
     pub wanted: &'static str,
 }
 
-/// Sizes and offsets of the slots of a lane, all in bytes; none of them can overflow.
+/// Sizes and offsets of the slots of a lane, all in bytes. They are checked, so that computations
+/// with them do not overflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LaneShape {
     request: ShapeRequest,
@@ -62,7 +64,8 @@ pub struct TopicShape {
     reader_limit: u32,
 }
 
-/// Returns the distance of two slots for a message of `payload_bytes`, in bytes.
+/// Returns the distance between the starts of two neighbouring slots in bytes, for messages of up
+/// to `payload_bytes` bytes.
 #[must_use]
 pub const fn stride_for(payload_bytes: u64, sized: bool, pinnable: bool) -> u64 {
     let payload = payload_bytes.next_multiple_of(8);
@@ -71,13 +74,14 @@ pub const fn stride_for(payload_bytes: u64, sized: bool, pinnable: bool) -> u64 
     (payload + length + sequence + STAMP_BYTES).next_multiple_of(SLOT_ALIGN)
 }
 
-/// Slots of more than this size, in bytes, are few by default.
+/// Size in bytes above which a lane has only [`LARGE_SLOTS`] slots by default.
 const LARGE_SLOT_BYTES: u64 = 1 << 20;
-/// Default number of slots, if a slot has more than [`LARGE_SLOT_BYTES`].
+/// Default number of slots, if a slot has more than [`LARGE_SLOT_BYTES`] bytes.
 const LARGE_SLOTS: u64 = 4;
 
-/// Returns the default number of slots for a stride in bytes: as many as fit into 256 KiB, but 16
-/// to 1024, rounded up to a power of two; four if the stride is more than 1 MiB.
+/// Returns the default number of slots that are `stride` bytes apart: as many as fit into 256 KiB,
+/// but at least 16 and at most 1024, rounded up to a power of two. Returns four if the stride is
+/// more than 1 MiB.
 #[must_use]
 pub const fn default_capacity(stride: u64) -> u64 {
     if stride > LARGE_SLOT_BYTES {
@@ -89,7 +93,7 @@ pub const fn default_capacity(stride: u64) -> u64 {
     slots.next_power_of_two()
 }
 
-/// Returns the offset of a lane's block in the lane area of any topic file.
+/// Returns the offset of the block of lane `lane` in the lane area of any topic file, in bytes.
 #[must_use]
 pub const fn lane_block_offset(lane: u32) -> usize {
     size_of::<ControlBlock<AtomicU64>>() + lane as usize * size_of::<LaneBlock<AtomicU64>>()
@@ -145,13 +149,13 @@ impl LaneShape {
         Ok(shape)
     }
 
-    /// Returns the sizes that its publisher chose.
+    /// Returns the request from which this shape was computed.
     #[must_use]
     pub const fn request(&self) -> &ShapeRequest {
         &self.request
     }
 
-    /// Returns the distance of two slots, in bytes.
+    /// Returns the distance between the starts of two neighbouring slots, in bytes.
     #[must_use]
     pub const fn stride(&self) -> u64 {
         self.stride
@@ -163,13 +167,13 @@ impl LaneShape {
         self.request.capacity
     }
 
-    /// Returns the number of bytes of all slots.
+    /// Returns the size of all slots together, in bytes.
     #[must_use]
     pub const fn slots_bytes(&self) -> u64 {
         self.request.capacity * self.stride
     }
 
-    /// Returns the range of the slots in a lane file.
+    /// Returns the range of bytes in a lane file that the slots occupy.
     #[must_use]
     pub const fn slots(&self) -> Range<u64> {
         SLOTS_OFFSET..SLOTS_OFFSET + self.slots_bytes()
@@ -196,26 +200,27 @@ impl TopicShape {
         }
     }
 
-    /// Returns the number of lanes.
+    /// Returns the maximum number of lanes.
     #[must_use]
     pub const fn lane_limit(&self) -> u32 {
         self.lane_limit
     }
 
-    /// Returns the number of announced readers.
+    /// Returns the maximum number of announced readers.
     #[must_use]
     pub const fn reader_limit(&self) -> u32 {
         self.reader_limit
     }
 
-    /// Returns the range of the control block and the lane blocks.
+    /// Returns the range of bytes in the file that the control block and the lane blocks occupy.
     #[must_use]
     pub const fn lane_area(&self) -> Range<u64> {
         let start = LANE_AREA_OFFSET;
         start..start + lane_block_offset(self.lane_limit) as u64
     }
 
-    /// Returns the range of the wait block, and of the readers' blocks and cursors.
+    /// Returns the range of bytes in the file that the wait block, and the readers' blocks and
+    /// cursors, occupy.
     #[must_use]
     pub const fn reader_area(&self) -> Range<u64> {
         let start = self.lane_area().end.next_multiple_of(PART_ALIGN);
@@ -228,20 +233,20 @@ impl TopicShape {
         self.reader_area().end.next_multiple_of(PART_ALIGN)
     }
 
-    /// Returns the offset of a lane's block in the lane area.
+    /// Returns the offset of the block of lane `lane` in the lane area, in bytes.
     #[must_use]
     pub const fn lane_block_offset(&self, lane: u32) -> usize {
         lane_block_offset(lane)
     }
 
-    /// Returns the offset of a reader's block in the reader area.
+    /// Returns the offset of the block of reader `reader` in the reader area, in bytes.
     #[must_use]
     pub const fn reader_block_offset(&self, reader: u32) -> usize {
         size_of::<WaitBlock<AtomicU64>>() + reader as usize * self.reader_bytes()
     }
 
-    /// Returns the distance of two readers' blocks: the block, then one cursor a lane, in cache
-    /// lines of their own.
+    /// Returns the distance in bytes between the blocks of two neighbouring readers. Each block is
+    /// followed by one cursor for each lane; readers do not share cache lines.
     #[must_use]
     pub const fn reader_bytes(&self) -> usize {
         reader_bytes(self.lane_limit)

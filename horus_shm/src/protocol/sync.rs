@@ -1,9 +1,9 @@
-//! Atomics as the lane algorithms use them: words of any memory, and orderings with names.
+//! The atomic operations of the lane algorithms: words that may be in real or simulated memory, and
+//! memory orderings that have names.
 //!
 //! Each ordering on which another thread or process relies is a named [`Edge`]. On real memory an
-//! edge compiles to its ordering. The memory of the loom models looks the name up first and can
-//! weaken that one edge, which must make a model fail. `docs/memory-ordering.md` lists both halves
-//! of every label.
+//! edge compiles to its ordering. The loom models can weaken any single edge by its name; at least
+//! one model must then fail. `docs/memory-ordering.md` lists both halves of every label.
 
 mod pointer;
 
@@ -11,13 +11,14 @@ use core::sync::atomic::{self, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 pub use self::pointer::PointerWord;
 
-/// A memory ordering with a label. `docs/memory-ordering.md` argues each label, and models test
-/// that no weaker ordering suffices.
+/// A memory ordering with a label. `docs/memory-ordering.md` explains the need for each label, and
+/// models test that no weaker ordering suffices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edge {
-    /// `<pair>/<half>`: both halves of a pair share the part before the slash.
+    /// The name of the edge in the form `<pair>/<half>`. Both edges of a pair have the same part
+    /// before the slash.
     pub label: &'static str,
-    /// The ordering that is used outside of models.
+    /// The ordering that is used on real memory.
     pub ordering: Ordering,
 }
 
@@ -56,30 +57,31 @@ pub mod edge {
     /// ORDERING(cursor): Acquire load of a gated reader's cursor. Pairs with [`CURSOR_ADVANCE`].
     pub const CURSOR_SEE: Edge = Edge::new("cursor/see", Ordering::Acquire);
 
-    /// ORDERING(gate): SeqCst fence of a joining reader, between its bit and first cursor and its
-    /// load of the head. Pairs with [`GATE_SCAN`], as in Dekker's algorithm: either the writer's
-    /// scan sees bit and cursor, or the reader sees a head at or past the position of that scan.
+    /// ORDERING(gate): SeqCst fence of a joining reader, between the stores of its bit and first
+    /// cursor and its load of the head. Pairs with [`GATE_SCAN`], as in Dekker's algorithm: either
+    /// the writer's scan sees the bit and the cursor, or the reader sees a head at or past the
+    /// position of that scan.
     pub const GATE_JOIN: Edge = Edge::new("gate/join", Ordering::SeqCst);
     /// ORDERING(gate): SeqCst fence of the writer before it reads bits and cursors. Pairs with
     /// [`GATE_JOIN`].
     pub const GATE_SCAN: Edge = Edge::new("gate/scan", Ordering::SeqCst);
 
-    /// ORDERING(gated): Release of the bit of a gated reader that leaves or died. Pairs with
-    /// [`GATED_SEE`]: the reader's last loads of a slot happen before the writer's next stores to
-    /// it.
+    /// ORDERING(gated): Release operation that clears the bit of a gated reader that leaves or has
+    /// died. Pairs with [`GATED_SEE`]: the reader's last loads of a slot happen before the writer's
+    /// next stores to it.
     pub const GATED_WITHDRAW: Edge = Edge::new("gated/withdraw", Ordering::Release);
     /// ORDERING(gated): Acquire load of the bits of gated readers. Pairs with [`GATED_WITHDRAW`].
     pub const GATED_SEE: Edge = Edge::new("gated/see", Ordering::Acquire);
 
     /// ORDERING(owner): Acquire of the exchange that claims a lane or a reader's slot. Pairs with
-    /// [`OWNER_RELEASE`]: the successor sees all that the predecessor left.
+    /// [`OWNER_RELEASE`]: the new owner sees everything that the previous owner has stored.
     pub const OWNER_CLAIM: Edge = Edge::new("owner/claim", Ordering::Acquire);
     /// ORDERING(owner): Release store that frees a lane or a reader's slot. Pairs with
     /// [`OWNER_CLAIM`].
     pub const OWNER_RELEASE: Edge = Edge::new("owner/release", Ordering::Release);
 
-    /// ORDERING(owner): Acquire load of a lane's owner by a late joiner. Pairs with
-    /// [`OWNER_RELEASE`], also through the claim that followed it.
+    /// ORDERING(owner): Acquire load of a lane's owner word by a reader that joins later. Pairs
+    /// with [`OWNER_RELEASE`], also through the claim that followed it.
     pub const OWNER_SEE: Edge = Edge::new("owner/see", Ordering::Acquire);
 
     /// ORDERING(epoch): Release store of the owner whose session begins. Pairs with [`EPOCH_SEE`]:
@@ -95,7 +97,7 @@ pub mod edge {
     pub const HISTORY_SEE: Edge = Edge::new("history/see", Ordering::Acquire);
 
     /// ORDERING(change): Release of the count of new extents, after the generation of the lane was
-    /// stored. Pairs with [`CHANGE_SEE`]: a reader that sees the count sees the generation.
+    /// stored. Pairs with [`CHANGE_SEE`]: a reader that sees the new count sees the new generation.
     pub const CHANGE_PUBLISH: Edge = Edge::new("change/publish", Ordering::Release);
     /// ORDERING(change): Acquire load of the count of new extents. Pairs with [`CHANGE_PUBLISH`].
     pub const CHANGE_SEE: Edge = Edge::new("change/see", Ordering::Acquire);
@@ -108,8 +110,8 @@ pub mod edge {
 
     /// ORDERING(wake): SeqCst fence of a sender between its publication and its load of the
     /// waiters. Pairs with [`WAKE_ANNOUNCE`], as in Dekker's algorithm: either the sender sees the
-    /// waiter, or the waiter sees the message. Where waiters execute barriers for both sides
-    /// (membarrier), the sender has no fence.
+    /// waiter, or the waiter sees the message. If the waiters execute barriers for both sides
+    /// (membarrier), the sender needs no fence.
     pub const WAKE_LOOK: Edge = Edge::new("wake/look", Ordering::SeqCst);
     /// ORDERING(wake): SeqCst fence of a waiter between its announcement and its last poll. Pairs
     /// with [`WAKE_LOOK`].
@@ -124,7 +126,7 @@ pub mod edge {
     pub const PIN_SCAN: Edge = Edge::new("pin/scan", Ordering::SeqCst);
 
     /// ORDERING(pin): Acquire load of the count of skips. Pairs with [`PIN_SCAN`], which is also a
-    /// release, and lies between a head and the skip that may follow it.
+    /// release fence, and is executed between the store of a head and the skip that may follow it.
     pub const PIN_COUNT: Edge = Edge::new("pin/count", Ordering::Acquire);
 
     /// ORDERING(pinned): Release store of a pin. Pairs with [`PIN_SEE`]: reads under the previous
@@ -133,7 +135,7 @@ pub mod edge {
     /// ORDERING(pinned): Acquire load of a pin. Pairs with [`PIN_MOVE`].
     pub const PIN_SEE: Edge = Edge::new("pinned/see", Ordering::Acquire);
 
-    /// ORDERING(reuse): Release of the bit that marks a pin as free again. Pairs with
+    /// ORDERING(reuse): Release operation on the bit that marks a pin as free again. Pairs with
     /// [`PIN_REUSE`]: the pin was taken back before it is used again.
     pub const PIN_FREE: Edge = Edge::new("reuse/free", Ordering::Release);
     /// ORDERING(reuse): Acquire load of the bits of free pins. Pairs with [`PIN_FREE`].
@@ -172,7 +174,8 @@ pub mod edge {
         PIN_REUSE,
     ];
 
-    /// The edges of lane discovery, where the other half of the pair is a system call.
+    /// The edges of the discovery of lanes. The memory that a reader sees through them is made
+    /// available by a system call.
     pub const DISCOVERY_EDGES: [Edge; 4] = [CHANGE_PUBLISH, CHANGE_SEE, READY_PUBLISH, READY_SEE];
 
     /// ORDERING(ticket): Release store of the stamp of a filled slot. Pairs with [`TICKET_SEE`]: a
@@ -187,11 +190,12 @@ pub mod edge {
     /// ORDERING(room): Acquire load of a stamp by a sender. Pairs with [`ROOM_FREE`].
     pub const ROOM_SEE: Edge = Edge::new("room/see", Ordering::Acquire);
 
-    /// ORDERING(ends): Release decrement of the senders by one that leaves. Pairs with
-    /// [`ENDS_SEE`]: a receiver that sees no sender left sees all that was sent.
+    /// ORDERING(ends): Release decrement of the number of senders by a sender that leaves. Pairs
+    /// with [`ENDS_SEE`]: a receiver that sees that no sender is left sees all values that were
+    /// sent.
     pub const ENDS_LEAVE: Edge = Edge::new("ends/leave", Ordering::Release);
-    /// ORDERING(ends): Acquire load of the senders by a receiver that found nothing. Pairs with
-    /// [`ENDS_LEAVE`].
+    /// ORDERING(ends): Acquire load of the number of senders by a receiver that found no value.
+    /// Pairs with [`ENDS_LEAVE`].
     pub const ENDS_SEE: Edge = Edge::new("ends/see", Ordering::Acquire);
 
     /// The edges of channels between threads: the ticket ring, and the endpoint counts.
@@ -210,15 +214,15 @@ pub mod edge {
     /// ORDERING(queue): Acquire load of the tail by a thief. Pairs with [`QUEUE_PUBLISH`].
     pub const QUEUE_SEE: Edge = Edge::new("queue/see", Ordering::Acquire);
 
-    /// ORDERING(stolen): Release exchange of the heads by a thief that has read what it claimed.
-    /// Pairs with [`STOLEN_SEE`]: the thief's loads happen before the owner's next stores to those
-    /// slots.
+    /// ORDERING(stolen): Release exchange of the heads by a thief that has read the entries that it
+    /// claimed. Pairs with [`STOLEN_SEE`]: the thief's loads happen before the owner's next stores
+    /// to those slots.
     pub const STOLEN_FREE: Edge = Edge::new("stolen/free", Ordering::Release);
     /// ORDERING(stolen): Acquire load of the heads by the owner. Pairs with [`STOLEN_FREE`].
     pub const STOLEN_SEE: Edge = Edge::new("stolen/see", Ordering::Acquire);
 
-    /// ORDERING(lifo): Release of the entry that fills a `lifo_slot`. Pairs with [`LIFO_STEAL`]: a
-    /// thief that takes the entry sees what it points to.
+    /// ORDERING(lifo): Release store or exchange that puts an entry into a `lifo_slot`. Pairs with
+    /// [`LIFO_STEAL`]: a thief that takes the entry sees what it points to.
     pub const LIFO_PUT: Edge = Edge::new("lifo/put", Ordering::Release);
     /// ORDERING(lifo): Acquire exchange of a thief that empties a `lifo_slot`. Pairs with
     /// [`LIFO_PUT`].
@@ -241,16 +245,17 @@ pub mod edge {
     /// to its injector. Pairs with [`CHAIN_RETURN`].
     pub const CHAIN_TAKE: Edge = Edge::new("chain/take", Ordering::Acquire);
 
-    /// ORDERING(search): SeqCst fence of a worker between its departure from the searchers and its
-    /// last look at all queues. Pairs with [`SEARCH_LOOK`], as in Dekker's algorithm: either the
-    /// worker sees the new entry, or the sender sees one searcher less.
+    /// ORDERING(search): SeqCst fence of a worker between the moment when it stops to count as a
+    /// searcher and its last look at all queues. Pairs with [`SEARCH_LOOK`], as in Dekker's
+    /// algorithm: either the worker sees the new entry, or the sender sees that there is one
+    /// searcher less.
     pub const SEARCH_LEAVE: Edge = Edge::new("search/leave", Ordering::SeqCst);
-    /// ORDERING(search): SeqCst fence of a sender between its new entry and its load of the
-    /// state. Pairs with [`SEARCH_LEAVE`] and [`SEARCH_CLOSE`].
+    /// ORDERING(search): SeqCst fence of a sender between the push of a new entry and the load of
+    /// the search state. Pairs with [`SEARCH_LEAVE`] and [`SEARCH_CLOSE`].
     pub const SEARCH_LOOK: Edge = Edge::new("search/look", Ordering::SeqCst);
-    /// ORDERING(search): SeqCst fence between the mark that no worker takes entries any more and
-    /// the last look at the injectors. Pairs with [`SEARCH_LOOK`]: either that look finds the new
-    /// entry, or its sender sees the mark.
+    /// ORDERING(search): SeqCst fence between the store of the mark that no worker takes entries
+    /// any more, and the last look at the injectors. Pairs with [`SEARCH_LOOK`]: either that look
+    /// finds a new entry, or the sender of the entry sees the mark.
     pub const SEARCH_CLOSE: Edge = Edge::new("search/close", Ordering::SeqCst);
 
     /// The edges of the workers that run actors.
@@ -270,69 +275,71 @@ pub mod edge {
         SEARCH_CLOSE,
     ];
 
-    /// ORDERING(mail): Release of the exchange that makes a block the newest of a mailbox. Pairs
-    /// with [`MAIL_SEE`]: a runner that sees a block sees its message and the blocks below it.
+    /// ORDERING(mail): Release exchange that makes a block the newest block of a mailbox. Pairs
+    /// with [`MAIL_SEE`]: a runner that sees a block sees its message, and all older blocks.
     pub const MAIL_PUSH: Edge = Edge::new("mail/push", Ordering::Release);
-    /// ORDERING(mail): Acquire of the word of a mailbox by its runner. Pairs with [`MAIL_PUSH`].
+    /// ORDERING(mail): Acquire load or exchange of the word of a mailbox by its runner. Pairs with
+    /// [`MAIL_PUSH`].
     pub const MAIL_SEE: Edge = Edge::new("mail/see", Ordering::Acquire);
 
-    /// ORDERING(turn): Release of the exchange that puts an actor to sleep. Pairs with
-    /// [`TURN_TAKE`]: the next runner sees all that this one did to the actor.
+    /// ORDERING(turn): Release exchange that puts an actor to sleep. Pairs with [`TURN_TAKE`]: the
+    /// next runner sees everything that this runner did to the actor.
     pub const TURN_GIVE: Edge = Edge::new("turn/give", Ordering::Release);
     /// ORDERING(turn): Acquire fence of the sender that woke an actor. Pairs with [`TURN_GIVE`].
     pub const TURN_TAKE: Edge = Edge::new("turn/take", Ordering::Acquire);
 
-    /// ORDERING(latest): Release of the exchange that puts a message into the slot of a mailbox
-    /// that keeps the latest one. Pairs with [`LATEST_TAKE`].
+    /// ORDERING(latest): Release exchange that puts a message into the slot of a mailbox that keeps
+    /// only the latest message. Pairs with [`LATEST_TAKE`].
     pub const LATEST_PUT: Edge = Edge::new("latest/put", Ordering::Release);
-    /// ORDERING(latest): Acquire of a message out of that slot, by the runner or by a sender that
-    /// replaced it. Pairs with [`LATEST_PUT`]: the taker sees the message.
+    /// ORDERING(latest): Acquire exchange or fence of a thread that has taken a message out of that
+    /// slot: the runner, or a sender that has replaced the message. Pairs with [`LATEST_PUT`]: the
+    /// thread sees the message.
     pub const LATEST_TAKE: Edge = Edge::new("latest/take", Ordering::Acquire);
 
     /// ORDERING(holder): Release subtraction of an address or a hold. Pairs with [`HOLDER_END`] and
-    /// [`HOLDER_FREE`]: all that the holder did comes before the end of the actor and the free of
-    /// the cell.
+    /// [`HOLDER_FREE`]: all that the holder did happens before the actor ends and before the cell
+    /// is freed.
     pub const HOLDER_LEAVE: Edge = Edge::new("holder/leave", Ordering::Release);
-    /// ORDERING(holder): Acquire of the exchange that ends an actor without addresses. Pairs with
+    /// ORDERING(holder): Acquire exchange that ends an actor without addresses. Pairs with
     /// [`HOLDER_LEAVE`]: the runner sees all mail that was sent by an address.
     pub const HOLDER_END: Edge = Edge::new("holder/end", Ordering::Acquire);
     /// ORDERING(holder): Acquire load by the last holder, which frees the cell. Pairs with
     /// [`HOLDER_LEAVE`].
     pub const HOLDER_FREE: Edge = Edge::new("holder/free", Ordering::Acquire);
 
-    /// ORDERING(pending): Release clear of the bit that marks the block of the last address as
-    /// sent. Pairs with [`PENDING_SET`]: the runner is done with the block.
+    /// ORDERING(pending): Release operation that clears the bit which marks the block of the last
+    /// address as sent. Pairs with [`PENDING_SET`]: the runner has finished with the block before
+    /// the block is sent again.
     pub const PENDING_CLEAR: Edge = Edge::new("pending/clear", Ordering::Release);
-    /// ORDERING(pending): Acquire of the exchange that sets that bit. Pairs with
-    /// [`PENDING_CLEAR`].
+    /// ORDERING(pending): Acquire exchange that sets that bit. Pairs with [`PENDING_CLEAR`].
     pub const PENDING_SET: Edge = Edge::new("pending/set", Ordering::Acquire);
 
-    /// ORDERING(depot): Release of the exchange that puts a magazine on a stack of the depot.
-    /// Pairs with [`DEPOT_POP`]: a thread that takes it sees the blocks in it.
+    /// ORDERING(depot): Release exchange that puts a magazine on a stack of the depot. Pairs with
+    /// [`DEPOT_POP`]: a thread that takes the magazine sees the blocks in it.
     pub const DEPOT_PUSH: Edge = Edge::new("depot/push", Ordering::Release);
     /// ORDERING(depot): Acquire load of the top of that stack. Pairs with [`DEPOT_PUSH`].
     pub const DEPOT_POP: Edge = Edge::new("depot/pop", Ordering::Acquire);
 
-    /// ORDERING(answer): Release of the exchange that publishes an answer, or that there is none.
-    /// Pairs with [`ANSWER_SEE`]: a thread that sees it sees the answer.
+    /// ORDERING(answer): Release exchange that publishes an answer, or publishes that there will be
+    /// none. Pairs with [`ANSWER_SEE`]: an asker that sees the new state sees the answer.
     pub const ANSWER_GIVE: Edge = Edge::new("answer/give", Ordering::Release);
-    /// ORDERING(answer): Acquire of the state by the asker. Pairs with [`ANSWER_GIVE`].
+    /// ORDERING(answer): Acquire load of the state by the asker, or its fence after the exchange by
+    /// which it leaves. Pairs with [`ANSWER_GIVE`].
     pub const ANSWER_SEE: Edge = Edge::new("answer/see", Ordering::Acquire);
 
-    /// ORDERING(waker): Release of the exchange that publishes a waker. Pairs with [`WAKER_TAKE`].
+    /// ORDERING(waker): Release exchange that publishes a waker. Pairs with [`WAKER_TAKE`].
     pub const WAKER_PUT: Edge = Edge::new("waker/put", Ordering::Release);
-    /// ORDERING(waker): Acquire of the exchange that takes the waker out. Pairs with
-    /// [`WAKER_PUT`].
+    /// ORDERING(waker): Acquire exchange that takes the waker out. Pairs with [`WAKER_PUT`].
     pub const WAKER_TAKE: Edge = Edge::new("waker/take", Ordering::Acquire);
 
-    /// ORDERING(cancel): Release of the exchange by which the asker leaves. Pairs with
-    /// [`CANCEL_SEE`]: the asker's accesses come before the block is freed.
+    /// ORDERING(cancel): Release exchange by which the asker leaves. Pairs with [`CANCEL_SEE`]: the
+    /// asker's accesses to the block happen before the block is freed.
     pub const CANCEL_LEAVE: Edge = Edge::new("cancel/leave", Ordering::Release);
-    /// ORDERING(cancel): Acquire fence before an answer that nobody awaits is freed. Pairs with
-    /// [`CANCEL_LEAVE`].
+    /// ORDERING(cancel): Acquire fence before the replier frees an answer whose asker has left.
+    /// Pairs with [`CANCEL_LEAVE`].
     pub const CANCEL_SEE: Edge = Edge::new("cancel/see", Ordering::Acquire);
 
-    /// The edges of mailboxes, their blocks and answers.
+    /// The edges of mailboxes, of their blocks, and of answers.
     pub const MAILBOX_EDGES: [Edge; 19] = [
         MAIL_PUSH,
         MAIL_SEE,
@@ -356,8 +363,8 @@ pub mod edge {
     ];
 }
 
-/// Keeps the compiler from moving writes across this call. WHY: only for speed, which depends on
-/// the order in which cache lines are written; correctness never does.
+/// Keeps the compiler from moving writes across this call. WHY: speed depends on the order in which
+/// cache lines are written. Correctness does not depend on this call.
 #[inline(always)]
 pub(crate) fn keep_compiler_order() {
     // ORDERING(copy_order): SeqCst, for the compiler only. Pairs with nothing.
@@ -366,45 +373,50 @@ pub(crate) fn keep_compiler_order() {
 
 /// A shared 64-bit word: a core atomic on real memory, a loom atomic in a model.
 pub trait Word {
-    /// Loads the word, relaxed. The caller says why that is enough.
+    /// Loads the word with relaxed ordering. Each caller has a comment that says why that is
+    /// enough.
     fn get(&self) -> u64;
-    /// Stores `value`, relaxed. The caller says why that is enough.
+    /// Stores `value` with relaxed ordering. Each caller has a comment that says why that is
+    /// enough.
     fn set(&self, value: u64);
-    /// Loads the word with the edge's ordering.
+    /// Loads the word with the ordering of `edge`.
     fn load(&self, edge: Edge) -> u64;
     /// Stores `value` with the edge's ordering.
     fn store(&self, value: u64, edge: Edge);
-    /// Sets `bits` with the edge's ordering.
+    /// Sets `bits` atomically, with the ordering of `edge`.
     fn set_bits_at(&self, bits: u64, edge: Edge);
-    /// Clears `bits` with the edge's ordering.
+    /// Clears `bits` atomically, with the ordering of `edge`.
     fn clear_bits_at(&self, bits: u64, edge: Edge);
-    /// Sets `bits`, relaxed.
+    /// Sets `bits` atomically, with relaxed ordering.
     fn set_bits_relaxed(&self, bits: u64);
-    /// Clears `bits`, relaxed.
+    /// Clears `bits` atomically, with relaxed ordering.
     fn clear_bits_relaxed(&self, bits: u64);
     /// Adds one, relaxed and atomically.
     fn fetch_add_one(&self);
-    /// Adds one atomically, with the edge's ordering.
+    /// Adds one atomically, with the ordering of `edge`.
     fn fetch_add_one_at(&self, edge: Edge);
-    /// Subtracts one, relaxed and atomically.
+    /// Subtracts one atomically, with relaxed ordering.
     fn fetch_sub_one(&self);
-    /// Subtracts one atomically, with the edge's ordering.
+    /// Subtracts one atomically, with the ordering of `edge`.
     fn fetch_sub_one_at(&self, edge: Edge);
-    /// Subtracts `value`, relaxed and atomically. Returns the word from before.
+    /// Subtracts `value` atomically, with relaxed ordering. Returns the previous value of the word.
     fn fetch_sub_relaxed(&self, value: u64) -> u64;
-    /// Subtracts `value` atomically, with the edge's ordering. Returns the word from before.
+    /// Subtracts `value` atomically, with the ordering of `edge`. Returns the previous value of the
+    /// word.
     fn fetch_sub_at(&self, value: u64, edge: Edge) -> u64;
-    /// Stores `value` with the edge's ordering. Returns the word from before.
+    /// Replaces the word by `value` atomically, with the ordering of `edge`. Returns the previous
+    /// value of the word.
     fn swap_at(&self, value: u64, edge: Edge) -> u64;
-    /// Replaces `old` by `new`, relaxed. Returns true if it did.
+    /// Replaces the word by `new` if it is `old`, atomically and with relaxed ordering. Returns
+    /// true if it was replaced.
     fn compare_exchange_relaxed(&self, old: u64, new: u64) -> bool;
-    /// Replaces `old` by `new` with the edge's ordering; relaxed on failure. Returns true if it
-    /// did.
+    /// Replaces the word by `new` if it is `old`, atomically. Returns true if it was replaced. The
+    /// ordering is that of `edge`, or relaxed if the word is not replaced.
     fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool;
 }
 
-/// The ordering of a load that needs none. WHY not always relaxed: ThreadSanitizer does not see
-/// fences, and would report what they order.
+/// The ordering of loads that need no ordering. WHY not always relaxed: ThreadSanitizer does not
+/// understand fences, and would report accesses that are ordered by a fence as data races.
 const UNORDERED_LOAD: Ordering = if SEES_NO_FENCES {
     // ORDERING(sanitizer): pairs with `UNORDERED_STORE` and `UNORDERED_EXCHANGE`.
     Ordering::Acquire
@@ -412,7 +424,7 @@ const UNORDERED_LOAD: Ordering = if SEES_NO_FENCES {
     Ordering::Relaxed
 };
 
-/// The ordering of a store that needs none.
+/// The ordering of stores that need no ordering; see [`UNORDERED_LOAD`].
 const UNORDERED_STORE: Ordering = if SEES_NO_FENCES {
     // ORDERING(sanitizer): pairs with `UNORDERED_LOAD` and `UNORDERED_EXCHANGE`.
     Ordering::Release
@@ -420,7 +432,7 @@ const UNORDERED_STORE: Ordering = if SEES_NO_FENCES {
     Ordering::Relaxed
 };
 
-/// The ordering of an exchange that needs none.
+/// The ordering of exchanges that need no ordering; see [`UNORDERED_LOAD`].
 const UNORDERED_EXCHANGE: Ordering = if SEES_NO_FENCES {
     // ORDERING(sanitizer): pairs with `UNORDERED_LOAD`, `UNORDERED_STORE` and itself.
     Ordering::AcqRel
@@ -428,10 +440,10 @@ const UNORDERED_EXCHANGE: Ordering = if SEES_NO_FENCES {
     Ordering::Relaxed
 };
 
-/// True in a run of ThreadSanitizer.
+/// True if this is compiled for ThreadSanitizer, which does not understand fences.
 const SEES_NO_FENCES: bool = cfg!(horus_sanitizer = "thread");
 
-/// Returns the ordering of an exchange on an edge.
+/// Returns the ordering of an exchange with `edge`.
 #[inline(always)]
 const fn exchange_ordering(edge: Edge) -> Ordering {
     if SEES_NO_FENCES {
@@ -525,15 +537,16 @@ impl Word for AtomicU64 {
     }
 }
 
-/// A shared word that the kernel compares before a sleep: a core atomic on real memory, a loom
-/// atomic in a model.
+/// A shared word on which threads can sleep, because the kernel compares its value before a sleep.
+/// It is a core atomic on real memory, and a loom atomic in a model.
 ///
-/// WHY of 32 bits: that is what the kernel compares, and an access to a part of a larger atomic
+/// WHY 32 bits: the kernel compares words of this size, and an access to a part of a larger atomic
 /// would formally be a data race.
 pub trait FutexWord {
-    /// Loads the word, relaxed. The caller says why that is enough.
+    /// Loads the word with relaxed ordering. Each caller has a comment that says why that is
+    /// enough.
     fn load_relaxed(&self) -> u32;
-    /// Adds one, relaxed and atomically; wraps around to 0.
+    /// Adds one atomically, with relaxed ordering. Wraps around to 0.
     fn fetch_add_one(&self);
 }
 
@@ -547,26 +560,26 @@ impl FutexWord for AtomicU32 {
     }
 }
 
-/// Keeps the compiler from moving accesses across this call, where a barrier made by another
-/// process orders them on the CPU.
+/// Keeps the compiler from moving memory accesses across this call. Executes no instruction: on the
+/// CPU, the accesses are ordered by a barrier that another process or thread makes.
 #[inline(always)]
 pub(crate) fn compiler_fence(edge: Edge) {
     atomic::compiler_fence(edge.ordering);
 }
 
-/// Executes a fence on real memory.
+/// Executes a memory fence with the ordering of `edge`, on real memory.
 #[inline(always)]
 pub(crate) fn fence(edge: Edge) {
     atomic::fence(edge.ordering);
 }
 
-/// Loads a byte that affects speed, never correctness.
+/// Loads a byte that affects only speed, not correctness.
 #[inline(always)]
 pub(crate) fn load_hint(hint: &AtomicU8) -> u8 {
     hint.load(Ordering::Relaxed)
 }
 
-/// Stores a byte that affects speed, never correctness.
+/// Stores a byte that affects only speed, not correctness.
 #[inline(always)]
 pub(crate) fn store_hint(hint: &AtomicU8, value: u8) {
     hint.store(value, Ordering::Relaxed);

@@ -1,4 +1,5 @@
-//! Takeover: the next owner of a lane goes on, in whatever state its predecessor left the lane.
+//! Takeover: how the next owner of a lane continues, whatever the state in which its predecessor
+//! left the lane.
 
 use crate::protocol::layout::{
     LaneBlock, PLAUSIBLE_POSITION_MAX, POSITION_MAX, SKIP, SkipCounter, published, writing,
@@ -6,12 +7,14 @@ use crate::protocol::layout::{
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
-/// Finds the position at which the new owner `me` goes on, and begins a new epoch there.
+/// Returns the position at which the new owner `me` continues to write the lane, and begins a new
+/// epoch there.
 ///
 /// The predecessor may have stopped after any instruction. It may have published a slot that its
-/// head does not cover yet (then the message counts), or half written one (then the position is
-/// used again, and counted as aborted). The work is bounded by the capacity. If the new owner dies
-/// in this function, it leaves a state that the next takeover handles in the same way.
+/// head does not cover yet (then the message counts), or it may have written only a part of a slot
+/// (then the position is used again, and counted as aborted). The work is bounded by the capacity.
+/// If the new owner dies in this function, it leaves a state that the next takeover handles in the
+/// same way.
 pub fn take_over<M: LaneMemory>(memory: &M, me: u64) -> u64 {
     let block = memory.block();
     let pos = resume_at_head(memory).unwrap_or_else(|| {
@@ -33,18 +36,19 @@ pub fn take_over<M: LaneMemory>(memory: &M, me: u64) -> u64 {
     pos
 }
 
-/// Ends the session of the present owner, which leaves: its messages are no longer history.
+/// Ends the session of the present owner, which leaves the lane. Its messages are no longer part of
+/// the history.
 pub fn end_session<W: Word>(block: &LaneBlock<W>) {
     // Relaxed: the release of the owner word, which follows, orders this store.
     block.epoch_owner.set(0);
 }
 
-/// Returns the head of a lane, and the position where the session of its live owner began: `None`
-/// if no live owner exists, or if it is still taking over.
+/// Returns the head of a lane, and the position where the session of its live owner began. The
+/// second value is `None` if there is no live owner, or if the owner is still taking over the lane.
 ///
-/// The head is loaded first, so that the head of a later session is never paired with an earlier
-/// start. If the head is of an earlier session, the start may lie past it: see
-/// [`first_unpublished`].
+/// The head is loaded first, so that the head of a later session is never paired with the start of
+/// an earlier one. If the head belongs to an earlier session than the start, the start may lie
+/// after the head: see [`first_unpublished`].
 pub fn live_session<W: Word>(
     block: &LaneBlock<W>,
     is_dead: impl Fn(u64) -> bool,
@@ -63,8 +67,8 @@ pub fn live_session<W: Word>(
     (head, Some(block.epoch_start.get()))
 }
 
-/// Returns the position where the history before `head` begins: with the last session that has sent
-/// messages. `head` is what [`live_session`] returned.
+/// Returns the position where the history before `head` begins: the start of the last session that
+/// sent messages. `head` is the head that [`live_session`] returned.
 pub fn history_start<W: Word>(block: &LaneBlock<W>, head: u64) -> u64 {
     // ORDERING(history): pairs with the store in `take_over`.
     let present = block.epoch_start.load(edge::HISTORY_SEE);
@@ -75,18 +79,20 @@ pub fn history_start<W: Word>(block: &LaneBlock<W>, head: u64) -> u64 {
     block.history_start.get().min(head)
 }
 
-/// Ends all history of a lane, for an owner that has just taken it over at `pos`.
+/// Discards the history of a lane, which from now on begins at `pos`. Called by an owner that has
+/// just taken over the lane at `pos`.
 pub fn end_history<W: Word>(block: &LaneBlock<W>, pos: u64) {
     // Relaxed: a reader that joins meanwhile gets the history of the predecessor.
     block.history_start.set(pos);
 }
 
-/// Returns the first position from `head` on that is not published, for a `head` that
-/// [`live_session`] found without a live session: a publisher that died may have published a
-/// message that its head does not cover.
+/// Returns the first position from `head` on that is not published. Used if [`live_session`]
+/// returned `head` without a live session: the publisher that died may have published a message
+/// after its head.
 ///
-/// If a successor sends meanwhile, its first messages may be passed too: a joiner that looks while
-/// they are sent is not owed them. The work is bounded by the capacity.
+/// If a new owner sends messages during this call, the returned position may be after the first of
+/// them. A reader that joins at the same time has no claim to those messages. The work is bounded
+/// by the capacity.
 pub fn first_unpublished<M: LaneMemory>(memory: &M, head: u64) -> u64 {
     let mask = memory.capacity() - 1;
     // Relaxed: no payload is read here. A reader that goes on past a stamp loads the next one
@@ -97,8 +103,8 @@ pub fn first_unpublished<M: LaneMemory>(memory: &M, head: u64) -> u64 {
         .count() as u64
 }
 
-/// Returns the first position from the head on that is not published; `None` if the head and the
-/// stamps contradict each other.
+/// Returns the first position from the head on that is not published. Returns `None` if the head
+/// and the stamps contradict each other.
 fn resume_at_head<M: LaneMemory>(memory: &M) -> Option<u64> {
     let block = memory.block();
     // Relaxed: the claim of the owner word ordered it.
@@ -124,7 +130,7 @@ fn resume_at_head<M: LaneMemory>(memory: &M) -> Option<u64> {
     None
 }
 
-/// Counts the skip at `pos`, unless the predecessor had counted it before it died.
+/// Counts the skip at `pos`, unless the dead predecessor has counted it already.
 fn count_skip<W: Word>(block: &LaneBlock<W>, pos: u64) {
     // Relaxed: as in `resume_at_head`; the head that `take_over` stores publishes it.
     let skips = SkipCounter::from_word(block.skips.get());
@@ -135,7 +141,8 @@ fn count_skip<W: Word>(block: &LaneBlock<W>, pos: u64) {
     }
 }
 
-/// Returns the position after the newest plausible stamp, or the base if there is none.
+/// Returns the position after the newest stamp whose value is plausible. If there is no such stamp,
+/// returns the first position of the extent.
 fn scan_stamps<M: LaneMemory>(memory: &M) -> u64 {
     let mask = memory.capacity() - 1;
     let after = |index: u64| {

@@ -1,53 +1,57 @@
-//! Counters and latencies of a topic, at almost no cost for its participants.
+//! Counters and latencies of a topic, which cost its publishers and readers almost nothing.
 //!
-//! Each counter is a word in a block that only its owner writes, so to count is a plain store to a
-//! line in the owner's cache. Latency is sampled: the publisher stores the time of every
-//! [`MESSAGES_PER_SAMPLE`]th message in its lane's block, and a reader that receives the message
-//! before the next sample adds the difference to a histogram in its own block. Nothing here is
-//! needed to read or write a message.
+//! Each counter is a word in a block that only one process writes, so counting is a plain store to
+//! a cache line that this process already has. Latency is sampled: the publisher stores the time of
+//! every [`MESSAGES_PER_SAMPLE`]th message in its lane's block, and a reader that receives the
+//! message before the next sample is stored adds the time difference to a histogram in the reader's
+//! block. Readers and writers of messages do not depend on this data.
 
 use std::time::Duration;
 
 use crate::protocol::layout::{LaneBlock, ReaderBlock};
 use crate::protocol::sync::Word;
 
-/// The latency of one message in this number of messages is measured. WHY not of all: reading the
-/// clock costs some 20 ns.
+/// The latency is measured for one message out of this number of messages. WHY not for all: reading
+/// the clock costs some 20 ns.
 pub const MESSAGES_PER_SAMPLE: u64 = 256;
 
-/// Number of lower bits of a sample's word, which hold the position divided by
-/// [`MESSAGES_PER_SAMPLE`]. The upper bits hold the time in nanoseconds.
+/// Number of low bits of a sample's word that hold the position divided by [`MESSAGES_PER_SAMPLE`].
+/// The other bits hold the time in nanoseconds.
 const POSITION_BITS: u32 = 24;
 const TIME_MASK: u64 = u64::MAX >> POSITION_BITS;
 const POSITION_MASK: u64 = (1 << POSITION_BITS) - 1;
 
-/// Number of buckets of a histogram. Their bounds are powers of two, and a word holds four buckets.
+/// Number of buckets of a histogram. The bounds of the buckets are powers of two, and a word holds
+/// four buckets.
 pub const LATENCY_BUCKETS: usize = 32;
 const BUCKET_BITS: u32 = 16;
 const BUCKETS_PER_WORD: usize = 4;
 const BUCKET_MAX: u64 = (1 << BUCKET_BITS) - 1;
-/// Bucket i holds times below 2^(i + 5) ns: the first one less than 32 ns, the last one everything
-/// over half a minute.
+/// Binary logarithm of the upper bound of the first bucket in nanoseconds. Bucket i counts
+/// latencies below 2^(i + 5) ns that are not in an earlier bucket: the first one below 32 ns, the
+/// last one all above half a minute.
 const FIRST_BUCKET_BITS: u32 = 5;
 
-/// Returns true if the message at `pos` is timed.
+/// Returns true if the latency of the message at `pos` is measured.
 #[inline(always)]
 pub(crate) const fn is_sampled(pos: u64) -> bool {
     pos.is_multiple_of(MESSAGES_PER_SAMPLE)
 }
 
-/// Returns the number of messages from `pos` on up to the next timed one, including that one.
+/// Returns the number of messages from `pos` on up to and including the next one whose latency is
+/// measured.
 pub(crate) const fn messages_until_sample(pos: u64) -> u64 {
     pos.wrapping_neg() % MESSAGES_PER_SAMPLE + 1
 }
 
-/// Returns the low 40 bits of a time of CLOCK_MONOTONIC in nanoseconds, which fit into a sample.
-/// They wrap around after 18 minutes.
+/// Returns the low 40 bits of a time in nanoseconds by CLOCK_MONOTONIC. These bits fit into a
+/// sample, and wrap around after 18 minutes.
 fn low_bits_ns(now: Duration) -> u64 {
     now.as_nanos() as u64 & TIME_MASK
 }
 
-/// Stores `now`, the time by CLOCK_MONOTONIC at which the message at `pos` is published.
+/// Stores `now` as the sample of a lane: the time by CLOCK_MONOTONIC at which the message at `pos`
+/// is published.
 #[cold]
 pub(crate) fn note_published<W: Word>(
     block: &LaneBlock<W>,
@@ -60,8 +64,8 @@ pub(crate) fn note_published<W: Word>(
         .set(low_bits_ns(now()) << POSITION_BITS | (pos / MESSAGES_PER_SAMPLE) & POSITION_MASK);
 }
 
-/// Adds the latency of the message at `pos` to a reader's histogram, if its publisher's sample is
-/// still there.
+/// Adds the latency of the message at `pos` to a reader's histogram, unless the publisher has
+/// already replaced the sample of that message.
 #[cold]
 pub(crate) fn note_received<W: Word>(
     block: &LaneBlock<W>,
@@ -77,7 +81,8 @@ pub(crate) fn note_received<W: Word>(
     }
 }
 
-/// Adds a sample to the histogram in `words`. Only the owner of the histogram may call it.
+/// Adds the latency `taken_ns` to the histogram in `words`. Only the owner of the histogram may
+/// call this function.
 fn add_sample<W: Word>(words: &[W; LATENCY_BUCKETS / BUCKETS_PER_WORD], taken_ns: u64) {
     let bucket = (u64::BITS - taken_ns.leading_zeros()).saturating_sub(FIRST_BUCKET_BITS);
     let bucket = (bucket as usize).min(LATENCY_BUCKETS - 1);
@@ -101,14 +106,15 @@ const fn bucket_place(bucket: usize) -> (usize, u32) {
     )
 }
 
-/// Latencies of sampled messages from `send` to `recv`, in powers of two.
+/// A histogram of the latencies of sampled messages, from the call of `send` to the return from
+/// `recv`. The bounds of its buckets are powers of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Latencies {
     counts: [u16; LATENCY_BUCKETS],
 }
 
 impl Latencies {
-    /// Copies the histogram of a reader.
+    /// Copies the histogram out of a reader's block.
     pub(crate) fn of_reader<W: Word>(reader: &ReaderBlock<W>) -> Self {
         let counts = std::array::from_fn(|bucket| {
             let (word, shift) = bucket_place(bucket);
@@ -118,7 +124,7 @@ impl Latencies {
         Self { counts }
     }
 
-    /// Returns the number of samples in each bucket, and the bucket's upper bound.
+    /// Returns, for each bucket, the number of samples and the upper bound of the latencies in it.
     pub fn buckets(&self) -> impl Iterator<Item = (u16, Duration)> {
         let bound = |bucket| Duration::from_nanos(1_u64 << (FIRST_BUCKET_BITS as usize + bucket));
         self.counts
@@ -127,14 +133,16 @@ impl Latencies {
             .map(move |(bucket, count)| (count, bound(bucket)))
     }
 
-    /// Returns the number of samples. In a long run old samples fade and are not included.
+    /// Returns the number of samples. In a long run, old samples are gradually removed from the
+    /// histogram, and not counted here.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.counts.iter().map(|&count| u64::from(count)).sum()
     }
 
-    /// Returns an upper bound for the latency of a `share` (0 to 1) of the samples, to a factor of
-    /// two; `None` without samples.
+    /// Returns an upper bound for the latency of the fraction `share` (0 to 1) of the samples with
+    /// the lowest latencies. The bound is at most twice the exact value. Returns `None` if there
+    /// are no samples.
     #[must_use]
     pub fn percentile(&self, share: f64) -> Option<Duration> {
         let wanted = (share.clamp(0.0, 1.0) * self.samples() as f64)

@@ -1,26 +1,28 @@
-//! The ticket ring: many senders that share one order, one receiver, all in one process.
+//! The ticket ring: a queue in one process with many senders and one receiver, which receives all
+//! values in one common order.
 //!
-//! After Dmitry Vyukov's bounded queue. A sender draws a ticket, the position that it writes, by an
-//! exchange on the tail, and then fills the slot of that position. The stamp of the slot names the
-//! position that may use it. A sender that is stopped between the two holds up the receiver and,
-//! once the ring is full, the other senders. That is acceptable among threads of one process, which
-//! die together, and the reason why rings between processes are made of lanes.
+//! The algorithm is that of Dmitry Vyukov's bounded queue. A sender draws a *ticket*, which is the
+//! position that it will write, by an atomic exchange on the tail. Then it fills the slot of that
+//! position. The stamp of a slot says for which position the slot may be used. If a sender is
+//! stopped after it has drawn a ticket, and before it has filled the slot, the receiver has to wait
+//! for it. Once the ring is full, the other senders have to wait, too. That is acceptable between
+//! threads of one process, which die together. Rings between processes are made of lanes instead.
 
 use core::ops::Range;
 
 use crate::protocol::sync::{Word, edge};
 
-/// Number of failed exchanges up to which the back-off of a sender grows.
+/// Number of failed exchanges after which the back-off of a sender does not grow any more.
 const BACKOFF_STEPS_MAX: u32 = 6;
 
-/// The memory that a ticket ring runs on.
+/// The memory of a ticket ring.
 pub trait TicketMemory {
-    /// The shared words.
+    /// The type of the shared words.
     type Word: Word;
-    /// The type of the values sent.
+    /// The type of the values that are sent.
     type Value;
 
-    /// True if a sender prefetches the slot after its own.
+    /// True if a sender prefetches the slot after the one that it fills.
     const PREFETCHES_NEXT: bool;
 
     /// Returns the number of slots: a power of two.
@@ -29,10 +31,10 @@ pub trait TicketMemory {
     /// Returns the maximum number of values in the ring: at least 1, at most the number of slots.
     fn capacity(&self) -> u64;
 
-    /// Returns the next position to be drawn.
+    /// Returns the word with the next position that a sender draws.
     fn tail(&self) -> &Self::Word;
 
-    /// Returns the next position to be received; only the receiver stores it.
+    /// Returns the word with the next position to be received. Only the receiver stores it.
     fn head(&self) -> &Self::Word;
 
     /// Returns the stamp of slot `index`, which is below the number of slots.
@@ -58,18 +60,18 @@ pub trait TicketMemory {
     unsafe fn take(&self, index: u64) -> Self::Value;
 }
 
-/// Returns the stamp of a slot that is free for position `pos`.
+/// Returns the stamp of a slot that is free for the value of position `pos`.
 const fn free_stamp(pos: u64) -> u64 {
     pos * 2
 }
 
-/// Returns the stamp of a slot that holds position `pos`.
+/// Returns the stamp of a slot that holds the value of position `pos`.
 const fn filled_stamp(pos: u64) -> u64 {
     pos * 2 + 1
 }
 
-/// Returns the first stamp of slot `index` in a new ring of this `capacity`: as many slots as the
-/// capacity are free for the first lap.
+/// Returns the stamp of slot `index` in a new ring with `capacity`. The first `capacity` slots are
+/// free for the first lap; any further slots are not.
 #[must_use]
 pub const fn first_stamp(index: u64, capacity: u64) -> u64 {
     if index < capacity {
@@ -121,10 +123,10 @@ pub unsafe fn push_value<M: TicketMemory>(memory: &M, src: *const M::Value) -> b
     }
 }
 
-/// Prefetches the slot of position `next`.
+/// Prefetches the slot of position `next`, if it is free and no sender has drawn the position.
 ///
-/// WHY only if it is free and not drawn yet: otherwise the hint would take lines away from the
-/// receiver, or from the sender that fills the slot.
+/// WHY only then: otherwise the prefetch would take cache lines away from the receiver, or from the
+/// sender that fills the slot.
 #[inline(always)]
 fn prefetch_after<M: TicketMemory>(memory: &M, next: u64) {
     let index = next & (memory.slots() - 1);
@@ -134,7 +136,7 @@ fn prefetch_after<M: TicketMemory>(memory: &M, next: u64) {
     }
 }
 
-/// Backs off, the longer the more often other senders were faster.
+/// Pauses before the next attempt. The pause doubles with each call, up to a limit.
 #[cold]
 fn back_off(failures: &mut u32) {
     for _ in 0..1_u32 << *failures {
@@ -143,7 +145,7 @@ fn back_off(failures: &mut u32) {
     *failures = (*failures + 1).min(BACKOFF_STEPS_MAX);
 }
 
-/// Moves the next value out. Wait-free.
+/// Moves the next value out of the ring. Wait-free.
 ///
 /// Returns `None` if there is no value, or if the sender of the next position has not finished.
 ///
@@ -157,7 +159,7 @@ pub unsafe fn pop_value<M: TicketMemory>(memory: &M) -> Option<M::Value> {
     Some(unsafe { take(memory, pos) })
 }
 
-/// Returns the next position to be received, if its value is there.
+/// Returns the next position to be received, or `None` if its value has not been sent completely.
 #[inline(always)]
 pub fn find_value<M: TicketMemory>(memory: &M) -> Option<u64> {
     // Relaxed: only the receiver stores it.
@@ -172,7 +174,7 @@ fn is_filled<M: TicketMemory>(memory: &M, pos: u64) -> bool {
     memory.stamp(pos & mask).load(edge::TICKET_SEE) == filled_stamp(pos)
 }
 
-/// Moves the value of position `pos` out. Wait-free.
+/// Moves the value of position `pos` out of the ring. Wait-free.
 ///
 /// # Safety
 ///
@@ -185,7 +187,7 @@ pub unsafe fn take<M: TicketMemory>(memory: &M, pos: u64) -> M::Value {
     value
 }
 
-/// Frees the slots of the positions `received`, which begin at the head.
+/// Frees the slots of the positions in `received`, the first of which is the head.
 #[inline(always)]
 fn free_slots<M: TicketMemory>(memory: &M, received: Range<u64>) {
     let mask = memory.slots() - 1;
@@ -202,22 +204,23 @@ fn free_slots<M: TicketMemory>(memory: &M, received: Range<u64>) {
     }
 }
 
-/// Receives values in a row, and frees their slots in steps, the remaining ones on drop.
+/// Receives a row of values. It frees their slots in steps of several slots at a time, and the last
+/// ones on drop.
 ///
-/// WHY: a sender that waits for room takes the line of a slot away as soon as it is free, while the
-/// receiver is at the next one.
+/// WHY: a sender that waits for room writes a slot as soon as it is free. This would take the
+/// slot's cache line away while the receiver reads the next slot, which may be in the same line.
 #[derive(Debug)]
 pub struct ReceiveRun<'a, M: TicketMemory> {
     memory: &'a M,
-    /// Positions that were received and whose slots are not freed yet.
+    /// Positions whose values were received, and whose slots have not been freed yet.
     received: Range<u64>,
     /// Number of slots that are freed together.
     step: u64,
 }
 
 impl<'a, M: TicketMemory> ReceiveRun<'a, M> {
-    /// Begins to receive at the next position. Slots are freed `step` at a time: at least 1, at
-    /// most the capacity.
+    /// Begins to receive at the next position. Slots are freed `step` at a time; `step` is at least
+    /// 1 and at most the capacity.
     ///
     /// # Safety
     ///
@@ -234,18 +237,20 @@ impl<'a, M: TicketMemory> ReceiveRun<'a, M> {
         }
     }
 
-    /// Returns the index of the slot of the next value, if the value is there.
+    /// Returns the index of the slot that holds the next value, or `None` if that value has not
+    /// been sent completely.
     #[inline(always)]
     pub fn find_value(&self) -> Option<u64> {
         let pos = self.received.end;
         is_filled(self.memory, pos).then_some(pos & (self.memory.slots() - 1))
     }
 
-    /// Moves behind the value that [`Self::find_value`] found.
+    /// Moves on to the position after the value that [`Self::find_value`] found.
     ///
     /// # Safety
     ///
-    /// [`Self::find_value`] has just returned it, and the value was moved out of its slot since.
+    /// [`Self::find_value`] has just returned the slot of the value, and the caller has moved the
+    /// value out of that slot.
     #[inline(always)]
     pub unsafe fn pass_value(&mut self) {
         self.received.end += 1;
@@ -268,7 +273,8 @@ impl<M: TicketMemory> Drop for ReceiveRun<'_, M> {
     }
 }
 
-/// Returns the number of positions that senders have drawn, and whose values were not received yet.
+/// Returns the number of positions that senders have drawn and whose values have not been received
+/// yet.
 #[must_use]
 pub fn waiting_values<M: TicketMemory>(memory: &M) -> u64 {
     // Relaxed: only counters. WHY this order: the head never passes a tail that is read after it.

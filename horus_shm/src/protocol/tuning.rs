@@ -1,8 +1,9 @@
-//! The settings that suit the CPU: the routine of a copy, and the pauses of a reader that polls.
+//! The settings that depend on the CPU: how messages are copied, and how long a polling reader
+//! pauses between polls.
 //!
-//! Nothing here looks at the CPU. `os::cpu` chooses the settings once, before the process opens its
-//! first topic, and every endpoint reads them from one word. Until then the defaults hold, which
-//! work on every CPU.
+//! This module does not examine the CPU. `os::cpu` chooses the settings once, before the process
+//! opens its first topic. Until then the defaults are used, which work on every CPU. Every endpoint
+//! reads the settings from one word.
 
 use core::fmt;
 use core::sync::atomic::AtomicU64;
@@ -12,23 +13,24 @@ use super::sync::Word;
 /// The vector registers with which a message of more than 64 bytes is copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Vectors {
-    /// 16 bytes each; every x86-64 has them. Other CPUs copy 64-bit words.
+    /// SSE2 registers of 16 bytes, which every x86-64 CPU has. On CPUs of other architectures,
+    /// messages are copied in 64-bit words instead.
     #[default]
     Sse2,
-    /// 32 bytes each.
+    /// AVX registers of 32 bytes.
     Avx,
-    /// 64 bytes each: one store writes a whole cache line.
+    /// AVX-512 registers of 64 bytes, with which one store writes a whole cache line.
     Avx512,
 }
 
-/// The pauses of a reader between two empty polls.
+/// The pauses of a reader between two polls that find no message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Pauses {
     /// The reader polls again at once.
     None,
-    /// One PAUSE instruction.
+    /// The reader executes one PAUSE instruction.
     One,
-    /// One or two, at random.
+    /// The reader executes one or two PAUSE instructions, at random.
     #[default]
     OneOrTwo,
 }
@@ -36,15 +38,17 @@ pub enum Pauses {
 /// The settings of copies and polls in this process, which depend on its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tuning {
-    /// The registers of copies that are shorter than [`Self::string_copy_bytes_min`].
+    /// The registers with which messages are copied that are shorter than
+    /// [`Self::string_copy_bytes_min`].
     pub vectors: Vectors,
     /// The pauses of a reader that follows one lane.
     pub pauses: Pauses,
-    /// Minimum length in bytes of a copy into a slot that is one string instruction (`rep movsb`);
-    /// [`Self::NO_STRING_COPY`] if none is.
+    /// Minimum length in bytes of the messages that are copied into a slot by one string
+    /// instruction (`rep movsb`); [`Self::NO_STRING_COPY`] if no message is copied in that way.
     pub string_copy_bytes_min: u32,
     /// True if a writer moves the cache lines of a single message to a cache that the cores share,
-    /// so that its reader finds them there. Messages of a stream are not moved.
+    /// so that its reader finds them there. This is not done for messages that follow each other
+    /// quickly.
     pub demotes_lines: bool,
 }
 
@@ -52,7 +56,7 @@ pub struct Tuning {
 static CHOSEN_TUNING: AtomicU64 = AtomicU64::new(0);
 
 impl Tuning {
-    /// Value of [`Self::string_copy_bytes_min`] with which no copy is a string instruction.
+    /// Value of [`Self::string_copy_bytes_min`] for which no copy uses a string instruction.
     pub const NO_STRING_COPY: u32 = u32::MAX;
 
     /// Returns the settings that this process uses now. Costs one load.
@@ -63,7 +67,7 @@ impl Tuning {
         Self::unpack(CHOSEN_TUNING.get())
     }
 
-    /// Makes these the settings of the process. Copies that are under way go on as they began.
+    /// Makes these the settings of the process. They do not affect copies that have already begun.
     pub(crate) fn set_current(self) {
         // Relaxed: as in `current`.
         CHOSEN_TUNING.set(self.pack());

@@ -1,24 +1,24 @@
-//! Back-off for attempts that often fail: after each failure, more occasions pass before the next
-//! attempt.
+//! Back-off for attempts that often fail: after each failure, more occasions are skipped before the
+//! next attempt.
 
-/// Counts the occasions that pass before something is tried again: 1 after a failure, 3 after the
-/// second one in a row, 7 after the third, up to `MAX`.
+/// Counts the occasions that are skipped before the next attempt: 1 after a failure, 3 after the
+/// second failure in a row, 7 after the third, and so on, up to `MAX`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Backoff<const MAX: u32> {
-    /// Number of occasions that have to pass before the next attempt.
+    /// Number of occasions that still have to be skipped before the next attempt.
     left: u32,
-    /// The value of `left` after the last failure.
+    /// The value that `left` had after the last failure.
     last: u32,
 }
 
 impl<const MAX: u32> Backoff<MAX> {
-    /// Creates a state in which the next occasion is taken.
+    /// Creates a state in which the next occasion is used for an attempt.
     #[must_use]
     pub const fn new() -> Self {
         Self { left: 0, last: 0 }
     }
 
-    /// Creates a state in which the next `u32::MAX` occasions pass.
+    /// Creates a state in which the next `u32::MAX` occasions are skipped.
     #[must_use]
     pub const fn never_due() -> Self {
         Self {
@@ -27,7 +27,7 @@ impl<const MAX: u32> Backoff<MAX> {
         }
     }
 
-    /// Returns true if this occasion shall be taken; otherwise counts it as passed.
+    /// Returns true if this occasion should be used for an attempt; otherwise counts it as skipped.
     #[inline(always)]
     pub const fn is_due(&mut self) -> bool {
         if self.left == 0 {
@@ -37,13 +37,13 @@ impl<const MAX: u32> Backoff<MAX> {
         false
     }
 
-    /// Notes that an attempt has succeeded: the next occasion is due.
+    /// Notes that an attempt has succeeded. The next occasion will be used, too.
     pub const fn succeed(&mut self) {
         *self = Self::new();
     }
 
-    /// Notes that an attempt has failed: more occasions pass before the next attempt than after the
-    /// last failure.
+    /// Notes that an attempt has failed. More occasions are skipped before the next attempt than
+    /// after the previous failure.
     pub const fn fail(&mut self) {
         let next = 2 * self.last + 1;
         self.last = if next < MAX { next } else { MAX };

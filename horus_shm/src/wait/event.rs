@@ -1,5 +1,5 @@
-//! The two kinds of eventcounts: in a topic file, between processes; and in a process, between its
-//! threads.
+//! The two kinds of eventcounts: in a topic file, for processes that wait for each other; and in
+//! private memory, for the threads of one process.
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -12,8 +12,8 @@ use crate::process::fork::ForkLocal;
 use crate::protocol::layout::WaitBlock;
 use crate::protocol::sync::{self, Edge, Word, edge};
 
-/// The means that orders a store before a later load, in the sender and in the waiter: a fence on
-/// each side, or a barrier that the waiter makes for both.
+/// The means by which a store is ordered before a later load, both in the sender and in the waiter:
+/// a fence on each side, or a barrier that the waiter makes for both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WakeOrder {
     Fences,
@@ -21,9 +21,9 @@ pub(crate) enum WakeOrder {
 }
 
 impl WakeOrder {
-    /// Returns the order that a sender uses whose lane has `wake_edge`. For barriers this process
-    /// has to be registered, which happens here, once; if the kernel refuses, the sender uses
-    /// fences.
+    /// Returns the means for a sender whose lane has `wake_edge`. For barriers, this function first
+    /// registers the process with the kernel, if it has not done so before. If the kernel refuses,
+    /// the sender uses fences.
     pub(crate) fn of_sender(wake_edge: WakeEdge) -> Self {
         match wake_edge {
             WakeEdge::Membarrier if register_once(FutexScope::Machine) => Self::Barrier,
@@ -32,8 +32,8 @@ impl WakeOrder {
     }
 }
 
-/// Remembers for each scope whether this process is registered for barriers, so that it registers
-/// only once.
+/// The results of this process's registrations for barriers, one for each scope, so that it
+/// registers only once.
 #[derive(Debug, Default)]
 struct Registrations {
     process: OnceLock<bool>,
@@ -42,8 +42,8 @@ struct Registrations {
 
 static REGISTRATIONS: ForkLocal<Registrations> = ForkLocal::new();
 
-/// Returns true if this process is registered for barriers of `scope`; registers it at the first
-/// call.
+/// Registers this process for barriers of `scope` at the first call. Returns true if it is
+/// registered.
 fn register_once(scope: FutexScope) -> bool {
     let registrations = REGISTRATIONS.get();
     let place = match scope {
@@ -59,40 +59,42 @@ fn register_once(scope: FutexScope) -> bool {
     })
 }
 
-/// Returns true if [`barrier_in_process`] works. Makes system calls only at the first call.
+/// Returns true if [`barrier_in_process`] works on this system. Only the first call makes a system
+/// call.
 pub fn can_barrier_in_process() -> bool {
     register_once(FutexScope::Process)
 }
 
-/// Makes a full memory barrier on every CPU that runs a thread of this process; returns false if
+/// Makes a full memory barrier on every CPU that runs a thread of this process. Returns false if
 /// the kernel refuses.
 pub fn barrier_in_process() -> bool {
     // WHY registered first: a forked child has to register again.
     register_once(FutexScope::Process) && futex::barrier(FutexScope::Process)
 }
 
-/// An eventcount whose two words are in the memory of a topic, or of a [`LocalEventcount`].
+/// An eventcount whose two words are in a topic file or in a [`LocalEventcount`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Event<'a> {
     wake: &'a AtomicU32,
     waiters: &'a AtomicU64,
     sleeper: Sleeper,
-    /// Number of threads of this process that sleep under the bit of `sleeper`, if several may
-    /// share it.
+    /// Number of threads of this process that sleep and share the bit of `sleeper`; `None` if only
+    /// one thread uses that bit.
     sharers: Option<&'a Mutex<u32>>,
     order: WakeOrder,
     scope: FutexScope,
 }
 
 impl<'a> Event<'a> {
-    /// Lets several threads of this process share the bit. `sharers` counts them; the bit stays set
-    /// until the last of them has withdrawn its announcement.
+    /// Lets several threads of this process share the bit of the sleeper. `sharers` counts the
+    /// threads that are announced; the bit stays set until the last of them has withdrawn its
+    /// announcement.
     pub(crate) const fn shared_by(mut self, sharers: &'a Mutex<u32>) -> Self {
         self.sharers = Some(sharers);
         self
     }
 
-    /// Returns the eventcount at which the readers of a topic sleep.
+    /// Returns the eventcount at which the readers of a topic sleep until there is a message.
     #[inline(always)]
     pub(crate) const fn of_messages(
         block: &'a WaitBlock<AtomicU64>,
@@ -111,7 +113,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// Returns the eventcount at which reliable publishers wait for room.
+    /// Returns the eventcount at which reliable publishers sleep until there is a free slot.
     #[inline(always)]
     pub(crate) const fn of_room(
         block: &'a WaitBlock<AtomicU64>,
@@ -227,7 +229,7 @@ fn sleep_on_any(events: &[&Event<'_>], seen: &[u32], timeout: Duration) -> Sleep
     unsafe { futex::wait_any(&waiters[..events.len()], timeout) }
 }
 
-/// An eventcount between the threads of this process.
+/// An eventcount for the threads of this process.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering};
@@ -269,8 +271,9 @@ impl LocalEventcount {
         }
     }
 
-    /// Creates an eventcount whose sleepers and wakers both use fences. For places where threads
-    /// sleep often: a barrier, which is the alternative, interrupts every CPU of the process.
+    /// Creates an eventcount whose sleepers and wakers both use fences. This is better if threads
+    /// sleep often: the alternative is a barrier before each sleep, which interrupts every CPU that
+    /// the process uses.
     #[must_use]
     pub const fn with_fences() -> Self {
         Self {
@@ -280,7 +283,7 @@ impl LocalEventcount {
         }
     }
 
-    /// Returns this eventcount in the form that sleepers and wakers use.
+    /// Returns a view of this eventcount that implements [`Eventcount`].
     #[inline(always)]
     pub(crate) fn event(&self) -> Event<'_> {
         let Self {
@@ -300,16 +303,17 @@ impl LocalEventcount {
         }
     }
 
-    /// Wakes all sleepers. Call it after you have stored the value that they wait for.
+    /// Wakes all sleepers. The caller must have stored the value that they wait for.
     ///
-    /// If no thread sleeps, costs one load and no system call.
+    /// If no thread sleeps, the call costs one load, and a fence if the eventcount uses fences, but
+    /// no system call.
     #[inline(always)]
     pub fn notify(&self) {
         self.notify_sleepers();
     }
 
-    /// Like [`Self::notify`]; returns true if there may be sleepers, or a task that waits
-    /// ([`Self::announce`]).
+    /// Does the same as [`Self::notify`]. Returns true if there may be sleepers, or a waiting task
+    /// that was announced by [`Self::announce`].
     #[inline(always)]
     pub fn notify_sleepers(&self) -> bool {
         let has_sleepers = has_sleepers(&self.event());
@@ -319,9 +323,9 @@ impl LocalEventcount {
         has_sleepers
     }
 
-    /// Announces a task that waits without a sleeping thread, until [`Self::withdraw`]. The caller
-    /// has to poll after this: a value that it does not see then makes [`Self::notify_sleepers`]
-    /// return true.
+    /// Announces a task that waits without a sleeping thread. The announcement is valid until
+    /// [`Self::withdraw`]. The caller has to poll once more after this call. If it does not see a
+    /// value then, the [`Self::notify_sleepers`] that follows the store of that value returns true.
     pub fn announce(&self) {
         let event = self.event();
         event.announce();
@@ -329,7 +333,7 @@ impl LocalEventcount {
         sync::fence(edge::WAKE_ANNOUNCE);
     }
 
-    /// Reverses [`Self::announce`].
+    /// Withdraws the announcement of [`Self::announce`].
     pub fn withdraw(&self) {
         self.event().withdraw();
     }
@@ -339,10 +343,11 @@ impl LocalEventcount {
         wake(&self.event());
     }
 
-    /// Calls `poll` until it returns a value, or until the deadline of `wait_policy`.
+    /// Calls `poll` until it returns a value, or until the deadline of `wait_policy`. Returns the
+    /// value; `None` after the deadline.
     ///
-    /// Spins, then sleeps, for at most 50 ms between two polls. `poll` is called at least once, and
-    /// only by this thread.
+    /// Spins first, and then sleeps between the polls, each time for at most 50 ms. `poll` is
+    /// called at least once, and only by this thread.
     pub fn wait_until<R>(
         &self,
         wait_policy: WaitPolicy,

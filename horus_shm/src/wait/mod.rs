@@ -1,12 +1,14 @@
-//! Waiting for messages or for room: poll, spin for a short time, then sleep on an eventcount.
+//! Waiting for messages or for room: a thread polls, spins for a short time, and then sleeps on an
+//! eventcount.
 //!
 //! An eventcount has two words: `waiters` is not 0 while a thread sleeps or is about to, and `wake`
-//! is the word on which threads sleep. A sender publishes, then loads `waiters`; only if that is
-//! not 0, it changes `wake` and calls the kernel. A waiter announces itself, polls once more, and
-//! sleeps while `wake` is what it was before. It must not happen that the sender does not see the
-//! announcement while the waiter does not see the message. This requires a full fence between store
-//! and load on both sides; or the waiter asks the kernel for a barrier (`membarrier`) on the
-//! sender's CPU, and the sender needs no fence. `docs/memory-ordering.md` has the argument.
+//! is the word on which threads sleep. A sender publishes a message and then loads `waiters`. Only
+//! if that is not 0, it changes `wake` and calls the kernel. A waiter announces itself in
+//! `waiters`, polls once more, and sleeps while `wake` is unchanged. It must not happen that the
+//! sender misses the announcement and the waiter misses the message. To prevent this, both sides
+//! need a full fence between their store and their load. Alternatively, the waiter asks the kernel
+//! for a barrier on the sender's CPU (`membarrier`), and the sender needs no fence.
+//! `docs/memory-ordering.md` explains this in detail.
 
 mod backoff;
 mod event;
@@ -34,11 +36,11 @@ pub enum WakeEdge {
 /// Maximum number of eventcounts that one sleep can wait for.
 pub const EVENTS_MAX: usize = crate::os::futex::WAITV_MAX;
 
-/// Longest sleep between two polls. It bounds the delay if a wake is lost because the sender was
-/// killed just before it.
+/// Longest sleep between two polls. It bounds the delay of a waiter if the sender is killed after
+/// it has published a message, and before it has woken the waiter.
 pub const SLEEP_MAX: Duration = Duration::from_millis(50);
 
-/// Length of the sleeps between polls in places where no wake can be relied on.
+/// Length of the sleeps between polls if the waiter cannot rely on being woken.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Number of polls in a spin between two reads of the clock.
@@ -46,7 +48,7 @@ pub const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// WHY 1 under miri: the interpreter takes as long for one poll as a CPU takes for a whole spin.
 const POLLS_PER_CLOCK_READ: u32 = if cfg!(miri) { 1 } else { 32 };
 
-/// The deadline of a wait, and the time for which it spins first.
+/// A policy for waits: the deadline, and the time for which the waiter spins before it sleeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitPolicy {
     /// The time at which the wait ends; `None` for an endless wait.
@@ -56,7 +58,8 @@ pub struct WaitPolicy {
 }
 
 impl WaitPolicy {
-    /// Default spin time of endpoints: about as long as a sleep and a wake take.
+    /// Default time for which endpoints spin before they sleep: about as long as a sleep and a wake
+    /// take.
     pub const SPIN: Duration = Duration::from_micros(10);
 
     /// Returns the policy of a wait that ends `timeout` from now; endless if the clock cannot
@@ -102,26 +105,28 @@ thread_local! {
 
 /// Returns the number of sleeps of this thread that ended by their timeout, without a wake.
 ///
-/// For tests and tools that look for lost wakes: a message that was sent before such a sleep ended
-/// should have ended it.
+/// It is used by tests and tools that look for lost wakes: a message that was sent before such a
+/// sleep ended should have woken the thread.
 #[must_use]
 pub fn overslept_count() -> u64 {
     SLEEPS_WITHOUT_WAKE.get()
 }
 
-/// The way in which a sleeper announces itself, so that wakers see that somebody sleeps.
+/// The way in which a sleeper announces itself in the word of waiters, so that wakers see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sleeper {
-    /// It sets a bit of its own. Another process can clear that bit if the sleeper dies.
+    /// The sleeper sets a bit that belongs to it. Another process can clear that bit if the sleeper
+    /// dies.
     Bit(u32),
-    /// It adds 1 to a count. Nobody can take back the 1 of a process that died, so this is only for
-    /// sleepers in the same process as their wakers, and for views that only wake.
+    /// The sleeper adds 1 to a count. If its process died, nobody could subtract that 1. So this is
+    /// only for sleepers in the same process as their wakers. It is also the value for users of an
+    /// eventcount that never sleep.
     Counted,
 }
 
-/// An eventcount, as one of its sleepers or wakers uses it.
+/// An eventcount, from the view of one of its sleepers or wakers.
 pub trait Eventcount {
-    /// The word on which threads sleep.
+    /// The type of the word on which threads sleep.
     type Wake: FutexWord;
 
     /// The type of the word in which waiters register, so that a publisher sees them.
@@ -134,15 +139,15 @@ pub trait Eventcount {
     /// Returns the word that is not 0 while a thread sleeps or is about to sleep.
     fn waiters(&self) -> &Self::Word;
 
-    /// Returns how the caller announces itself in [`Self::waiters`] before it sleeps: by a bit of
-    /// its own, or by a count.
+    /// Returns how the caller announces itself in [`Self::waiters`] before it sleeps: by a bit that
+    /// belongs to it, or by a count.
     fn sleeper(&self) -> Sleeper;
 
-    /// Orders a sender's publication before its load of `waiters`.
+    /// Orders a sender's publication before its load of `waiters`. `edge` is the ordering to use.
     fn fence_in_sender(&self, edge: Edge);
 
-    /// Orders a waiter's announcements at `events` before its last poll; returns false if that is
-    /// not possible.
+    /// Orders a waiter's announcements at `events` before its last poll. Returns false if that is
+    /// not possible; the waiter then sleeps only for a short time.
     fn fence_in_waiter(events: &[&Self], edge: Edge) -> bool;
 
     /// Announces this sleeper in `waiters`.
@@ -153,7 +158,7 @@ pub trait Eventcount {
         }
     }
 
-    /// Reverses [`Self::announce`].
+    /// Withdraws the announcement of [`Self::announce`].
     fn withdraw(&self) {
         match self.sleeper() {
             Sleeper::Bit(bit) => self.waiters().clear_bits_relaxed(1 << bit),
@@ -161,15 +166,16 @@ pub trait Eventcount {
         }
     }
 
-    /// Sleeps while the word `wake` of each event has the value in `seen`, for at most `timeout`;
-    /// may return early. Returns false if only the timeout ended the sleep.
+    /// Sleeps for at most `timeout`, while the word `wake` of each event has the value that `seen`
+    /// contains for that event. May return early. Returns false if the sleep ended by the timeout.
     fn sleep(events: &[&Self], seen: &[u32], timeout: Duration) -> bool;
 
-    /// Wakes all threads that sleep on `wake`; returns how many it woke.
+    /// Wakes all threads that sleep on `wake`. Returns the number of threads that it woke.
     fn wake_sleepers(&self) -> u32;
 }
 
-/// Returns true if a thread that sleeps, or is about to, may have missed the caller's publication.
+/// Returns true if a thread sleeps or is about to sleep, and may have missed what the caller has
+/// published before. The caller then has to call [`wake`].
 #[inline(always)]
 pub fn has_sleepers<E: Eventcount>(event: &E) -> bool {
     // ORDERING(wake): pairs with the fence in `sleep_once`.
@@ -178,15 +184,16 @@ pub fn has_sleepers<E: Eventcount>(event: &E) -> bool {
     event.waiters().get() != 0
 }
 
-/// Increments `wake` and wakes all sleepers; returns how many it woke.
+/// Increments the word `wake`, and wakes all sleepers. Returns the number of threads that it woke.
 pub fn wake<E: Eventcount>(event: &E) -> u32 {
     // Relaxed: a thread that sees the new count sees the publication, by the fences of both.
     event.wake().fetch_add_one();
     event.wake_sleepers()
 }
 
-/// Announces the caller at `events` and calls `poll`. If that returns `None`, sleeps until one of
-/// the events is notified or `timeout` is over; the caller then has to poll again.
+/// Announces the caller at all `events`, and calls `poll`. If `poll` returns a value, returns that
+/// value without a sleep. Otherwise sleeps until one of the events is notified, or for at most
+/// `timeout`, and returns `None`; the caller then has to poll again.
 pub fn sleep_once<E: Eventcount, R>(
     events: &[&E],
     timeout: Duration,
@@ -215,8 +222,8 @@ pub fn sleep_once<E: Eventcount, R>(
     found
 }
 
-/// Calls `poll` until it returns a value, or until the deadline of `wait_policy`: first in a spin,
-/// then after each sleep at `events`.
+/// Calls `poll` until it returns a value, or until the deadline of `wait_policy`. Returns the
+/// value; `None` after the deadline. Spins first, and then sleeps at `events` between the polls.
 ///
 /// `poll` is called at least once. With more than [`EVENTS_MAX`] events it is called every
 /// millisecond, because the events past the limit cannot wake the caller.
@@ -238,8 +245,8 @@ pub fn wait_until<E: Eventcount, R>(
     )
 }
 
-/// Like [`wait_until`], with sleeps of at most `slice`. For waits that have to poll although no
-/// wake comes.
+/// Does the same as [`wait_until`], but sleeps for at most `slice` at a time. For waits that also
+/// have to poll for conditions of which no wake informs them.
 pub(crate) fn wait_in_slices<E: Eventcount, R>(
     events: &[&E],
     wait_policy: WaitPolicy,
@@ -278,7 +285,8 @@ fn spin_poll<R>(wait_policy: WaitPolicy, poll: &mut impl FnMut() -> Option<R>) -
     found
 }
 
-/// Guard that withdraws the announcements at its events on drop. WHY a guard: `poll` may panic.
+/// Guard that withdraws the caller's announcements at the events when it is dropped. WHY a guard:
+/// `poll` may panic.
 struct Announcement<'a, E: Eventcount>(&'a [&'a E]);
 
 impl<'a, E: Eventcount> Announcement<'a, E> {

@@ -1,5 +1,5 @@
-//! Magazines of free blocks, the depot where threads trade them, and the slabs from which blocks
-//! are cut.
+//! Magazines of free blocks, the depot through which threads exchange magazines, and the slabs of
+//! memory from which blocks are cut.
 
 use core::cell::UnsafeCell;
 use core::ptr::{self, NonNull};
@@ -15,21 +15,22 @@ use crate::process::fork::ForkLocal;
 use crate::protocol::depot::{self, DepotMemory};
 use crate::protocol::sync::Word;
 
-/// Maximum number of blocks in a magazine.
+/// Number of blocks that a full magazine contains.
 pub(super) const MAGAZINE_BLOCKS: usize = 64;
 
-/// Size of the first slab; each further one is twice as large, up to [`SLAB_BYTES_MAX`].
+/// Size of the first slab, in bytes. Each further slab is twice as large as the previous one, up to
+/// [`SLAB_BYTES_MAX`].
 const SLAB_BYTES_MIN: usize = 64 << 10;
 
-/// Size of the largest slabs: a huge page.
+/// Size of the largest slabs, in bytes: that of a huge page.
 const SLAB_BYTES_MAX: usize = 2 << 20;
 
-/// A slab is moved to a huge page once this number of its bytes is in use.
+/// Number of bytes of a slab that have to be in use before the slab is moved to a huge page.
 const USED_BYTES_BEFORE_MOVE: usize = SLAB_BYTES_MAX / 4;
 
 /// A stack of free blocks of one size. It belongs to one thread, or to the depot.
 pub(super) struct Magazine {
-    /// The number of the next magazine of its stack in the depot.
+    /// The number of the next magazine below this one in a stack of the depot.
     next: AtomicU64,
     number: u32,
     blocks: UnsafeCell<MagazineBlocks>,
@@ -45,11 +46,11 @@ struct MagazineBlocks {
 unsafe impl Sync for Magazine {}
 
 impl Magazine {
-    /// Takes a block out.
+    /// Takes a block out of the magazine; returns `None` if it is empty.
     ///
     /// # Safety
     ///
-    /// The magazine is the caller's.
+    /// The magazine belongs to the caller.
     #[inline(always)]
     pub(super) unsafe fn pop_block(&self) -> Option<NonNull<u8>> {
         // SAFETY: no other thread uses the blocks, by the contract.
@@ -61,11 +62,11 @@ impl Magazine {
         NonNull::new(blocks.addresses[blocks.count])
     }
 
-    /// Puts a block in; returns false if there is no room.
+    /// Puts a block into the magazine. Returns false if the magazine is full.
     ///
     /// # Safety
     ///
-    /// As [`Self::pop`].
+    /// As [`Self::pop_block`].
     #[inline(always)]
     pub(super) unsafe fn push_block(&self, block: NonNull<u8>) -> bool {
         // SAFETY: as in `pop`.
@@ -78,11 +79,11 @@ impl Magazine {
         true
     }
 
-    /// Returns true if there is no block in it.
+    /// Returns true if the magazine contains no block.
     ///
     /// # Safety
     ///
-    /// As [`Self::pop`].
+    /// As [`Self::pop_block`].
     pub(super) unsafe fn is_empty(&self) -> bool {
         // SAFETY: as in `pop`.
         let blocks = unsafe { &*self.blocks.get() };
@@ -90,24 +91,29 @@ impl Magazine {
     }
 }
 
-/// Number of magazines of the first chunk; each further one is twice as large.
+/// Number of magazines in the first chunk. Each further chunk has twice as many as the previous
+/// one.
 const FIRST_CHUNK_MAGAZINES: u32 = 16;
 
-/// The largest number that a magazine can have: all chunks together hold as many magazines.
+/// The largest number that a magazine can have, which is also the number of magazines in all chunks
+/// together.
 const MAGAZINE_NUMBER_MAX: u32 = depot::ITEM_NUMBER_MAX - FIRST_CHUNK_MAGAZINES + 1;
 
 /// Maximum number of chunks of magazines.
 const CHUNK_COUNT: usize = (MAGAZINE_NUMBER_MAX / FIRST_CHUNK_MAGAZINES).ilog2() as usize + 1;
 
-/// The magazines of all threads, by their numbers, and the stacks of those that no thread has.
+/// The magazines of the process, by their numbers, and stacks of the magazines that belong to no
+/// thread.
 struct Depot {
-    /// The addresses of the chunks of magazines, or 0.
+    /// The address of each chunk of magazines; 0 if the chunk has not been allocated.
     chunks: [AtomicU64; CHUNK_COUNT],
-    /// The number of magazines made so far.
+    /// The number of magazines that have been created so far.
     made: AtomicU64,
-    /// For each class, the top of the stack of magazines with blocks, encoded as `empty`.
+    /// For each class of blocks, the top of the stack of magazines that contain blocks, encoded as
+    /// in `empty`.
     filled: [AtomicU64; BLOCK_CLASSES],
-    /// The top of the stack of magazines without blocks: a magazine's number (0: none) and a tag.
+    /// The top of the stack of magazines without blocks: the number of the topmost magazine, or 0,
+    /// and a tag.
     empty: AtomicU64,
 }
 
@@ -118,8 +124,8 @@ static DEPOT: Depot = Depot {
     empty: AtomicU64::new(0),
 };
 
-/// The lock of [`Depot::made`] and of the slabs. WHY local to the process: another thread may hold
-/// it during a fork.
+/// The slabs, with a lock that also protects [`Depot::made`]. WHY re-created in a forked child:
+/// another thread may hold the lock during the fork.
 static SLABS: ForkLocal<Mutex<Slabs>> = ForkLocal::new();
 
 impl DepotMemory for Depot {
@@ -131,7 +137,7 @@ impl DepotMemory for Depot {
 }
 
 impl Depot {
-    /// Returns magazine `number`, which was made.
+    /// Returns magazine `number`, which must have been created.
     fn magazine(&self, number: u32) -> &'static Magazine {
         let (chunk, index) = chunk_position(number);
         // Relaxed: the stack or the lock that the number came from orders it.
@@ -143,7 +149,7 @@ impl Depot {
         unsafe { &*magazine }
     }
 
-    /// Makes a magazine without blocks.
+    /// Creates a magazine without blocks.
     #[cold]
     fn make_magazine(&self) -> &'static Magazine {
         let _lock = slabs().lock().unwrap_or_else(PoisonError::into_inner);
@@ -159,7 +165,8 @@ impl Depot {
     }
 }
 
-/// Returns the chunk of magazine `number`, and its index in it.
+/// Returns the index of the chunk that contains magazine `number`, and the index of the magazine in
+/// that chunk.
 const fn chunk_position(number: u32) -> (usize, usize) {
     let place = number - 1 + FIRST_CHUNK_MAGAZINES;
     let chunk = place.ilog2() - FIRST_CHUNK_MAGAZINES.ilog2();
@@ -190,13 +197,14 @@ fn make_chunk(chunk: usize) -> u64 {
         .expose_provenance() as u64
 }
 
-/// Takes a magazine with blocks of this class out of the depot; it is the caller's.
+/// Takes a magazine with blocks of this class out of the depot. It then belongs to the caller.
+/// Returns `None` if the depot has none.
 pub(super) fn pop_filled_magazine(class: BlockClass) -> Option<&'static Magazine> {
     let number = depot::pop_item(&DEPOT, &DEPOT.filled[class.number() as usize])?;
     Some(DEPOT.magazine(number))
 }
 
-/// Returns a magazine without blocks, which is the caller's.
+/// Takes a magazine without blocks out of the depot, or creates one. It then belongs to the caller.
 pub(super) fn take_empty_magazine() -> &'static Magazine {
     match depot::pop_item(&DEPOT, &DEPOT.empty) {
         Some(number) => DEPOT.magazine(number),
@@ -204,7 +212,7 @@ pub(super) fn take_empty_magazine() -> &'static Magazine {
     }
 }
 
-/// Puts the caller's magazine of this class into the depot.
+/// Puts a magazine for blocks of this class, which belongs to the caller, into the depot.
 pub(super) fn put_magazine(magazine: &'static Magazine, class: BlockClass) {
     // SAFETY: the magazine is the caller's.
     let top = if unsafe { magazine.is_empty() } {
@@ -215,14 +223,16 @@ pub(super) fn put_magazine(magazine: &'static Magazine, class: BlockClass) {
     depot::push_item(&DEPOT, top, magazine.number);
 }
 
-/// The slab of memory from which new blocks are cut, and the size of the next one.
+/// The present slab, which is the memory from which new blocks are cut, and the size of the next
+/// slab.
 struct Slabs {
-    /// The first free byte.
+    /// The address of the first free byte of the present slab.
     free: *mut u8,
     free_bytes: usize,
-    /// The size of the next slab.
+    /// The size of the next slab, in bytes.
     next_bytes: usize,
-    /// The full-size slab that still has small pages, or null.
+    /// The present slab, if it has the size of a huge page but still consists of small pages; else
+    /// null.
     of_small_pages: *mut u8,
     /// False once the kernel could not move a slab to a huge page.
     moves_pages: bool,
@@ -247,7 +257,7 @@ fn slabs() -> &'static Mutex<Slabs> {
     SLABS.get()
 }
 
-/// Fills the caller's magazine, which is empty, with at least one new block.
+/// Fills an empty magazine, which belongs to the caller, with at least one new block.
 pub(super) fn fill_magazine(magazine: &Magazine, class: BlockClass) {
     let mut slabs = slabs().lock().unwrap_or_else(PoisonError::into_inner);
     slabs.align(class.bytes());
@@ -268,7 +278,8 @@ pub(super) fn fill_magazine(magazine: &Magazine, class: BlockClass) {
 }
 
 impl Slabs {
-    /// Skips free bytes up to a multiple of `bytes`, a power of two.
+    /// Skips free bytes of the slab up to an address that is a multiple of `bytes`, which is a
+    /// power of two.
     fn align(&mut self, bytes: usize) {
         let skipped = self.free.addr().wrapping_neg() & (bytes - 1);
         self.skip_bytes(skipped.min(self.free_bytes));
@@ -279,11 +290,12 @@ impl Slabs {
         self.free_bytes -= bytes;
     }
 
-    /// Moves the present slab to a huge page, once a part of it is in use.
+    /// Moves the present slab to a huge page, if enough of it is in use.
     ///
-    /// WHY not at once: all of a huge page is in use from its first byte on. 100,000 idle actors
-    /// need 164 bytes each if the last slab, which is not full, is a huge page; 146 if not. WHY at
-    /// all: without huge pages, 100,000 actors with ten messages each take a quarter longer.
+    /// WHY not at once: a huge page occupies all its memory from its first byte on. 100,000 idle
+    /// actors need 164 bytes each if the last slab, which is only partly used, is a huge page, and
+    /// 146 bytes if it is not. WHY at all: without huge pages, 100,000 actors with ten messages
+    /// each take a quarter more time.
     fn move_to_huge_page_if_used(&mut self) {
         let used_bytes = SLAB_BYTES_MAX - self.free_bytes;
         if !self.of_small_pages.is_null() && used_bytes >= USED_BYTES_BEFORE_MOVE {
@@ -292,7 +304,7 @@ impl Slabs {
         }
     }
 
-    /// Allocates the next slab.
+    /// Allocates the next slab, from which blocks are cut from now on.
     #[cold]
     fn allocate_slab(&mut self) {
         let bytes = self.next_bytes;

@@ -1,4 +1,4 @@
-//! Addresses: the ways to send to an actor.
+//! Addresses and handles, by which messages and controls are sent to an actor.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -12,12 +12,12 @@ use crate::protocol::life;
 use crate::protocol::mailbox::{self, Chain, MailboxMemory, PushOutcome, RefusalReason, Tag};
 use crate::wait::WaitPolicy;
 
-/// The reason for which a mailbox refused a message or control. Contains what was refused.
+/// The reason why a mailbox refused a message or control. Contains the refused message or control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal<T> {
     /// The mailbox is full. Transient: try again after the actor has run.
     Full(T),
-    /// The actor has ended, or belongs to a parent process. Permanent.
+    /// The actor has ended, or was created by a parent process. Permanent.
     Disconnected(T),
 }
 
@@ -48,13 +48,12 @@ impl<T> fmt::Display for Refusal<T> {
 
 impl<T: fmt::Debug> std::error::Error for Refusal<T> {}
 
-/// The reason for which a mailbox did not accept a message within a time limit. Contains the
-/// message.
+/// The reason why a mailbox did not accept a message within a time limit. Contains the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitRefusal<T> {
     /// The mailbox was full until the time limit passed. Transient: try again later.
     Timeout(T),
-    /// The actor has ended, or belongs to a parent process. Permanent.
+    /// The actor has ended, or was created by a parent process. Permanent.
     Disconnected(T),
 }
 
@@ -63,14 +62,14 @@ pub enum WaitRefusal<T> {
 pub enum SendOutcome {
     /// The message waits in the mailbox, behind all earlier ones.
     Added,
-    /// The message has replaced an older one, which was dropped. Only in a mailbox that keeps the
-    /// latest.
+    /// The message has replaced an older one, which was dropped. Occurs only for a mailbox that
+    /// keeps only the latest message.
     Replaced,
 }
 
-/// An address of an actor, which keeps it alive. Eight bytes.
+/// An address of an actor, which keeps the actor alive. Its size is eight bytes.
 ///
-/// If the last address is dropped, the actor ends after it has handled its mail.
+/// After the last address is dropped, the actor handles its remaining mail and then ends.
 pub struct Address<M, G: Group>(CellPointer<G>, PhantomData<fn(M)>);
 
 // SAFETY: messages are `Send`, and all that an address accesses is made for several threads.
@@ -83,11 +82,12 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
     ///
     /// # Errors
     ///
-    /// [`Refusal`], with the message. A mailbox that keeps the latest and ends meanwhile may return
-    /// a newer message, which has replaced this one.
+    /// [`Refusal`], with the message. If the mailbox keeps only the latest message, and the actor
+    /// ends during the call, the error may contain a newer message that has replaced this one.
     ///
-    /// WHY always inlined: the message is then written into its block at once, and not first into
-    /// the frame of the caller in small parts, which a wider load would have to wait for.
+    /// WHY always inlined: the message is then written directly into its block. Otherwise it would
+    /// first be written to the caller's stack in small parts, and the wider loads that copy it from
+    /// there would have to wait for these writes.
     #[inline(always)]
     pub fn send(&self, message: M) -> Result<SendOutcome, Refusal<M>> {
         if self.0.belongs_to_parent() {
@@ -108,7 +108,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
             })
     }
 
-    /// Returns the reason for which a message would be refused now.
+    /// Returns the reason why a message would be refused now; `None` if it would be accepted.
     #[inline(always)]
     fn refusal_now(&self) -> Option<RefusalReason> {
         let header = self.header();
@@ -127,7 +127,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
         unsafe { push_envelope(self.0, envelope, tag) }
     }
 
-    /// Sends `message`. If the mailbox is full, waits for room, as `wait_policy` says.
+    /// Sends `message`. If the mailbox is full, waits for room until the deadline of `wait_policy`.
     ///
     /// # Errors
     ///
@@ -166,13 +166,14 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
         }
     }
 
-    /// Sends all `messages` at once, in their order, or none of them. Nothing of another sender
-    /// comes between them, except in a mailbox that keeps the latest.
+    /// Sends all `messages` at once, in their order, or none of them. No message of another sender
+    /// comes between them. In a mailbox that keeps only the latest message, only the last of them
+    /// remains.
     ///
     /// # Errors
     ///
-    /// [`Refusal`], with all messages. Instead of the last one, it may have a newer message, as for
-    /// [`Self::send`].
+    /// [`Refusal`], with all messages. Instead of the last one, it may contain a newer message of
+    /// another sender, as for [`Self::send`].
     pub fn send_all(&self, messages: impl IntoIterator<Item = M>) -> Result<(), Refusal<Vec<M>>> {
         let mut messages = messages.into_iter();
         let Some(first) = messages.next() else {
@@ -193,7 +194,8 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
         unsent.send()
     }
 
-    /// Puts the last message in the slot. Only for a mailbox that keeps the latest.
+    /// Puts the last message into the actor's slot for the latest message. Only for a mailbox that
+    /// keeps only the latest message.
     fn replace_latest_by_last(
         &self,
         first: M,
@@ -211,9 +213,11 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
         })
     }
 
-    /// Puts `message` in the slot. Only for a mailbox that keeps the latest.
+    /// Puts `message` into the actor's slot for the latest message. Only for a mailbox that keeps
+    /// only the latest message.
     ///
-    /// WHY an envelope: a message that is passed on would be copied once more by every sender.
+    /// WHY an envelope: a plain message would be copied once more when it is passed to this
+    /// function.
     fn replace_latest(&self, message: Envelope<M>) -> Result<SendOutcome, Refusal<M>> {
         let header = self.header();
         if mailbox::is_actor_gone(self.0) {
@@ -247,8 +251,9 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
     }
 }
 
-/// A chain of messages that is not sent yet. They are dropped with it. WHY a type of its own: the
-/// iterator that makes the messages may panic.
+/// A chain of messages that has not been sent yet. Dropping the chain drops the messages. WHY a
+/// separate type: the iterator that creates the messages may panic, and the earlier ones are then
+/// dropped.
 struct Unsent<'a, M, G: Group> {
     address: &'a Address<M, G>,
     chain: Chain,
@@ -275,11 +280,11 @@ impl<'a, M, G: Group> Unsent<'a, M, G> {
         pushed.map_err(|refused| Refusal::from_refused(refused, unsafe { unsent.take_messages() }))
     }
 
-    /// Moves the messages out, oldest first.
+    /// Moves the messages out of the chain, oldest first.
     ///
     /// # Safety
     ///
-    /// The chain is the caller's, and is not used again.
+    /// The chain belongs to the caller, and is not used again.
     #[cold]
     unsafe fn take_messages(&self) -> Vec<M> {
         let mut messages = Vec::new();
@@ -312,15 +317,16 @@ impl<M, G: Group> Drop for Unsent<'_, M, G> {
     }
 }
 
-/// The class of the block that says that the slot has a message.
+/// The class of the notice, the block that says that there is a message in the slot for the latest
+/// message.
 const NOTICE_CLASS: BlockClass = BlockClass::for_bytes(size_of::<u64>()).expect("a word is small");
 
-/// Sends an envelope; it comes back if it is refused.
+/// Sends `envelope`. If the mailbox refuses it, returns it in the error.
 ///
 /// # Safety
 ///
-/// The caller keeps the cell, and the tag says what the envelope has, of a type that the cell
-/// expects.
+/// The caller keeps the cell alive. `tag` states the kind of the envelope's content, and the
+/// content has the type that the cell expects for this kind.
 #[inline(always)]
 unsafe fn push_envelope<T, G: Group>(
     cell: CellPointer<G>,
@@ -349,7 +355,8 @@ unsafe fn push_chain<G: Group>(cell: CellPointer<G>, chain: Chain) -> Result<(),
     Ok(())
 }
 
-/// Schedules the actor if this thread has woken it. The caller keeps the cell.
+/// Schedules the actor if `pushed` says that this thread has woken it. The caller keeps the cell
+/// alive.
 #[inline(always)]
 fn schedule_if_woken<G: Group>(cell: CellPointer<G>, pushed: PushOutcome) {
     if pushed == PushOutcome::Woke {
@@ -371,7 +378,7 @@ impl<M, G: Group> Address<M, G> {
         ManuallyDrop::new(ControlHandle(self.0)).send(control)
     }
 
-    /// Returns an address of `cell`. The number of holders of the cell already includes it.
+    /// Returns an address of `cell`. The holders of the cell already count this address.
     pub(super) const fn from_counted(cell: CellPointer<G>) -> Self {
         Self(cell, PhantomData)
     }
@@ -382,14 +389,14 @@ impl<M, G: Group> Address<M, G> {
         self.0.id()
     }
 
-    /// Returns true if the actor has ended, or belongs to a parent process.
+    /// Returns true if the actor has ended, or was created by a parent process.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
         self.0.belongs_to_parent() || mailbox::is_actor_gone(self.0)
     }
 
-    /// Returns the number of messages of a bounded mailbox that were sent and not handled. It may
-    /// be too high, by up to an eighth of the capacity.
+    /// Returns the number of messages that were sent to a bounded mailbox and have not been
+    /// handled. The result may be too high by up to an eighth of the capacity.
     #[must_use]
     pub fn waiting(&self) -> u32 {
         mailbox::depth_now(self.0)
@@ -401,7 +408,7 @@ impl<M, G: Group> Address<M, G> {
         WeakAddress(self.control(), PhantomData)
     }
 
-    /// Returns a handle that sends controls to the actor, and does not keep it alive.
+    /// Returns a handle that sends controls to the actor. The handle does not keep the actor alive.
     #[must_use]
     pub fn control(&self) -> ControlHandle<G> {
         self.header().holders.add_hold();
@@ -457,7 +464,7 @@ impl<M, G: Group> fmt::Debug for Address<M, G> {
 pub struct WeakAddress<M, G: Group>(ControlHandle<G>, PhantomData<fn(M)>);
 
 impl<M, G: Group> WeakAddress<M, G> {
-    /// Returns an address, unless the actor has ended.
+    /// Returns an address that keeps the actor alive; `None` if the actor has ended.
     #[must_use]
     pub fn upgrade(&self) -> Option<Address<M, G>> {
         let cell = self.0.0;
@@ -484,8 +491,8 @@ impl<M, G: Group> fmt::Debug for WeakAddress<M, G> {
     }
 }
 
-/// Sends controls to an actor, whatever the type of its messages is. Does not keep the actor alive.
-/// Eight bytes.
+/// A handle that sends controls to an actor, whatever the type of the actor's messages. It does not
+/// keep the actor alive. Its size is eight bytes.
 pub struct ControlHandle<G: Group>(CellPointer<G>);
 
 // SAFETY: controls are `Send`, and all that a handle accesses is made for several threads.
@@ -494,12 +501,13 @@ unsafe impl<G: Group> Send for ControlHandle<G> {}
 unsafe impl<G: Group> Sync for ControlHandle<G> {}
 
 impl<G: Group> ControlHandle<G> {
-    /// Returns a handle of `cell`. The holders of the cell already count its hold.
+    /// Returns a handle of `cell`. The holders of the cell already count the hold of this handle.
     pub(super) const fn from_counted(cell: CellPointer<G>) -> Self {
         Self(cell)
     }
 
-    /// Sends `control` behind all messages that were sent before, also to a full mailbox.
+    /// Sends `control`, which the actor handles after all messages that were sent before. A full
+    /// mailbox accepts it, too.
     ///
     /// # Errors
     ///
@@ -509,7 +517,7 @@ impl<G: Group> ControlHandle<G> {
             .map_err(Envelope::into_inner)
     }
 
-    /// Sends a control that has a block already. Never allocates.
+    /// Sends a control that is already in an envelope. Never allocates memory.
     ///
     /// # Errors
     ///
@@ -519,7 +527,7 @@ impl<G: Group> ControlHandle<G> {
             .map_err(Refusal::into_inner)
     }
 
-    /// Sends `control`, which is counted like a message.
+    /// Sends `control`, which is counted like a message, so a full mailbox refuses it.
     ///
     /// # Errors
     ///
@@ -545,7 +553,7 @@ impl<G: Group> ControlHandle<G> {
         unsafe { push_envelope(self.0, control, tag) }
     }
 
-    /// Returns true if the actor belongs to a parent process.
+    /// Returns true if the actor was created by a parent process before this process was forked.
     #[must_use]
     pub fn belongs_to_parent(&self) -> bool {
         self.0.belongs_to_parent()
@@ -557,7 +565,7 @@ impl<G: Group> ControlHandle<G> {
         self.0.id()
     }
 
-    /// Returns true if the actor has ended, or belongs to a parent process.
+    /// Returns true if the actor has ended, or was created by a parent process.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
         self.0.belongs_to_parent() || mailbox::is_actor_gone(self.0)

@@ -1,5 +1,4 @@
-//! The runner of an actor: one activation, from the first message until the actor sleeps, and how
-//! an actor ends.
+//! Runs actors: handles messages until the activation ends, and ends actors.
 
 use core::any::Any;
 use core::fmt;
@@ -15,22 +14,22 @@ use crate::protocol::life::{self, SleepOutcome};
 use crate::protocol::mailbox::{MailboxLook, TakenBlock};
 use crate::protocol::sync;
 
-/// The payload of a panic.
+/// The payload of a panic, as `catch_unwind` returns it.
 pub type Panic = Box<dyn Any + Send>;
 
 /// A message or control that an actor has to handle.
 #[derive(Debug)]
 pub enum Event<M, C> {
-    /// A message.
+    /// A message that was sent to the actor.
     Message(M),
     /// A control, such as the notice that a timer has expired or that another actor has ended.
     Control(C),
 }
 
-/// The way in which an activation goes on after a message.
+/// The decision of a behaviour about the activation, after it has handled a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
-    /// The next message is handled.
+    /// The activation continues with the next message.
     Continue,
     /// The activation ends, and [`ActivationOutcome::More`] is returned.
     Yield,
@@ -40,21 +39,22 @@ pub enum Flow {
     Stop,
 }
 
-/// The result of an activation.
+/// The result of [`Runnable::run`]: how an activation has ended.
 #[derive(Debug)]
 #[must_use]
 pub enum ActivationOutcome<G: Group> {
     /// The mailbox is empty, and the actor sleeps. The sender of the next message schedules it.
     Slept,
-    /// There is more mail, or may be: the caller has to schedule the actor again.
+    /// There may be more mail. The caller has to schedule the actor again.
     More(Runnable<G>),
-    /// The behaviour wants to pause. Mail waits until the caller schedules the actor.
+    /// The behaviour pauses. Mail waits until the caller schedules the actor again.
     Suspended(Runnable<G>),
     /// The actor has ended.
     Ended,
 }
 
-/// The right to run an actor, of which there is at most one. If it is dropped, the actor ends.
+/// The right to run an actor. There is at most one such value for an actor at a time. If it is
+/// dropped, the actor ends.
 pub struct Runnable<G: Group>(CellPointer<G>);
 
 // SAFETY: the state is `Send`, all else in a cell is made for several threads, and the right moves
@@ -68,13 +68,14 @@ impl<G: Group> Runnable<G> {
     ///
     /// # Safety
     ///
-    /// The caller has woken the actor, and gives up the right.
+    /// The caller has woken the actor. It passes its right to run the actor to the returned value.
     pub(super) const unsafe fn from_woken(cell: CellPointer<G>) -> Self {
         Self(cell)
     }
 
-    /// Handles up to `max` messages. Returns earlier if the mailbox is empty, or if the behaviour
-    /// says so. `group` is that of the actor.
+    /// Handles up to `max` messages on the calling thread. Returns earlier if the mailbox is empty,
+    /// or if the behaviour ends the activation. `group` is the actor's group, and `worker` the
+    /// worker that runs the actor.
     #[inline]
     pub fn run(self, group: &G, worker: &mut G::Worker, max: u32) -> ActivationOutcome<G> {
         let cell = ManuallyDrop::new(self).0;
@@ -84,7 +85,8 @@ impl<G: Group> Runnable<G> {
         unsafe { run(cell.0, group, worker, max) }
     }
 
-    /// Calls [`Behaviour::visit`]. All mail stays. `group` is that of the actor.
+    /// Calls [`Behaviour::visit`], without handling any mail. `group` is the actor's group, and
+    /// `worker` the worker that calls this function.
     pub fn visit(&mut self, group: &G, worker: &mut G::Worker) {
         let visit = self.header().table.visit;
         // SAFETY: the function is that of this cell, and this is the right to run it.
@@ -96,7 +98,7 @@ impl<G: Group> Runnable<G> {
     ///
     /// # Safety
     ///
-    /// The caller keeps the cell, also if the actor ends meanwhile.
+    /// The caller keeps the cell alive, even if the actor ends during the call.
     #[inline(always)]
     pub(super) unsafe fn schedule(self) {
         let cell = self.0;
@@ -110,14 +112,14 @@ impl<G: Group> Runnable<G> {
         unsafe { pull(cell.0) };
     }
 
-    /// Returns the number of the worker that ran the actor last, as [`Self::set_last_worker`] set
-    /// it.
+    /// Returns the number that was last passed to [`Self::set_last_worker`]: that of the worker
+    /// that ran the actor last.
     #[must_use]
     pub fn last_worker(&self) -> u8 {
         sync::load_hint(&self.header().last_worker)
     }
 
-    /// Notes the worker that runs the actor.
+    /// Stores the number of the worker that runs the actor.
     pub fn set_last_worker(&self, worker: u8) {
         sync::store_hint(&self.header().last_worker, worker);
     }
@@ -134,11 +136,11 @@ impl<G: Group> Runnable<G> {
         ManuallyDrop::new(self).0.0
     }
 
-    /// Returns the right to run the actor, which [`Self::into_raw`] turned into `raw`.
+    /// Returns the right to run the actor that [`Self::into_raw`] has turned into `raw`.
     ///
     /// # Safety
     ///
-    /// `raw` was returned by [`Self::into_raw`], and is used once.
+    /// `raw` was returned by [`Self::into_raw`], and is passed to this function only once.
     #[must_use]
     pub const unsafe fn from_raw(raw: NonNull<Header<G>>) -> Self {
         Self(CellPointer(raw))
@@ -167,14 +169,15 @@ impl<G: Group> fmt::Debug for Runnable<G> {
     }
 }
 
-/// The function that runs the actor of a cell. The type of the message is not known to the caller.
+/// The type of the function that runs the actor of a cell. It does not depend on the actor's
+/// message type, which the caller does not know.
 ///
-/// WHY no [`Activation`] as its argument: that would be copied out of memory that has just been
-/// written in smaller parts, for which a load has to wait.
+/// WHY the argument is not an [`Activation`]: it would be copied with wide loads from memory that
+/// has just been written in smaller parts, and such loads have to wait for the writes.
 pub(super) type RunFn<G> =
     unsafe fn(NonNull<Header<G>>, &G, &mut <G as Group>::Worker, u32) -> ActivationOutcome<G>;
 
-/// The function that visits the actor of a cell.
+/// The type of the function that calls [`Behaviour::visit`] for the actor of a cell.
 pub(super) type VisitFn<G> = unsafe fn(NonNull<Header<G>>, &G, &mut <G as Group>::Worker);
 
 /// The way in which a batch of messages ended.
@@ -186,11 +189,12 @@ enum BatchEnd {
     Ended,
 }
 
-/// Runs the actor of a cell.
+/// Runs the actor of a cell, as [`Runnable::run`] does.
 ///
 /// # Safety
 ///
-/// The cell has this behaviour, and the caller is its runner, and gives the right up.
+/// The behaviour of the cell has the type `B`. The caller is the runner of the actor, and gives up
+/// the right to run it.
 pub(super) unsafe fn run<B: Behaviour<G>, G: Group>(
     cell: NonNull<Header<G>>,
     group: &G,
@@ -240,11 +244,11 @@ pub(super) unsafe fn run<B: Behaviour<G>, G: Group>(
     }
 }
 
-/// Visits the actor of a cell.
+/// Calls [`Behaviour::visit`] for the actor of a cell.
 ///
 /// # Safety
 ///
-/// The cell has this behaviour, and the caller is its runner.
+/// The behaviour of the cell has the type `B`, and the caller is the runner of the actor.
 pub(super) unsafe fn visit<B: Behaviour<G>, G: Group>(
     cell: NonNull<Header<G>>,
     group: &G,
@@ -258,7 +262,8 @@ pub(super) unsafe fn visit<B: Behaviour<G>, G: Group>(
     });
 }
 
-/// Returns true if the actor goes on without an address.
+/// Asks the behaviour if the actor should continue to live, although no address is left. Returns
+/// true if it should, and there is an address now.
 #[cold]
 unsafe fn goes_on_without_address<B: Behaviour<G>, G: Group>(
     turn: &mut Activation<'_, B::Message, G>,
@@ -273,7 +278,8 @@ unsafe fn goes_on_without_address<B: Behaviour<G>, G: Group>(
     outlives.is_ok_and(|outlives| outlives && has_address)
 }
 
-/// Handles messages, and lets the behaviour decide about a panic.
+/// Handles messages until the batch ends. If the behaviour panics, calls [`recover_from_panic`],
+/// and continues if the behaviour wants that.
 #[inline(always)]
 unsafe fn batch_or_failure<B: Behaviour<G>, G: Group>(
     turn: &mut Activation<'_, B::Message, G>,
@@ -299,7 +305,8 @@ unsafe fn batch_or_failure<B: Behaviour<G>, G: Group>(
     }
 }
 
-/// Calls [`Behaviour::failed`] after a panic of the behaviour. Returns what the behaviour decides.
+/// Calls [`Behaviour::failed`] after a panic of the behaviour. Returns how the batch goes on, as
+/// the behaviour has decided.
 #[cold]
 unsafe fn recover_from_panic<B: Behaviour<G>, G: Group>(
     turn: &mut Activation<'_, B::Message, G>,
@@ -330,8 +337,8 @@ impl Flow {
     }
 }
 
-/// Handles messages by [`handle_batch`], and stores the result of that call in `end`. Then calls
-/// [`Behaviour::end_batch`], unless the behaviour pauses.
+/// Calls [`handle_batch`] and stores its result in `end`. Then calls [`Behaviour::end_batch`],
+/// unless the behaviour pauses.
 #[inline(always)]
 unsafe fn whole_batch<B: Behaviour<G>, G: Group>(
     turn: &mut Activation<'_, B::Message, G>,
@@ -352,7 +359,8 @@ unsafe fn whole_batch<B: Behaviour<G>, G: Group>(
     }
 }
 
-/// Handles messages until the mailbox is empty, the budget is spent, or the behaviour says so.
+/// Handles messages until the mailbox is empty, the maximum number of messages was handled, or the
+/// behaviour ends the activation. Returns which of these happened.
 #[inline(always)]
 unsafe fn handle_batch<B: Behaviour<G>, G: Group>(
     turn: &mut Activation<'_, B::Message, G>,
@@ -402,9 +410,10 @@ unsafe fn handle_batch<B: Behaviour<G>, G: Group>(
     }
 }
 
-/// Handles a block that is no message; returns `None` if there is nothing in it to handle.
+/// Handles a block that does not hold a message, and returns the behaviour's decision. Returns
+/// `None` if the block contains nothing to handle.
 ///
-/// WHY a function of its own: [`handle_batch`] then has the code for messages only.
+/// WHY a separate function: [`handle_batch`] then contains only the code for messages.
 ///
 /// # Safety
 ///
@@ -427,13 +436,14 @@ unsafe fn handle_other<B: Behaviour<G>, G: Group>(
     Some(unsafe { &mut *state }.handle(event, turn))
 }
 
-/// The event in a block, and true if it is counted in the depth.
+/// An event that was in a block, and a flag: true if the block is counted in the depth of the
+/// mailbox.
 type CountedEvent<B, G> = (
     Event<<B as Behaviour<G>>::Message, <G as Group>::Control>,
     bool,
 );
 
-/// Moves the event out of a block; `None` if there is nothing to handle.
+/// Moves the event out of a block. Returns `None` if the block contains nothing to handle.
 unsafe fn take_event<B: Behaviour<G>, G: Group>(
     cell: CellPointer<G>,
     TakenBlock { block, tag }: TakenBlock,
@@ -458,7 +468,8 @@ unsafe fn take_event<B: Behaviour<G>, G: Group>(
     Some((event, tag.is_counted()))
 }
 
-/// Puts the actor to sleep, if it has no mail and at least one address.
+/// Puts the actor to sleep, if it has no mail and at least one address. The result says what has
+/// happened; `is_ending` is as for [`life::sleep_or_end`].
 unsafe fn put_to_sleep<M, G: Group>(turn: &Activation<'_, M, G>, is_ending: bool) -> SleepOutcome {
     let cell = turn.cell;
     let inbox = turn.header().inbox.get();
@@ -491,7 +502,7 @@ unsafe fn put_to_sleep<M, G: Group>(turn: &Activation<'_, M, G>, is_ending: bool
     outcome
 }
 
-/// Ends the actor of a cell where no worker runs it, because its [`Runnable`] was dropped.
+/// Ends the actor of a cell without a worker, because its [`Runnable`] was dropped.
 ///
 /// # Safety
 ///
@@ -501,7 +512,7 @@ pub(super) unsafe fn end_without_worker<B: Behaviour<G>, G: Group>(cell: NonNull
     unsafe { end_actor::<B, G>(CellPointer(cell), None) };
 }
 
-/// Gives the actor of a cell to the thread that runs it.
+/// Puts the [`Runnable`] of the actor into the queue of the thread that runs it.
 ///
 /// # Safety
 ///
@@ -519,8 +530,8 @@ pub(super) unsafe fn push_to_pull_queue<B: Behaviour<G>, G: Group>(cell: NonNull
     }
 }
 
-/// Ends the actor: drops all messages and controls that wait, then the actor's state, and removes
-/// the hold that the live actor has on its cell.
+/// Ends the actor: drops all waiting messages and controls, then drops the actor's state, and
+/// removes the hold that the live actor has on its cell.
 unsafe fn end_actor<B: Behaviour<G>, G: Group>(
     cell: CellPointer<G>,
     worker: Option<&mut G::Worker>,
@@ -559,7 +570,7 @@ unsafe fn end_actor<B: Behaviour<G>, G: Group>(
     unsafe { cell.remove_hold() };
 }
 
-/// Returns the address of the behaviour's state in a cell.
+/// Returns the address of the behaviour in a cell.
 #[inline(always)]
 fn state_address<B, G: Group>(cell: CellPointer<G>) -> *mut B {
     let cell: NonNull<Cell<B, G>> = cell.0.cast();

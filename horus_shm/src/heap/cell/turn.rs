@@ -14,13 +14,14 @@ pub struct Activation<'a, M, G: Group> {
     pub(super) cell: CellPointer<G>,
     pub(super) group: &'a G,
     pub(super) worker: &'a mut G::Worker,
-    /// Number of messages that may still be handled.
+    /// Number of messages that may still be handled in this activation.
     pub(super) left: u32,
-    /// Number of counted blocks that were handled, and not subtracted from the depth yet.
+    /// Number of counted blocks that were handled and have not yet been subtracted from the depth.
     pub(super) handled: u16,
-    /// True if the message or control that is being handled is counted in the depth of the mailbox.
+    /// True if the message or control that is being handled is counted in the depth, and has to be
+    /// subtracted afterwards.
     in_hand: bool,
-    /// True if [`Self::address`] was called since [`Self::take_address_made`].
+    /// True if [`Self::address`] was called since the last call of [`Self::take_address_made`].
     made_address: Flag<bool>,
     message: PhantomData<fn(M)>,
 }
@@ -55,7 +56,7 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
         self.group
     }
 
-    /// Returns an address of this actor.
+    /// Returns a new address of this actor.
     #[must_use]
     pub fn address(&self) -> Address<M, G> {
         self.made_address.set(true);
@@ -63,8 +64,8 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
         Address::from_counted(self.cell)
     }
 
-    /// Returns true if an address was made since the last call. That address may have been dropped
-    /// since.
+    /// Returns true if [`Self::address`] was called since the last call of this function. The
+    /// address may have been dropped by now.
     pub(super) fn take_address_made(&self) -> bool {
         self.made_address.replace(false)
     }
@@ -76,19 +77,21 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
         ControlHandle::from_counted(self.cell)
     }
 
-    /// Keeps the message that is being handled counted in the depth, because the behaviour puts it
-    /// aside. Returns true if it was counted; [`Self::release`] subtracts it then.
+    /// Makes the depth of the mailbox still count the message that is being handled, because the
+    /// behaviour puts the message aside. Returns true if the message was counted; the behaviour
+    /// then has to call [`Self::release`] when it has handled the message.
     pub fn keep(&mut self) -> bool {
         core::mem::take(&mut self.in_hand)
     }
 
-    /// Subtracts a message from the depth that [`Self::keep`] had kept.
+    /// Subtracts from the depth a message for which [`Self::keep`] returned true.
     pub fn release(&mut self) {
         self.handled += 1;
         self.subtract_in_steps();
     }
 
-    /// Counts a message that [`Self::keep`] had kept as the one that is being handled.
+    /// Makes a message for which [`Self::keep`] returned true the one that is being handled again.
+    /// It is subtracted from the depth afterwards, as a message from the mailbox would be.
     pub fn put_back(&mut self) {
         self.count_handled();
         self.subtract_in_steps();
@@ -106,7 +109,8 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
         unsafe { self.cell.header() }
     }
 
-    /// Notes that an event is being handled, which is counted in the depth or not.
+    /// Notes that an event is being handled. `is_counted` is true if the event is counted in the
+    /// depth.
     #[inline(always)]
     pub(super) fn begin_event(&mut self, is_counted: bool) {
         self.subtract_in_steps();
@@ -114,15 +118,17 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
         self.in_hand = is_counted;
     }
 
-    /// Counts the message in hand as handled, if it is counted in the depth.
+    /// Counts the event that is being handled as handled, if it is counted in the depth.
     #[inline(always)]
     pub(super) fn count_handled(&mut self) {
         self.handled += u16::from(core::mem::take(&mut self.in_hand));
     }
 
-    /// Subtracts what was handled from the depth, once it is an eighth of the capacity.
+    /// Subtracts the number of handled messages from the depth, once it has reached an eighth of
+    /// the capacity.
     ///
-    /// WHY not at once: the senders' line would move to this core for each message.
+    /// WHY not for each message: the cache line that senders write would move to this core each
+    /// time.
     #[inline(always)]
     fn subtract_in_steps(&mut self) {
         if self.handled > 0 && self.handled >= self.header().capacity / 8 {

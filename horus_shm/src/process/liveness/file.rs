@@ -17,11 +17,11 @@ use crate::process::fork::{LOCK_FD_LIMIT, LockFd, LockFdError};
 /// Name of the registry file in the directory of its namespace.
 pub(crate) const FILE_NAME: &str = "registry";
 
-/// The directory of a registry, and the users that share the registry.
+/// The directory of a registry, and the users who share the registry.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RegistryPath<'a> {
     pub(super) dir: BorrowedFd<'a>,
-    /// The path of the directory that holds the registry, for error texts.
+    /// The path of the directory that contains the registry, for error messages.
     pub(super) path: &'a Path,
     pub(super) access: AccessRule,
 }
@@ -40,23 +40,24 @@ impl RegistryPath<'_> {
         }
     }
 
-    /// Returns true if the registry's name is a name of `file`.
+    /// Returns true if the registry's name in the directory leads to `file`.
     pub(super) fn is_name_of(&self, file: &Stat) -> Result<bool, RegistryError> {
         os::is_name_of(self.dir, FILE_NAME, file).map_err(self.io("look for"))
     }
 }
 
-/// The outcome of one attempt to open or to join.
+/// The result of one attempt to open or to join a registry, if the attempt did not fail.
 #[derive(Debug)]
 pub(super) enum RegistryAttempt<T> {
     Done(T),
-    /// Another process changed something during the attempt: start over.
+    /// Another process has changed the file during the attempt. The caller has to start over.
     Again,
-    /// Another process is replacing or removing the file: start over after a pause.
+    /// Another process is replacing or removing the file. The caller has to start over after a
+    /// pause.
     Wait,
 }
 
-/// A registry file that passed every check.
+/// An open registry file that has passed all checks.
 #[derive(Debug)]
 pub(super) struct OpenRegistry {
     pub(super) lock: LockFd,
@@ -64,7 +65,7 @@ pub(super) struct OpenRegistry {
     pub(super) header: RegistryHeader,
 }
 
-/// Opens the registry, or creates it.
+/// Opens the registry file and checks it, or creates the file if there is none.
 pub(super) fn open_or_create(
     place: RegistryPath<'_>,
 ) -> Result<RegistryAttempt<OpenRegistry>, RegistryError> {
@@ -99,9 +100,10 @@ pub(super) fn open_or_create(
     }
 }
 
-/// Locks all processes out of the registry in `dir`, if no process is alive in it; otherwise
-/// returns the description of one that is alive, if it has one. The lock is `None` if there is no
-/// registry, or if another kind of file has its name.
+/// Locks all processes out of the registry in `dir`, if no live process is in it. Otherwise
+/// returns, as the inner error, the description of one live process; `None` if that process has no
+/// description. The lock is released when the returned descriptor is closed. The descriptor is
+/// `None` if there is no registry, or if something that is not a regular file has its name.
 pub(crate) fn lock_out_all(
     dir: BorrowedFd<'_>,
 ) -> io::Result<Result<Option<LockFd>, Option<ProcessInfo>>> {
@@ -131,14 +133,15 @@ pub(crate) fn lock_out_all(
         .map(|entry| entry.process_info())))
 }
 
-/// Returns true if another process has locked the file to replace, remove or join it.
+/// Returns true if another process has locked the registry file because it replaces, removes or
+/// joins the registry.
 fn is_removal_locked(place: RegistryPath<'_>, fd: BorrowedFd<'_>) -> Result<bool, RegistryError> {
     let byte = removal_lock().and_then(|range| find_conflicting_lock(fd, range));
     Ok(byte.map_err(place.io("probe"))?.is_some())
 }
 
-/// Creates the registry file. The file gets its name last, so at every instruction either the name
-/// does not exist or its file is complete.
+/// Creates the registry file. The file gets its name last, so at any time either the name does not
+/// exist or the file is complete.
 fn create_file(place: RegistryPath<'_>) -> Result<(), RegistryError> {
     let boot_id = os::boot_id().map_err(place.io("read the boot id for"))?;
     let file = match os::open_unnamed(place.dir) {
@@ -163,8 +166,8 @@ fn create_file(place: RegistryPath<'_>) -> Result<(), RegistryError> {
     }
 }
 
-/// Converts the error of a system call. WHY the check: if the directory was removed, file systems
-/// return all kinds of errors.
+/// Converts the error of a system call. Returns [`RegistryError::Gone`] if the directory was
+/// removed. WHY this check: file systems return various errors in that case.
 fn gone_or(place: RegistryPath<'_>, doing: &'static str, error: io::Error) -> RegistryError {
     if os::fstat(place.dir).is_ok_and(|dir| dir.links == 0) {
         return RegistryError::Gone {
@@ -174,7 +177,8 @@ fn gone_or(place: RegistryPath<'_>, doing: &'static str, error: io::Error) -> Re
     place.io(doing)(error)
 }
 
-/// Removes a registry file that cannot be used; returns false if a process has locked a byte of it.
+/// Removes a registry file that cannot be used. Returns false, and keeps the file, if a process has
+/// locked a byte of it.
 fn remove_unusable(
     place: RegistryPath<'_>,
     fd: BorrowedFd<'_>,

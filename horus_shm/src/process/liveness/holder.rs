@@ -1,8 +1,9 @@
-//! Holders of a topic file: finds the process that keeps others from a file, in the kernel's lists
-//! of locks.
+//! Holders of a topic file: finds the process that prevents others from using the file, in the
+//! kernel's lists of locks.
 //!
-//! Only for error messages. The kernel names the owner of such locks only in the list of each
-//! descriptor's locks, under `/proc`.
+//! This is used only for error messages. The kernel does not name the owner of such a lock
+//! directly: the only way is to search the list of locks of each descriptor of each process, under
+//! `/proc`.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -11,29 +12,29 @@ use super::ProcessInfo;
 use super::record::{parse_stat_name_and_start, parse_stat_state};
 use crate::os::Stat;
 
-/// Identifies the lock whose holder is searched, by the numbers that `/proc/<pid>/fdinfo/<fd>`
-/// shows for it.
+/// The lock or lease whose holder is searched, identified by the numbers that
+/// `/proc/<pid>/fdinfo/<fd>` shows for it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WantedLock {
     /// Inode of the registry file.
     pub(super) registry: u64,
     /// The byte of the registry that is locked exclusively while a topic file is removed.
     pub(super) byte: u64,
-    /// Inode of the topic file, on which a lease may be held instead.
+    /// Inode of the topic file. A process may hold a lease on this file, instead of the lock.
     pub(super) topic: u64,
 }
 
-/// A process that keeps others from a topic file.
+/// A process that prevents others from using a topic file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
     /// The process that holds the lock or the lease.
     pub process: ProcessInfo,
-    /// True if a signal stopped the process. (A traced process is also suspended at times, but
-    /// resumes by itself.)
+    /// True if the process was stopped by a signal. A process that is only suspended by a debugger
+    /// does not count.
     pub is_stopped: bool,
 }
 
-/// Returns the first of `processes` that holds the wanted lock or lease.
+/// Returns the first of `processes` that holds the wanted lock or lease; `None` if no process does.
 pub(super) fn find_holder(
     processes: impl Iterator<Item = ProcessInfo>,
     wanted: WantedLock,
@@ -67,8 +68,8 @@ pub(super) fn find_holder(
     None
 }
 
-/// Returns a process, other than this one, that has `file` open. Only for messages: examines all
-/// descriptors of this user's processes.
+/// Returns another process that has `file` open. Used only for error messages, because it is slow:
+/// it examines all descriptors of this user's processes.
 pub(crate) fn find_user(file: &Stat) -> Option<ProcessInfo> {
     for process in fs::read_dir("/proc").ok()?.flatten() {
         let pid = process

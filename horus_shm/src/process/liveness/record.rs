@@ -1,4 +1,4 @@
-//! The bytes of the registry file.
+//! The byte layout of the registry file, and the meaning of locks on its bytes.
 //!
 //! ```text
 //!   0  header       128 bytes, written before the file gets its name, never changed
@@ -6,8 +6,7 @@
 //! 256  entry 1      … byte 65 …
 //! ```
 //!
-//! The locks are on offsets of the same file. What is stored at those offsets has nothing to do
-//! with them:
+//! The locks are on bytes of the same file. A lock has nothing to do with the data at its offset:
 //!
 //! ```text
 //!            0      the file is being replaced or removed (exclusive, with all that follows), or
@@ -27,11 +26,11 @@ use super::ProcessInfo;
 use crate::os;
 use crate::os::lock::LockRange;
 
-/// Number of entries of a registry: the maximum number of processes (or copies of this library in
-/// them) that are in it at a time.
+/// Number of entries of a registry: the maximum number of processes (more precisely, of copies of
+/// this library in processes) that can be in it at a time.
 pub(crate) const ENTRY_LIMIT: u64 = 1024;
 
-/// Version of the layout and of the locks that are drawn above.
+/// Version of the layout and of the locks that the module documentation describes.
 pub(crate) const REGISTRY_VERSION: u32 = 1;
 
 /// The largest generation: an owner word has 48 bits for it.
@@ -57,19 +56,21 @@ pub(crate) struct RegistryHeader {
     entry_limit: u32,
     pub(crate) registry_id: [u8; 16],
     boot_id: [u8; 16],
-    /// An entry that stores generation 0 counts as if it stored this number: its first generation
-    /// is one more.
+    /// The generation that is assumed for an entry that was never used, and stores 0. The first
+    /// process that takes the entry stores this number plus one.
     pub(crate) generation_base: u64,
     reserved: [u8; 68],
     /// CRC-32 of all bytes of the header before this field.
     crc: u32,
 }
 
-/// An entry: describes the process that holds the entry's lock, or was the last to hold it.
+/// An entry, which describes the process that holds the lock of the entry, or was the last to hold
+/// it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(crate) struct RegistryEntry {
-    /// The generation of the entry, which each process that takes it increases; 0 until one does.
+    /// The generation of the entry, which each process that takes the entry increases; 0 if the
+    /// entry was never used.
     pub(crate) generation: u64,
     pub(crate) pid: u32,
     reserved: u32,
@@ -90,41 +91,42 @@ const _: () = {
     assert!(ENTRY_LOCK_START + ENTRY_LIMIT < PRESENCE_LOCK_START);
 };
 
-/// The reason why a registry file is not usable.
+/// The reason why a registry file cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RegistryFault {
     /// The file does not have the length of a registry file.
     #[error("it has {found_bytes} bytes instead of {wanted_bytes}")]
     Size {
-        /// The length of the file.
+        /// The length of the file, in bytes.
         found_bytes: u64,
-        /// The length of a registry file.
+        /// The length that a registry file has, in bytes.
         wanted_bytes: u64,
     },
-    /// The file does not begin with the magic number, or has it in the other byte order.
+    /// The file does not begin with the magic number, or the magic number is in the other byte
+    /// order.
     #[error("it does not begin with the magic number of a registry")]
     Magic,
-    /// Another release of this library made the file.
+    /// A release of this library with a different registry format has created the file.
     #[error("its layout is version {found}, this library has version {wanted}")]
     Version {
-        /// The version of the file.
+        /// The version of the registry format in the file.
         found: u32,
-        /// This library's version.
+        /// The version of the registry format that this library uses.
         wanted: u32,
     },
-    /// The checksum does not match.
+    /// The checksum of the header is wrong.
     #[error("the checksum of its header is wrong")]
     Checksum,
-    /// The header states another number of entries than this version has.
+    /// The header states a different number of entries from the one that this library uses.
     #[error("it has {found} entries instead of {wanted}")]
     Entries {
         /// The number of entries that the header states.
         found: u32,
-        /// The number of entries that this version has.
+        /// The number of entries that this library uses.
         wanted: u32,
     },
-    /// The file was made in another boot of the machine, or on another machine.
+    /// The file was created before the machine was last booted, or on another machine.
     #[error("it is of another boot of the machine")]
     Boot,
 }
@@ -151,7 +153,7 @@ impl RegistryHeader {
         Ok(header)
     }
 
-    /// Reads the header of a file of `size_bytes` bytes, once, and checks the copy.
+    /// Reads the header of a file of `size_bytes` bytes into private memory, and checks that copy.
     pub(crate) fn read(
         fd: BorrowedFd<'_>,
         size_bytes: u64,
@@ -207,7 +209,7 @@ impl RegistryHeader {
 }
 
 impl RegistryEntry {
-    /// Creates an entry that describes this process.
+    /// Creates an entry with this generation that describes this process.
     pub(crate) fn for_this_process(generation: u64) -> Self {
         let stat = std::fs::read("/proc/self/stat").unwrap_or_default();
         let (comm, start_time) = parse_stat_name_and_start(&stat).unwrap_or_default();
@@ -223,34 +225,35 @@ impl RegistryEntry {
         }
     }
 
-    /// Reads entry `entry`, which must be below [`ENTRY_LIMIT`].
+    /// Reads entry `entry` from the file. `entry` must be below [`ENTRY_LIMIT`].
     pub(crate) fn read(fd: BorrowedFd<'_>, entry: u64) -> io::Result<Self> {
         let mut read = Self::zeroed();
         os::read_at(fd, bytemuck::bytes_of_mut(&mut read), Self::offset(entry))?;
         Ok(read)
     }
 
-    /// Reads all entries.
+    /// Reads all entries from the file.
     pub(crate) fn read_all(fd: BorrowedFd<'_>) -> io::Result<Vec<Self>> {
         let mut read = vec![Self::zeroed(); ENTRY_LIMIT as usize];
         os::read_at(fd, bytemuck::cast_slice_mut(&mut read), Self::offset(0))?;
         Ok(read)
     }
 
-    /// Reads only the generation of entry `entry`; 0 if the entry was never claimed.
+    /// Reads only the generation of entry `entry` from the file. It is 0 if the entry was never
+    /// used.
     pub(crate) fn read_generation(fd: BorrowedFd<'_>, entry: u64) -> io::Result<u64> {
         let mut bytes = [0; 8];
         os::read_at(fd, &mut bytes, Self::offset(entry))?;
         Ok(u64::from_ne_bytes(bytes))
     }
 
-    /// Writes entry `entry`, whose lock the caller must hold.
+    /// Writes this entry to the file as entry `entry`. The caller must hold the lock of that entry.
     pub(crate) fn write(&self, fd: BorrowedFd<'_>, entry: u64) -> io::Result<()> {
         os::write_at(fd, bytemuck::bytes_of(self), Self::offset(entry))
     }
 
-    /// Returns the command name, up to the first zero byte, with control characters replaced (they
-    /// could act on a terminal).
+    /// Returns the command name, up to the first zero byte. Replaces control characters, because
+    /// they could have an effect on a terminal.
     pub(crate) fn printable_name(&self) -> String {
         let name = self
             .name
@@ -267,7 +270,7 @@ impl RegistryEntry {
         String::from_utf8_lossy(name).chars().map(shown).collect()
     }
 
-    /// Returns the description of the process, for messages.
+    /// Returns the description of the process in this entry, for messages.
     pub(crate) fn process_info(&self) -> ProcessInfo {
         ProcessInfo {
             pid: self.pid,
@@ -281,7 +284,8 @@ impl RegistryEntry {
     }
 }
 
-/// Returns the command name and the start time (field 22) in a `/proc/<pid>/stat`.
+/// Returns the command name and the start time (field 22) in `stat`, the content of a file
+/// `/proc/<pid>/stat`.
 pub(super) fn parse_stat_name_and_start(stat: &[u8]) -> Option<(&[u8], u64)> {
     let open = stat.iter().position(|&byte| byte == b'(')?;
     // WHY the last one: the name may contain parentheses and spaces.
@@ -293,29 +297,33 @@ pub(super) fn parse_stat_name_and_start(stat: &[u8]) -> Option<(&[u8], u64)> {
     Some((comm, start_time))
 }
 
-/// Returns field 3 of a `/proc/<pid>/stat`: a letter for the state of the process.
+/// Returns field 3 of `stat`, the content of a file `/proc/<pid>/stat`: a letter that stands for
+/// the state of the process.
 pub(super) fn parse_stat_state(stat: &[u8]) -> Option<u8> {
     let close = stat.iter().rposition(|&byte| byte == b')')?;
     stat.get(close + 2).copied()
 }
 
-/// Returns the byte whose lock marks the process of entry `entry` as alive.
+/// Returns the range of the one byte whose lock marks the process of entry `entry` as alive.
 pub(crate) fn entry_lock(entry: u64) -> io::Result<LockRange> {
     LockRange::new(ENTRY_LOCK_START + entry, 1)
 }
 
-/// Returns the entry that a locked byte belongs to, if it is the byte of an entry.
+/// Returns the entry whose process is marked as alive by a lock on `byte`; `None` if the byte
+/// belongs to no entry.
 pub(crate) fn entry_of_lock(byte: u64) -> Option<u64> {
     byte.checked_sub(ENTRY_LOCK_START)
         .filter(|&entry| entry < ENTRY_LIMIT)
 }
 
-/// Returns the byte that is locked while a process replaces, removes or joins the registry.
+/// Returns the range of the one byte that a process locks while it replaces, removes or joins the
+/// registry.
 pub(crate) fn removal_lock() -> io::Result<LockRange> {
     LockRange::new(0, 1)
 }
 
-/// Returns the ranges of [`all_entries_lock`] without the byte of entry `entry`.
+/// Returns ranges that cover the same bytes as [`all_entries_lock`], except the byte of entry
+/// `entry`.
 pub(crate) fn all_entries_lock_without(entry: u64) -> io::Result<Vec<LockRange>> {
     let byte = ENTRY_LOCK_START + entry;
     let below = 0..byte;
@@ -332,12 +340,13 @@ pub(crate) fn all_entries_lock() -> io::Result<LockRange> {
     LockRange::new(0, ENTRY_LOCK_START + ENTRY_LIMIT)
 }
 
-/// Returns the byte whose lock marks a process as present at the topic file of inode `ino`.
+/// Returns the range of the one byte whose lock marks a process as present at the topic file of
+/// inode `ino`.
 pub(crate) fn presence_lock(ino: u64) -> io::Result<LockRange> {
     LockRange::new(presence_byte(ino), 1)
 }
 
-/// Returns the offset of the byte that [`presence_lock`] covers.
+/// Returns the offset in the registry file of the byte that [`presence_lock`] covers.
 pub(crate) const fn presence_byte(ino: u64) -> u64 {
     PRESENCE_LOCK_START.saturating_add(ino)
 }

@@ -1,9 +1,10 @@
 //! Lanes whose messages are written and read in their slots, without a copy.
 //!
 //! A writer fills a slot in place, and a reader *pins* the slot that it reads. The writer never
-//! writes a pinned slot: it publishes that position as a *skip*, over which readers step, and goes
-//! on with the next one. As positions are then not message numbers, each slot carries the number of
-//! its message, and its length; the lane counts its skips.
+//! writes a pinned slot. It publishes the position of that slot as a *skip*, which readers ignore,
+//! and continues with the next position. Because of skips, the position of a message is not its
+//! number. So each slot also contains the number and the length of its message, and the lane counts
+//! its skips.
 
 use super::{Jump, LaneReader, LaneWriter, PollOutcome, RESYNCS_MAX};
 use crate::protocol::copy::PrefetchIntent;
@@ -19,34 +20,36 @@ pub trait PinnableLane: LaneMemory {
     /// Returns the lane's index in its topic.
     fn lane_index(&self) -> u32;
 
-    /// Returns the word that holds the number of the message in slot `index`. Lanes number their
-    /// messages from 0 on.
+    /// Returns the word that holds the number of the message in slot `index`. The first message of
+    /// a lane has number 0.
     fn message_number(&self, index: u64) -> &Self::Word;
 
     /// Returns the word that holds the length of the message in slot `index`, in bytes.
     fn message_length(&self, index: u64) -> &Self::Word;
 
-    /// Returns the mask with a bit for each announced reader that pins slots.
+    /// Returns the mask in which the bit of each announced reader that pins slots is set.
     fn pinning_readers(&self) -> &Self::Word;
 
-    /// Returns the number of pins that each reader has. The last one is only for copies.
+    /// Returns the number of pins that each reader has. The last pin is used only while the reader
+    /// copies a message.
     fn pin_count(&self) -> u32 {
         PINS_PER_READER as u32
     }
 
-    /// Returns the word of pin number `pin` of announced reader number `reader`. `pin` is less than
-    /// [`Self::pin_count`].
+    /// Returns the word of pin number `pin` of announced reader number `reader`. `pin` must be less
+    /// than [`Self::pin_count`].
     fn pin_word(&self, reader: u32, pin: u32) -> &Self::Word;
 
-    /// Prefetches the part of slot `index` that a message of `bytes` bytes changes. Only a hint.
+    /// Prefetches the part of slot `index` that will be written by a message of `bytes` bytes. Only
+    /// a hint.
     fn prefetch_message(&self, index: u64, _bytes: u64) {
         self.prefetch(index, PrefetchIntent::Write);
     }
 }
 
-/// Number of bits of a pin that hold `index + 1`, where `index` is that of the slot.
+/// Number of bits of a pin that hold the index of the slot plus 1.
 const INDEX_BITS: u32 = 24;
-/// Number of bits in a pin for the generation of the extent.
+/// Number of bits of a pin that hold the generation of the slot's extent.
 const GENERATION_BITS: u32 = 32;
 
 /// Returns the value that a pin has while it protects slot `index` of `memory`.
@@ -62,19 +65,19 @@ const _: () = assert!(CAPACITY_MAX < 1 << INDEX_BITS);
 /// The reason why a writer cannot claim the next slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SlotBlocked {
-    /// A gated reader is the lane's whole capacity behind.
+    /// A gated reader has not read the message in the slot yet.
     NoRoom,
-    /// This reader has pinned the slot. The writer has to find out whether the reader lives, or
-    /// skip the position.
+    /// A reader has pinned the slot. The writer has to skip the position, unless it finds that the
+    /// reader is dead.
     Pinned {
-        /// Number of the announced reader.
+        /// Number of the announced reader that has pinned the slot.
         reader: u32,
     },
 }
 
 impl<M: PinnableLane + Clone> LaneWriter<M> {
-    /// Continues the message numbers of earlier writers: takes the number of skipped positions from
-    /// the lane's block.
+    /// Makes this writer continue the message numbers of earlier writers: loads the number of
+    /// skipped positions from the lane's block.
     #[must_use]
     pub fn with_numbering(mut self) -> Self {
         // Relaxed: the claim of the lane ordered it. WHY the minimum: a damaged count must not make
@@ -86,10 +89,10 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
     }
 
     /// Claims the next slot, and returns its index. If all readers pin the slots that they copy, no
-    /// reader accesses the slot until [`Self::publish_claimed`]. The caller may then write it in
-    /// any way, also by ordinary stores.
+    /// reader accesses the slot until [`Self::publish_claimed`] is called. Until then the caller
+    /// may write the slot in any way, even by ordinary stores.
     ///
-    /// A second call before the slot is published returns the same slot.
+    /// If the function is called again before the slot is published, it returns the same slot.
     ///
     /// # Errors
     ///
@@ -98,9 +101,10 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
         self.claim_unless_pinned(self.memory.pin_count())
     }
 
-    /// Claims the next slot as [`Self::claim_slot`] does, even if a reader has pinned it for a
-    /// copy. That reader checks the stamp again after its copy, and may lose the message. As it may
-    /// still be copying, the caller may write the slot only by [`LaneMemory::store_racing`].
+    /// Claims the next slot as [`Self::claim_slot`] does, but even if a reader has pinned the slot
+    /// for a copy. That reader checks the stamp again after its copy, and may lose the message. As
+    /// the reader may still be copying, the caller may write the slot only by
+    /// [`LaneMemory::store_racing`].
     ///
     /// # Errors
     ///
@@ -109,7 +113,7 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
         self.claim_unless_pinned(self.memory.pin_count() - 1)
     }
 
-    /// Claims the next slot, unless one of the first `pins` pins of any reader protects it.
+    /// Claims the next slot, unless a reader protects it by one of its first `pins` pins.
     fn claim_unless_pinned(&mut self, pins: u32) -> Result<u64, SlotBlocked> {
         if self.pos >= self.limit && !self.find_room() {
             return Err(SlotBlocked::NoRoom);
@@ -125,7 +129,8 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
         }
     }
 
-    /// Returns the reader that has pinned slot `index` with one of its first `pins` pins.
+    /// Returns a reader that has pinned slot `index` with one of its first `pins` pins; `None` if
+    /// there is none.
     fn pinning_reader(&self, index: u64, pins: u32) -> Option<u32> {
         let tag = pin_value(&self.memory, index);
         // Relaxed: the fence in `claim_unless_pinned` orders it after the stamp.
@@ -162,7 +167,8 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
         }
     }
 
-    /// Publishes the position as a skip, because its slot is pinned, and goes on with the next one.
+    /// Publishes the current position as a skip, because its slot is pinned, and moves on to the
+    /// next position.
     pub fn skip_position(&mut self) {
         self.skips += 1;
         let spot = self.spot();
@@ -177,14 +183,15 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
         self.publish(&spot, stamp);
     }
 
-    /// Returns the number of the next message, from 0 on: the number of messages so far.
+    /// Returns the number of the next message. That is the number of messages so far, as the first
+    /// one has number 0.
     pub const fn next_message_number(&self) -> u64 {
         self.pos - self.skips
     }
 }
 
-/// Returns the number of messages that a lane has carried, and the position behind the last of
-/// them, where a new reader may start.
+/// Returns the number of messages that were published in a lane so far, and the position after the
+/// last of them, where a new reader may start.
 pub fn count_messages<W: Word>(block: &LaneBlock<W>) -> (u64, u64) {
     // ORDERING(head): pairs with the store in `LaneWriter::publish`: a thread that sees the head
     // sees every skip before it.
@@ -198,8 +205,9 @@ pub fn count_messages<W: Word>(block: &LaneBlock<W>) -> (u64, u64) {
     (position.saturating_sub(skips.count), position)
 }
 
-/// Does the same as [`count_messages`] for a lane without a live session, whose slots `memory`
-/// maps. A publisher that died may have published a message that its head does not cover.
+/// Returns the same as [`count_messages`], for a lane without a live publisher. Also counts
+/// messages that a dead publisher had published without storing the new head. `memory` is that of
+/// the lane's newest extent.
 pub fn count_all_messages<M: PinnableLane>(memory: &M) -> (u64, u64) {
     let (mut number, start) = count_messages(memory.block());
     let mask = memory.capacity() - 1;
@@ -214,8 +222,8 @@ pub fn count_all_messages<M: PinnableLane>(memory: &M) -> (u64, u64) {
     (number, start + memory.capacity())
 }
 
-/// Returns the number of the message at `position`, at or before the head, if no position was
-/// skipped from there on.
+/// Returns the number of the message at `position`, which is at or before the head. Returns `None`
+/// if `position` or a later position was skipped.
 pub fn message_number_at<W: Word>(block: &LaneBlock<W>, position: u64) -> Option<u64> {
     // ORDERING(pin): as in `count_messages`. The head that led to the position was acquired, so
     // every skip before it is visible.
@@ -232,28 +240,30 @@ pub fn message_number_at<W: Word>(block: &LaneBlock<W>, position: u64) -> Option
 pub struct PinnedMessage {
     /// Index of the slot.
     pub index: u64,
-    /// Length of the message in bytes, as its publisher stored it.
+    /// Length of the message in bytes, as its publisher stored it. It is not checked against the
+    /// size of the slot.
     pub bytes: u64,
-    /// Number of the message, as its lane counts from 1 on.
+    /// Number of the message in its lane, plus 1: the first message has 1.
     pub number: u64,
 }
 
 /// The options with which a reader copies a message out of a pinnable lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CopyOptions {
-    /// True if the newest message is copied, not the next one.
+    /// True if the newest message is copied, instead of the next one.
     pub latest: bool,
-    /// True if each message has a length of its own, and no more than that is copied.
+    /// True if messages have different lengths, and only the actual length of a message is copied.
     pub sized: bool,
-    /// The numbers of the announced reader and of its pin for copies: writers spare a slot with
-    /// that pin while they can. `None` for a reader that may not write to the file.
+    /// The number of the announced reader, and the number of its pin for copies. A writer
+    /// overwrites a slot with that pin only if it has no other choice. `None` for a reader that may
+    /// not write to the file, and so cannot pin slots.
     pub pin: Option<(u32, u32)>,
 }
 
 impl<M: PinnableLane + Clone> LaneReader<M> {
-    /// Counts losses by message numbers, instead of positions. `next` is the number of the first
-    /// message that is owed to this reader, or `None` if the reader takes the first one that it
-    /// finds.
+    /// Makes this reader count its losses by message numbers, instead of positions. `next` is the
+    /// number of the first message that the reader should receive: earlier messages do not count as
+    /// lost. `None` means that the reader begins with the first message that it finds.
     #[must_use]
     pub fn with_numbering(mut self, next: Option<u64>) -> Self {
         self.numbered = true;
@@ -261,9 +271,11 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         self
     }
 
-    /// Pins the next message with pin `pin` of announced reader `reader`. Bounded work.
+    /// Pins the next message with pin `pin` of announced reader `reader`. The amount of work is
+    /// bounded.
     ///
-    /// The slot does not change until [`free_pin`]; this reader goes on behind it.
+    /// The slot does not change until [`free_pin`] is called. This reader moves on to the position
+    /// after the message.
     ///
     /// # Errors
     ///
@@ -275,8 +287,8 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         })
     }
 
-    /// Does the same as [`Self::pin_next`] for the newest message; the messages before it count as
-    /// skipped, or as lost if they are overwritten already.
+    /// Does the same as [`Self::pin_next`] for the newest message. The unread messages before it
+    /// count as skipped, or as lost if they have already been overwritten.
     ///
     /// # Errors
     ///
@@ -288,8 +300,9 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         })
     }
 
-    /// Goes to the newest message, as [`Self::walk_to_next`] goes to the next one. `attempt` gets
-    /// the jump to it.
+    /// Moves to the newest message, and calls `attempt` to get it; returns the result of `attempt`.
+    /// Its second argument says which positions were jumped over. If `attempt` returns `None`,
+    /// because the writer has overwritten the message, tries again a few times.
     fn walk_to_latest<R>(
         &mut self,
         mut attempt: impl FnMut(&mut Self, Jump) -> Option<R>,
@@ -327,8 +340,8 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         Err(PollOutcome::Busy)
     }
 
-    /// Pins the slot of the current position; returns true if it still holds that position's
-    /// message.
+    /// Pins the slot of the current position. Returns true if the slot still holds the message of
+    /// that position; otherwise clears the pin.
     fn pin_current(&mut self, reader: u32, pin: u32) -> bool {
         let index = self.pos & self.mask;
         let word = self.memory.pin_word(reader, pin);
@@ -345,8 +358,8 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         held
     }
 
-    /// Moves the reader behind the message at its position. Counts that message as received, and
-    /// the messages before it as lost or skipped.
+    /// Moves the reader to the position after the current message, and returns that message. Counts
+    /// it as received, and the messages that were jumped over as lost or skipped.
     fn pass_message(&mut self, jump: Jump) -> PinnedMessage {
         let index = self.pos & self.mask;
         // Relaxed, both: the stamp published them, and the pin keeps the writer out.
@@ -361,15 +374,16 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         }
     }
 
-    /// Counts losses by message numbers from now on: messages `first` to `next`, without `next`,
-    /// are accounted for already.
+    /// Makes this reader count its losses by message numbers from now on. The messages from `first`
+    /// up to, but not including, `next` are already counted.
     pub fn start_numbering(&mut self, first: u64, next: u64) {
         self.numbered = true;
         (self.first_number, self.next_number) = (Some(first), Some(next));
     }
 
-    /// Counts losses by positions from now on. Messages before number `next` that were not read
-    /// count as lost. Returns the number of the first message accounted for, if there is one.
+    /// Makes this reader count its losses by positions from now on. Messages before number `next`
+    /// that were not read count as lost. Returns the number of the first message that this reader
+    /// has counted, if there is one.
     pub fn stop_numbering(&mut self, next: u64) -> Option<u64> {
         let first = self.first_number;
         self.account(next, Jump::NONE);
@@ -378,15 +392,15 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         first
     }
 
-    /// Returns the numbers, from 0 on, of the first message that this reader accounts for and of
-    /// the next one that it expects; `None` if no message was read, and none was owed from the
-    /// beginning.
+    /// Returns the number of the first message that this reader counts (as received, lost or
+    /// skipped), and the number of the next message that it expects. Returns `None` if no message
+    /// was read yet, and the reader was created without a first number.
     pub fn accounted_numbers(&self) -> Option<(u64, u64)> {
         self.first_number.zip(self.next_number)
     }
 
-    /// Copies the next message, or the newest one, into `dst`: at most `bytes` bytes. The length
-    /// that is returned may be greater.
+    /// Copies the next message, or the newest one, into `dst`: at most `bytes` bytes. The length in
+    /// the returned [`PinnedMessage`] may be greater.
     ///
     /// # Errors
     ///
@@ -408,8 +422,9 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         })
     }
 
-    /// Does the same as [`Self::copy_message`] by `load`, which copies the given number of bytes,
-    /// at most `bytes`, out of a slot; `load` returns false if it cannot.
+    /// Does the same as [`Self::copy_message`], but calls `load` to copy the message out of its
+    /// slot. `load` gets the number of bytes to copy, which is at most `bytes`, and returns false
+    /// if it cannot copy them.
     ///
     /// # Errors
     ///
@@ -439,8 +454,8 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         }
     }
 
-    /// Copies the message of the current position, if the slot still holds it after the copy.
-    /// `sized` is as in [`CopyOptions`].
+    /// Copies the message of the current position, and checks that the slot still holds it after
+    /// the copy. `sized` is as in [`CopyOptions`].
     fn try_copy(
         &mut self,
         bytes: usize,
@@ -478,14 +493,14 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
     }
 }
 
-/// Clears the word of a pin. The reader has finished its reads of the slot that the pin protected.
+/// Clears the word of a pin. The caller must have finished to read the slot that the pin protected.
 pub fn clear_pin<W: Word>(word: &W) {
     // ORDERING(pinned): pairs with the load in `LaneWriter::pinning_reader`.
     word.store(0, edge::PIN_MOVE);
 }
 
-/// Takes the first pin that is free according to `held`, the process's own mask of the pins that it
-/// uses, unless it uses `limit` pins already.
+/// Takes the first free pin of a reader, and returns its number. `held` is a private word of the
+/// reader's process: the mask of the pins in use. Returns `None` if `limit` pins are in use.
 pub fn claim_free_pin<W: Word>(held: &W, limit: u32) -> Option<u32> {
     // ORDERING(reuse): pairs with the store in `free_pin`: the pin was taken back before it is used
     // again.
@@ -499,7 +514,7 @@ pub fn claim_free_pin<W: Word>(held: &W, limit: u32) -> Option<u32> {
     })
 }
 
-/// Frees pin `pin`. `word` is the pin in the file, and `held` the process's mask, as in
+/// Frees pin `pin`. `word` is the word of the pin in the file, and `held` is the same mask as for
 /// [`claim_free_pin`].
 pub fn free_pin<W: Word>(held: &W, word: &W, pin: u32) {
     clear_pin(word);

@@ -1,13 +1,13 @@
-//! The accounts of a reader: the messages that it did not receive, as lost or as skipped.
+//! Counts the messages that a reader did not receive, as lost or as skipped.
 
 use super::{Jump, LaneReader, UnreadCounts};
 use crate::protocol::layout::POSITION_MAX;
 use crate::protocol::memory::{LaneMemory, Passed};
 
 impl<M: LaneMemory + Clone> LaneReader<M> {
-    /// Goes on at `pos`, which is not behind `end`, if losses are counted by positions. `end` is
-    /// the next position to be written. Positions that are overwritten already are counted as lost,
-    /// the others as skipped.
+    /// Moves to `pos`, which is at most `end`, for a reader that counts losses by positions. `end`
+    /// is the next position to be written. Of the positions before `pos`, those that have already
+    /// been overwritten are counted as lost, and the others as skipped.
     pub(super) fn skip_to(&mut self, pos: u64, end: u64) {
         let passed = pos - self.pos;
         let unread = UnreadCounts::of_positions(self.pos, end, self.memory.capacity());
@@ -16,7 +16,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     }
 
     /// Skips the rest of this extent, for a call that wants only the newest message. The extent
-    /// ends at `end`, before the message with the number `number`.
+    /// ends at position `end`; the first message after it has the number `number`.
     pub fn skip_to_end(&mut self, end: u64, number: u64) {
         if self.numbered {
             let (start, head) = (self.pos, end);
@@ -27,7 +27,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
-    /// Goes on at `pos`, in an extent that begins there. The positions before `pos`, and the
+    /// Moves to `pos`, the first position of an extent. The positions before `pos`, and the
     /// `numbers` messages in them, are counted neither as lost nor as skipped.
     pub fn skip_uncounted(&mut self, pos: u64, numbers: u64) {
         let shifted = |number: Option<u64>| number.map(|number| number.wrapping_add(numbers));
@@ -36,8 +36,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.advance_to(pos);
     }
 
-    /// Goes on at `pos`, before the message with the number `number`, if `pos` is ahead. Earlier
-    /// messages that were not read are lost.
+    /// Moves to `pos`, if the reader is before it. The message at `pos` has the number `number`.
+    /// Earlier messages that were not read count as lost.
     pub fn count_lost_to(&mut self, pos: u64, number: u64) {
         if self.pos < pos {
             let lost = if self.numbered { 0 } else { pos - self.pos };
@@ -48,8 +48,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
-    /// Goes on at `pos`, and receives no message from before it. `lost` and `skipped` are added to
-    /// the counters of those names.
+    /// Moves to `pos` without receiving a message before it. `lost` and `skipped` are added to the
+    /// counters of the same names.
     pub(super) fn advance_counting(&mut self, pos: u64, lost: u64, skipped: u64) {
         self.count_passed(Passed {
             positions: pos - self.pos,
@@ -59,8 +59,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.advance_to(pos);
     }
 
-    /// Accounts for message `number`, to which `jump` led, and for the messages between the one
-    /// received before and this one.
+    /// Counts message `number`, at the end of `jump`, as received. Counts the messages between the
+    /// previously received one and this one as lost or skipped.
     pub(super) fn account(&mut self, number: u64, jump: Jump) {
         if let Some(next) = self.next_number {
             self.count_gap(number.saturating_sub(next), jump, 1);
@@ -69,7 +69,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.next_number = Some(number.wrapping_add(1));
     }
 
-    /// Accounts for the messages before message `number`, without that one, if any of them is owed.
+    /// Counts the messages before message `number`, but not that message, as lost or skipped,
+    /// except those that are already counted.
     fn account_before(&mut self, number: u64, jump: Jump) {
         if let Some(next) = self.next_number
             && self.count_gap(number.saturating_sub(next), jump, 0)
@@ -78,9 +79,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
-    /// Counts `gap` messages that were not received as skipped, if they were still there at `jump`,
-    /// or else as lost. The last `received` messages of the jump are not among them. Returns true
-    /// if it counted any.
+    /// Counts `gap` messages that were not received. Those that were still in their slots when the
+    /// reader began `jump` count as skipped, the others as lost. The last `received` messages of
+    /// the jump are not among the `gap` messages. Returns true if any message was counted.
     fn count_gap(&mut self, gap: u64, jump: Jump, received: u64) -> bool {
         // WHY the maximum: a damaged number must not make the counters implausible.
         let is_sound = 0 < gap && gap < POSITION_MAX;

@@ -6,17 +6,18 @@ use crate::protocol::layout::{POSITION_MAX, SKIP, published};
 use crate::protocol::memory::{LaneMemory, Passed};
 use crate::protocol::sync::{Word, edge};
 
-/// Number of empty polls after which a reader checks whether a stamp or its own cursor is damaged.
+/// Number of empty polls in a row after which a reader checks if a stamp or its own cursor is
+/// damaged.
 const EMPTY_POLLS_PER_CHECK: u64 = 256;
 
-/// Number of messages read in a row after which a reader loads the head, to see how many more
+/// Number of messages that a reader reads in a row before it loads the head, to see how many more
 /// messages there are.
 const RUN_MESSAGES_MIN: u64 = 16;
 
 /// Value of [`LaneReader::end`] for an extent that may be the lane's newest one.
 const UNKNOWN_END: u64 = u64::MAX;
 
-/// A reader of one lane. It has a private position, which it also publishes as a cursor.
+/// A reader of one lane. It has a private position, which it also publishes as its cursor.
 #[derive(Debug)]
 pub struct LaneReader<M> {
     pub(super) memory: M,
@@ -27,17 +28,17 @@ pub struct LaneReader<M> {
     pub(super) lost: u64,
     pub(super) skipped: u64,
     pub(super) busy: u64,
-    /// Number of polls that found no message.
+    /// Number of polls in a row that found no message.
     pub(super) idle: u64,
     /// Position at which this extent ends, or [`UNKNOWN_END`] if that is not known yet.
     pub(super) end: u64,
     /// Number of slots ahead of the next position that are prefetched; see [`prefetch_distance`].
     pub(super) ahead: u64,
-    /// First position of which this reader does not know whether it is published.
+    /// First position of which this reader does not know yet if it is published.
     pub(super) horizon: u64,
     /// Position from which on this reader loads the head again.
     pub(super) next_head_read: u64,
-    /// True if losses are counted by message numbers, not by positions.
+    /// True if losses are counted by message numbers, instead of positions.
     pub(super) numbered: bool,
     pub(super) first_number: Option<u64>,
     pub(super) next_number: Option<u64>,
@@ -77,7 +78,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
-    /// Copies the next message into `dst`. Bounded work; never blocks.
+    /// Copies the next message into `dst`. Never blocks; the amount of work is bounded.
     ///
     /// `dst` holds a message only if [`PollOutcome::Message`] is returned; otherwise its bytes are
     /// meaningless.
@@ -118,9 +119,10 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         unsafe { self.read_past_skips(dst, bytes) }
     }
 
-    /// Finds the next message of an exclusive lane, one whose readers are all gated; passes over
-    /// skipped positions. The message stays in its slot, whose index is [`Self::found_index`], and
-    /// the writer stays out of that slot until [`Self::pass_found`]. Never blocks.
+    /// Finds the next message of an exclusive lane, which is a lane whose readers are all gated.
+    /// Ignores skipped positions. The message stays in its slot, whose index is
+    /// [`Self::found_index`], and the writer does not write that slot until [`Self::pass_found`] is
+    /// called. Never blocks.
     #[inline(always)]
     pub fn find_message(&mut self) -> PollOutcome {
         debug_assert!(self.memory.is_exclusive());
@@ -150,7 +152,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.pos & self.mask
     }
 
-    /// Moves the reader behind the message that [`Self::find_message`] found.
+    /// Moves the reader to the position after the message that [`Self::find_message`] found.
     #[inline(always)]
     pub fn pass_found(&mut self) {
         let spot = self.spot();
@@ -158,18 +160,21 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.prefetch_next(&spot);
     }
 
-    /// Takes up to `limit` messages in a row, and stops at the first that is not there yet or is
-    /// overwritten. Each message is loaded from its slot, passed, and given to `each`. Returns how
-    /// many there were. Never blocks.
+    /// Reads up to `limit` messages in a row, and returns their number. Stops at the first message
+    /// that has not been published yet, or that was overwritten. For each message, calls `load`
+    /// with the memory and the index of the slot, moves on to the next position, and then calls
+    /// `each` with the result of `load`. Never blocks.
     ///
     /// The cursor is published after every `step` messages, at the end of a lap, and at the end of
-    /// the call, even if `each` panics. The call ends early where `load` returns `None`.
+    /// the call, even if `each` panics. The call ends early if `load` returns `None`; the message
+    /// is then not read.
     ///
-    /// On a lane that is not exclusive the result of `load` may be torn; it is given to `each` only
-    /// if it is whole. Skips and losses are left to [`Self::read`].
+    /// On a lane that is not exclusive the message that `load` copies may be torn; `each` is called
+    /// only if the message is whole. This function stops at skips and overwritten messages;
+    /// [`Self::read`] handles them.
     ///
-    /// WHY: to publish the cursor for each message costs a cache line transfer in both directions,
-    /// in a stream that keeps the lane full.
+    /// WHY the cursor is not published for each message: if the writer keeps the lane full, that
+    /// would cost two transfers of a cache line for each message.
     #[inline(always)]
     pub fn drain<R>(
         &mut self,
@@ -216,7 +221,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         progress.pos - start
     }
 
-    /// Returns the position of the next message, and its slot.
+    /// Returns the position of the next message to be read, and its slot.
     #[inline(always)]
     pub(super) fn spot(&self) -> LaneSlot<M> {
         let Self { pos, mask, .. } = *self;
@@ -228,8 +233,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
-    /// Copies the slot of the current position, which is `spot` and was published. If the slot
-    /// still holds that message, goes on behind it and returns true.
+    /// Copies the message in `spot`, the slot of the current position, which was published. If the
+    /// slot still holds that message after the copy, moves on to the next position and returns
+    /// true.
     ///
     /// # Safety
     ///
@@ -254,7 +260,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         is_whole
     }
 
-    /// Handles the rest of [`Self::read`]: the slot holds a skip or a later message.
+    /// Does the work of [`Self::read`] for the rare case in which the slot holds a skip or a later
+    /// message.
     ///
     /// # Safety
     ///
@@ -268,9 +275,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         copied.err().unwrap_or(PollOutcome::Message)
     }
 
-    /// Goes to the next message, over skips and lost messages, and gets it by `attempt`, which
-    /// finds it at the current position. `attempt` returns `None` if the writer overwrote it
-    /// meanwhile.
+    /// Moves to the next message, past skips and lost messages, and calls `attempt` to get the
+    /// message at the current position; returns the result of `attempt`. If `attempt` returns
+    /// `None`, because the writer has overwritten the message, tries again a few times.
     pub(super) fn walk_to_next<R>(
         &mut self,
         mut attempt: impl FnMut(&mut Self) -> Option<R>,
@@ -305,9 +312,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
 
     /// Prefetches a slot that will be read soon, after `spot`.
     ///
-    /// WHY only if the head says that it is published: otherwise the hint would take a cache line
-    /// away from the writer. And the head is loaded only in a run of messages, because its line is
-    /// the writer's, too.
+    /// WHY only if the head says that the slot is published: otherwise the prefetch would take a
+    /// cache line away from the writer. The head is loaded only while the reader reads many
+    /// messages in a row, because its cache line belongs to the writer, too.
     #[inline(always)]
     fn prefetch_next(&mut self, spot: &LaneSlot<M>) {
         let pos = spot.pos + self.ahead;
@@ -325,15 +332,15 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.caught_up(pos);
     }
 
-    /// Puts off the next load of the head by [`RUN_MESSAGES_MIN`] positions: the run of messages is
-    /// over, or nearly.
+    /// Notes that the reader has read all messages, or nearly all: it loads the head again only
+    /// after [`RUN_MESSAGES_MIN`] further positions.
     #[inline(always)]
     fn caught_up(&mut self, pos: u64) {
         self.next_head_read = pos + RUN_MESSAGES_MIN;
     }
 
-    /// Prefetches all lines of the slot of the next message, if that is worthwhile for a reader
-    /// that waits for `lanes` lanes. Only a hint.
+    /// Prefetches all cache lines of the slot of the next message, if that is worthwhile for a
+    /// reader that waits for messages from `lanes` lanes. Only a hint.
     #[inline(always)]
     pub fn prefetch_slot(&self, lanes: usize) {
         if is_prefetch_worthwhile(self.memory.slot_lines(), lanes) {
@@ -342,8 +349,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
-    /// Counts a poll that found no message, and returns [`PollOutcome::Empty`]. Checks for damage
-    /// after many such polls.
+    /// Counts a poll that found no message, and returns [`PollOutcome::Empty`]. After every
+    /// [`EMPTY_POLLS_PER_CHECK`] such polls, checks for damage.
     #[inline(always)]
     pub(super) fn count_empty_poll(&mut self) -> PollOutcome {
         self.caught_up(self.pos);
@@ -354,8 +361,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         PollOutcome::Empty
     }
 
-    /// Repairs the reader if nothing comes because of damage: a stamp that no writer will ever
-    /// correct, or a cursor that holds the writer back at a message that was read long ago.
+    /// Repairs the reader if it receives nothing because of damaged memory. The damage may be a
+    /// stamp that no writer will ever correct, or a cursor that holds the writer back at a message
+    /// that was read long ago.
     #[cold]
     fn repair(&mut self) {
         if self.memory.cursor(self.reader).get() != self.pos + 1 {
@@ -381,8 +389,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
-    /// Copies the newest message into `dst`. The messages before it count as [`Self::skipped`], or
-    /// as [`Self::lost`] if they are overwritten already.
+    /// Copies the newest message into `dst`. The unread messages before it count as
+    /// [`Self::skipped`], or as [`Self::lost`] if they have already been overwritten.
     ///
     /// # Safety
     ///
@@ -418,12 +426,14 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         PollOutcome::Busy
     }
 
-    /// Moves the reader past its present message, which was overwritten. If later messages were
-    /// overwritten, too, moves it to a published slot, some slots ahead of the one that is
-    /// overwritten next. Counts the skipped positions as lost, if losses are counted by positions.
+    /// Moves the reader past its current message, which was overwritten. If later messages were
+    /// overwritten, too, moves the reader to a published slot, some slots ahead of the slot that is
+    /// overwritten next. Counts the positions in between as lost, if losses are counted by
+    /// positions.
     ///
-    /// WHY not always ahead: the writer may have begun to overwrite only the present message, and
-    /// may have stopped there, as with a loan. The later messages are then not lost.
+    /// WHY not always some slots ahead: the writer may have begun to overwrite only the current
+    /// message, and then stopped. This happens if it has lent the slot to the user, who fills it
+    /// slowly. The later messages are then not lost.
     pub(super) fn resync(&mut self) {
         // ORDERING(head): pairs with the store in `LaneWriter::publish`.
         let head = self.memory.block().head.load(edge::HEAD_SEE);
@@ -443,10 +453,12 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.advance_counting(target, lost, 0);
     }
 
-    /// Returns the head, or the end of this extent if that is lower; `None` if the lane has a newer
-    /// extent, and it is not known where this one ends. `head` was loaded with [`edge::HEAD_SEE`].
+    /// Returns `head`, or the end of this extent if that is lower. Returns `None` if the lane has a
+    /// newer extent and this reader does not know where its own extent ends. `head` is the lane's
+    /// head, loaded with [`edge::HEAD_SEE`].
     ///
-    /// WHY: positions behind the end are in other slots, so that here they would look like damage.
+    /// WHY: positions after the end of the extent are in slots of another extent. In the slots of
+    /// this extent they would look like damage.
     pub(super) fn head_in_extent(&self, head: u64) -> Option<u64> {
         // Relaxed: the acquired head orders it. A writer stores the generation before the first
         // head that lies behind the end of the extent before.
@@ -457,7 +469,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         (self.end != UNKNOWN_END).then(|| head.min(self.end))
     }
 
-    /// Returns the head if the lane has no newer extent than this reader's.
+    /// Returns the head, or `None` if the lane has a newer extent than this reader's one.
     pub fn newest_head(&self) -> Option<u64> {
         // ORDERING(head): pairs with the store in `LaneWriter::publish`.
         let head = self.memory.block().head.load(edge::HEAD_SEE);
@@ -471,18 +483,19 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.numbered
     }
 
-    /// Returns true if nothing is left to read in this extent, which ends before `end`.
+    /// Returns true if nothing is left to read in this extent, whose last position is the one
+    /// before `end`.
     pub const fn has_reached(&self, end: u64) -> bool {
         self.pos >= end
     }
 
-    /// Sets where this extent ends, as the next one has begun there.
+    /// Sets the position at which this extent ends and the next one has begun.
     pub const fn set_end(&mut self, end: u64) {
         self.end = end;
     }
 
-    /// Goes on in a later extent, which begins at the message with the number `number`. Earlier
-    /// messages that were not read are lost.
+    /// Moves to a later extent of the lane, whose first message has the number `number`. Earlier
+    /// messages that were not read count as lost.
     pub fn move_to_extent(&mut self, memory: M, number: u64) {
         let base = memory.base_position();
         self.mask = memory.capacity() - 1;
@@ -494,7 +507,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.caught_up(self.pos);
     }
 
-    /// Goes on at `pos`, and publishes that in the cursor.
+    /// Moves to `pos`, and publishes it in the cursor.
     #[inline(always)]
     pub(super) fn advance_to(&mut self, pos: u64) {
         self.pos = pos;
@@ -504,7 +517,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             .store(pos + 1, edge::CURSOR_ADVANCE);
     }
 
-    /// Returns true if the next message is there already.
+    /// Returns true if the next message has been published.
     #[inline]
     pub fn has_message(&self) -> bool {
         // Relaxed: no payload is read because of it; `read` loads the stamp again.
@@ -521,7 +534,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.lost
     }
 
-    /// Returns the number of messages that [`Self::read_latest`] skipped, and that were not
+    /// Returns the number of messages that [`Self::read_latest`] skipped although they had not been
     /// overwritten yet.
     pub const fn skipped(&self) -> u64 {
         self.skipped
@@ -533,7 +546,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.busy
     }
 
-    /// Counts a message as skipped although it was read.
+    /// Counts one message that was read as skipped.
     pub fn count_read_as_skipped(&mut self) {
         self.count_passed(Passed {
             positions: 1,
@@ -542,26 +555,26 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         });
     }
 
-    /// Returns the number of published messages that this reader has not passed, according to the
-    /// head.
+    /// Returns the number of published messages, according to the head, that this reader has
+    /// neither read nor lost nor skipped.
     pub fn waiting_messages(&self) -> u64 {
         // Relaxed: a counter for people.
         self.memory.block().head.get().saturating_sub(self.pos)
     }
 
-    /// Returns the memory under the lane.
+    /// Returns the memory of the lane.
     pub const fn memory(&self) -> &M {
         &self.memory
     }
 }
 
-/// Guard that publishes the read cursor in batches, and on drop.
+/// Guard that publishes the reader's cursor once for several messages, and on drop.
 struct CursorPublisher<'a, M: LaneMemory + Clone> {
     reader: &'a mut LaneReader<M>,
-    /// The reader's position. WHY here: in a register it is neither loaded nor stored for each
-    /// message.
+    /// The reader's position. WHY a copy here: the compiler can keep it in a register, instead of
+    /// loading and storing it for each message.
     pos: u64,
-    /// The reader's position as its cursor publishes it.
+    /// The position that the reader's cursor contains now.
     published_pos: u64,
 }
 

@@ -1,19 +1,20 @@
-//! The messages that a reader has not passed yet.
+//! Counts of the messages that a reader has not read, lost or skipped yet.
 
-/// The number of messages of a lane that a reader has not passed yet, at one moment: those that it
-/// can still read, and those that are lost. May count positions instead of messages.
+/// The numbers of unread messages of a lane at one moment: messages that the reader can still read,
+/// and messages that are lost. May also count positions instead of messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UnreadCounts {
     /// Number of messages that the reader can still read.
     pub waiting: u64,
-    /// Number of messages that are overwritten, or that the reader would skip because they will be
-    /// overwritten next.
+    /// Number of messages that have been overwritten, or that the reader would skip because they
+    /// will be overwritten next.
     pub lost: u64,
 }
 
 impl UnreadCounts {
-    /// Divides the positions from `next` to `end`, without `end`, into those that wait and those
-    /// that are lost. `end` is the next position to be written in an extent with `capacity` slots.
+    /// Returns how many of the positions from `next` up to, but not including, `end` can still be
+    /// read, and how many are lost. `end` is the next position to be written, in an extent with
+    /// `capacity` slots.
     #[must_use]
     pub const fn of_positions(next: u64, end: u64, capacity: u64) -> Self {
         let unread = end.saturating_sub(next);
@@ -28,9 +29,9 @@ impl UnreadCounts {
         }
     }
 
-    /// Converts the counts of positions to counts of the `messages` messages in them: at most
-    /// [`Self::waiting`] messages wait, and the others are lost. There are fewer messages than
-    /// positions if readers step over slots.
+    /// Converts counts of positions to counts of the `messages` messages at these positions: at
+    /// most [`Self::waiting`] messages can still be read, and the others are lost. There are fewer
+    /// messages than positions if some positions are skips.
     #[must_use]
     pub const fn of_messages(self, messages: u64) -> Self {
         let waiting = if self.waiting < messages {
@@ -44,7 +45,8 @@ impl UnreadCounts {
         }
     }
 
-    /// Returns the counts for a reader that cannot reach the slots any more: all are lost.
+    /// Returns the counts for a reader that cannot access the slots any more: all messages are
+    /// lost.
     #[must_use]
     pub const fn all_lost(self) -> Self {
         Self {
@@ -53,7 +55,7 @@ impl UnreadCounts {
         }
     }
 
-    /// Returns the sum of the counts of two parts of a lane.
+    /// Returns the sum of the counts of two parts of a lane, such as two extents.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self {
@@ -63,22 +65,24 @@ impl UnreadCounts {
     }
 }
 
-/// A jump of a reader over messages that it does not want.
+/// A jump of a reader to the newest message, over older messages that it does not want.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Jump {
     /// Position at which the jump began.
     pub(super) start: u64,
-    /// Next position to be written, at that moment.
+    /// Next position to be written, at the moment of the jump.
     pub(super) head: u64,
 }
 
 impl Jump {
-    /// No jump: the reader wants the next message, and each message that it does not get is lost.
+    /// The value for a reader that does not jump: it wants the next message, so each message that
+    /// it does not receive is lost.
     pub(super) const NONE: Self = Self { start: 0, head: 0 };
 }
 
-/// Returns the number of positions before the head at which a lapped reader goes on. WHY not all:
-/// the writer overwrites the oldest ones next.
+/// Returns how many positions before the head a reader continues after the writer has overwritten
+/// its next message. WHY less than the capacity: the writer will overwrite the oldest positions
+/// next.
 #[must_use]
 pub const fn kept_after_lap(capacity: u64) -> u64 {
     let margin = if capacity / 8 > 2 { capacity / 8 } else { 2 };

@@ -7,8 +7,8 @@ use crate::protocol::layout::{published, writing};
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
-/// Messages that follow each other within this number of ticks, some 0.4 µs, plus
-/// [`STREAM_TICKS_PER_LINE`] for each cache line, are a stream.
+/// Messages are treated as a *stream* if the time between them is at most this number of ticks,
+/// some 0.4 µs, plus [`STREAM_TICKS_PER_LINE`] for each cache line of a message.
 const STREAM_TICKS: u64 = 1000;
 const STREAM_TICKS_PER_LINE: u64 = 16;
 
@@ -18,23 +18,26 @@ pub struct LaneWriter<M> {
     pub(super) memory: M,
     pub(super) mask: u64,
     pub(super) pos: u64,
-    /// First position before whose write the cursors of gated readers have to be read again.
+    /// First position that the writer may write only after it has read the cursors of gated readers
+    /// again.
     pub(super) limit: u64,
-    /// First position that this writer may not write, whatever the cursors say; [`u64::MAX`] if
-    /// there is none.
+    /// First position that this writer may not write, even if the cursors permit it; [`u64::MAX`]
+    /// if there is none.
     pub(super) hold: u64,
     /// Number of slots ahead of the next position that are prefetched; see [`prefetch_distance`].
     pub(super) ahead: u64,
-    /// The time at the end of the last message that may have been handed over, in ticks.
+    /// The time at the end of the last write whose lines [`Self::demote_lines`] may have moved, in
+    /// ticks.
     pub(super) last_ticks: u64,
     /// Number of positions that the writers of this lane have skipped so far.
     pub(super) skips: u64,
-    /// For each reader, the cursor at which the writer stopped waiting for it; 0 if it did not.
+    /// For each reader, the value of its cursor at which the writer stopped waiting for the reader;
+    /// 0 if the writer waits for it.
     pub(super) given_up: Box<[u64]>,
 }
 
 impl<M: LaneMemory + Clone> LaneWriter<M> {
-    /// Creates the writer of a lane that was just claimed, from position `pos` on.
+    /// Creates the writer of a lane that the caller has just claimed. It begins at position `pos`.
     ///
     /// `gated` is true if readers may be gated.
     pub fn new(memory: M, pos: u64, gated: bool) -> Self {
@@ -67,7 +70,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     ///
     /// # Errors
     ///
-    /// [`NoRoom`] if a gated reader is the lane's whole capacity behind.
+    /// [`NoRoom`] if a gated reader has not read the message in the next slot yet.
     ///
     /// # Safety
     ///
@@ -102,7 +105,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         Ok(())
     }
 
-    /// Returns the position of the next message, and its slot.
+    /// Returns the position of the next message to be written, and its slot.
     #[inline(always)]
     pub(super) fn spot(&self) -> LaneSlot<M> {
         let Self { pos, mask, .. } = *self;
@@ -114,17 +117,19 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         }
     }
 
-    /// Returns the slot to prefetch now, which will be written soon after `spot`.
+    /// Returns the index of the slot that should be prefetched now, because it will be written soon
+    /// after `spot`.
     ///
-    /// WHY only if it is known to be free: otherwise the hint would take a cache line away from a
-    /// reader that is in the slot.
+    /// Returns `None` if that slot is not known to be free: a prefetch could then take a cache line
+    /// away from a reader.
     #[inline(always)]
     pub(super) fn slot_to_prefetch(&self, spot: &LaneSlot<M>) -> Option<u64> {
         let pos = spot.pos + 1 + self.ahead;
         (pos < self.limit).then_some(pos & spot.mask)
     }
 
-    /// Publishes the current position, which is `spot`, by its stamp, and goes on to the next one.
+    /// Publishes `spot`, the slot of the current position, by storing `stamp` in it, and moves on
+    /// to the next position.
     #[inline(always)]
     pub(super) fn publish(&mut self, spot: &LaneSlot<M>, stamp: u64) {
         let next = spot.pos + 1;
@@ -136,12 +141,12 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         self.pos = next;
     }
 
-    /// Moves the lines of the message that was just published, which is `spot`, to a cache that the
-    /// reader's core shares; unless messages come in a stream.
+    /// Moves the cache lines of `spot`, the slot that was just published, to a cache that the
+    /// reader's core shares. Does not do this if messages come in a stream.
     ///
-    /// WHY not in a stream: the reader then finds the lines where they are while this core goes on,
-    /// and to move them takes longer than to leave them. WHY ticks, not the cursor of a reader: to
-    /// load it would take its line away from the reader.
+    /// WHY not in a stream: the reader then fetches the lines while this core writes the next
+    /// message, and moving the lines takes longer than leaving them. WHY the time decides, and not
+    /// the reader's cursor: loading the cursor would take its cache line away from the reader.
     #[inline(always)]
     pub(super) fn demote_lines(&mut self, spot: &LaneSlot<M>, bytes: usize) {
         let lines = spot.memory.lines_to_demote(bytes);
@@ -156,7 +161,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         }
     }
 
-    /// Reads the cursors of gated readers again; returns true if the next position may be written.
+    /// Reads the cursors of gated readers again. Returns true if the next position may be written.
     #[cold]
     pub(super) fn find_room(&mut self) -> bool {
         // ORDERING(gate): pairs with the fence in `gate::join_lane`.
@@ -179,14 +184,16 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         self.pos < self.limit
     }
 
-    /// Returns the readers whose bits are set in `gated`, each with the cursor at which it was
-    /// given up. WHY only those below the limit: another process may set any bit.
+    /// Returns the readers whose bits are set in `gated`. The second value of each is the cursor at
+    /// which this writer stopped waiting for the reader, or 0. WHY bits above the number of readers
+    /// are ignored: another process may set any bit.
     fn gated_readers(&self, gated: u64) -> impl Iterator<Item = (u32, u64)> + use<'_, M> {
         let readers = (0..).zip(self.given_up.iter().copied());
         readers.filter(move |(reader, _)| gated >> reader & 1 != 0)
     }
 
-    /// Returns the gated reader that is furthest behind and its cursor, if any reader counts.
+    /// Returns the gated reader that is furthest behind and its cursor, or `None` if this writer
+    /// waits for no reader.
     pub fn slowest_reader(&self) -> Option<(u32, u64)> {
         // Relaxed, both: it only selects the reader to probe; `find_room` decides.
         let gated = self.memory.gated().get();
@@ -198,9 +205,9 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         cursors.min_by_key(|&(_, cursor)| cursor)
     }
 
-    /// Returns the gated reader that is furthest behind, and the position that it reads next; also
-    /// if this writer itself waits for no reader. Readers that were given up do not count, nor do
-    /// those for which `counts` returns false.
+    /// Returns the gated reader that is furthest behind, and the position that it reads next, even
+    /// if this writer never waits for readers. Ignores readers for which [`Self::stop_waiting_for`]
+    /// was called, and those for which `counts` returns false.
     pub fn slowest_reader_where(&self, counts: impl Fn(u32) -> bool) -> Option<(u32, u64)> {
         // Relaxed, both: an older cursor keeps an extent for longer. A reader whose bit is not seen
         // yet begins behind the extents before the newest one.
@@ -215,7 +222,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         cursors.min_by_key(|&(_, position)| position)
     }
 
-    /// Goes on in another extent of the lane, which begins at the next position.
+    /// Continues in another extent of the lane, which begins at the next position.
     pub fn move_to_extent(&mut self, memory: M) {
         self.mask = memory.capacity() - 1;
         self.ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
@@ -228,23 +235,25 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         self.memory = memory;
     }
 
-    /// Makes the writer write no position from `hold` on, until another call of this function:
-    /// readers that have not joined the lane yet are owed the lap before it.
+    /// Makes the writer stop before position `hold`, until this function is called again. The
+    /// messages before `hold` are kept for readers that have not joined the lane yet.
     pub const fn stop_before(&mut self, hold: u64) {
         self.hold = hold;
     }
 
-    /// Stops waiting for `reader` until its cursor moves on from `cursor`.
+    /// Makes the writer ignore the cursor of `reader` for as long as that cursor has the value
+    /// `cursor`.
     pub fn stop_waiting_for(&mut self, reader: u32, cursor: u64) {
         self.given_up[reader as usize] = cursor;
     }
 
-    /// Returns the position of the next write: the number of positions written so far.
+    /// Returns the position of the next write, which is also the number of positions written so
+    /// far.
     pub const fn position(&self) -> u64 {
         self.pos
     }
 
-    /// Returns the memory under the lane.
+    /// Returns the memory of the lane.
     pub const fn memory(&self) -> &M {
         &self.memory
     }

@@ -1,4 +1,4 @@
-//! Shared pointers, as the lane algorithms use words.
+//! Shared pointers: the atomic operations on pointers, which correspond to those on words.
 
 use core::sync::atomic::AtomicPtr;
 
@@ -6,18 +6,21 @@ use super::{Edge, UNORDERED_EXCHANGE, UNORDERED_LOAD, UNORDERED_STORE, exchange_
 
 /// A shared pointer: a core atomic on real memory, a loom atomic in a model.
 pub trait PointerWord<T> {
-    /// Loads the pointer, relaxed. The caller says why that is enough.
+    /// Loads the pointer with relaxed ordering. Each caller has a comment that says why that is
+    /// enough.
     fn get(&self) -> *mut T;
-    /// Stores `new`, relaxed. The caller says why that is enough.
+    /// Stores `new` with relaxed ordering. Each caller has a comment that says why that is enough.
     fn set(&self, new: *mut T);
-    /// Stores `new` with the edge's ordering.
+    /// Stores `new` with the ordering of `edge`.
     fn store(&self, new: *mut T, edge: Edge);
-    /// Replaces the pointer by `new`, relaxed, and returns the old one.
+    /// Replaces the pointer by `new` atomically, with relaxed ordering, and returns the previous
+    /// pointer.
     fn swap_relaxed(&self, new: *mut T) -> *mut T;
-    /// Replaces the pointer by `new` with the edge's ordering, and returns the old one.
+    /// Replaces the pointer by `new` atomically, with the ordering of `edge`, and returns the
+    /// previous pointer.
     fn swap_at(&self, new: *mut T, edge: Edge) -> *mut T;
-    /// Replaces `old` by `new` with the edge's ordering; relaxed on failure, which returns the
-    /// pointer found.
+    /// Replaces the pointer by `new` if it is `old`, atomically and with the ordering of `edge`. If
+    /// it is a different pointer, returns that pointer as the error; the ordering is then relaxed.
     fn compare_exchange_at(&self, old: *mut T, new: *mut T, edge: Edge) -> Result<(), *mut T>;
 }
 
