@@ -1,9 +1,10 @@
-//! Lanes, and the memory they run on: rings in memory-mapped files between processes.
+//! Lanes, and the memory that they use: rings in memory-mapped files, shared between processes.
 //!
-//! A ring is made of *lanes*: arrays of slots with a stamp in every slot, each written by one
+//! A ring is made of *lanes*. A lane is an array of slots, each with a stamp, and is written by one
 //! producer. A producer never waits for a lock, a consumer or another producer. If a process is
-//! killed or stopped at any instruction, all others go on working. The typed views are in [`ring`];
-//! topics with schemas and quality of service are in `horus_core`, on top of this.
+//! killed or stopped at any instruction, all others continue to work. The typed views are in
+//! [`ring`]; topics with schemas and quality of service are in `horus_core`, which is built on this
+//! crate.
 //!
 //! ```
 //! use horus_shm::{FanoutShm, Namespace, NamespaceConfig, NamespaceName, RingOptions};
@@ -24,9 +25,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The algorithms are in `lane`, `gate` and `takeover`, generic over their `memory`, so that all of
-//! them also run in the loom models; the layout of the files is in `layout` and `shape`. None of
-//! these modules is public: with them, safe code could change a message that is borrowed elsewhere.
+//! The algorithms are in `lane`, `gate` and `takeover`. They are generic over their `memory`, so
+//! that the loom models run the same code. The layout of the files is in `layout` and `shape`. None
+//! of these modules is public: with them, safe code could change a message that is borrowed
+//! elsewhere.
 
 #[cfg(test)]
 use horus_testing as _;
@@ -82,8 +84,8 @@ pub use wait::{WaitPolicy, WakeEdge};
 /// Re-exports the parts of this crate that its models, its tests and the other crates of this
 /// workspace use.
 ///
-/// Nothing here is for users or stable: a call in the wrong order corrupts messages that other
-/// processes have borrowed.
+/// Nothing here is meant for users of the crate, and nothing is stable: a call in the wrong order
+/// corrupts messages that other processes have borrowed.
 #[doc(hidden)]
 pub mod internals {
     pub use crate::file::name_watch::{forbid_name_thread, look_at_names};

@@ -19,7 +19,8 @@ use crate::file::error::{OpenError, RecvError};
 use crate::protocol::lane::PollOutcome;
 use crate::wait::WaitPolicy;
 
-/// The typed consumer of a ring of `T`. `Send`, not `Sync`: one thread at a time.
+/// The typed consumer of a ring of `T`. It is `Send` but not `Sync`: one thread at a time may use
+/// it.
 pub struct Consumer<T> {
     raw: RawConsumer,
     // A cell-like marker keeps the consumer from being shared between threads.
@@ -38,7 +39,8 @@ impl<T: Pod> Consumer<T> {
     ///
     /// # Panics
     ///
-    /// If the ring's messages do not have the size of `T`, or have lengths of their own.
+    /// The call panics if the ring's messages do not have the size of `T`, or if they vary in
+    /// length.
     #[must_use]
     pub fn new(raw: RawConsumer) -> Self {
         let type_info = &raw.segment().request().type_info;
@@ -60,10 +62,11 @@ impl<T: Pod> Consumer<T> {
 
     /// Returns the next message, or `None` if there is none right now. Never blocks.
     ///
-    /// Wait-free: bounded work, no allocation, no system call, except for the first message of a
-    /// publisher that came later, whose lane is mapped then. An empty poll pauses the CPU briefly,
-    /// so a loop around it needs no spin hint of its own. Always `None` in a forked child, or after
-    /// the ring's file was truncated: [`Self::check`] then returns the reason.
+    /// Wait-free: bounded work, no allocation, no system call. The one exception is the first
+    /// message of a publisher that came later: its lane is mapped then. A call that finds no
+    /// message pauses the CPU briefly, so a loop around it needs no spin hint. In a forked child,
+    /// or after the ring's file was truncated, always returns `None`; [`Self::check`] then returns
+    /// the reason.
     #[inline(always)]
     pub fn recv(&mut self) -> Option<T> {
         let mut message = MaybeUninit::<T>::uninit();
@@ -75,7 +78,8 @@ impl<T: Pod> Consumer<T> {
         }
     }
 
-    /// Receives as [`Self::recv`] does, into existing memory: one copy less of a large message.
+    /// Receives as [`Self::recv`] does, but writes the message directly to `message`. This saves a
+    /// copy, which matters for large messages.
     ///
     /// Returns true if a message arrived. Otherwise `message` holds unspecified values.
     #[inline(always)]
@@ -86,13 +90,13 @@ impl<T: Pod> Consumer<T> {
         unsafe { self.raw.recv(dst, size_of::<T>()) == PollOutcome::Message }
     }
 
-    /// Receives the messages that are there, up to about a lane's capacity, and passes each one to
-    /// `each`. Returns their number. Never blocks.
+    /// Receives the messages that are there now, at most about as many as a lane has slots, and
+    /// passes each one to `each`. Returns their number. Never blocks.
     ///
-    /// For streams: costs that do not depend on the number of messages are paid once for all of
-    /// them. The cursors that make room for the publishers of a reliable ring are published in
-    /// steps of an eighth of a lane's capacity. If `each` panics, the messages passed to it are
-    /// received and all others are not.
+    /// Meant for streams: costs that do not depend on the number of messages are paid once for all
+    /// of them. In a reliable ring, the reader makes room for the publishers in steps of an eighth
+    /// of a lane's capacity. If `each` panics, the messages passed to it count as received; the
+    /// others are received later.
     #[inline]
     pub fn drain(&mut self, mut each: impl FnMut(T)) -> usize {
         let mut message = MaybeUninit::<T>::uninit();
@@ -105,8 +109,8 @@ impl<T: Pod> Consumer<T> {
 
     /// Receives as [`Self::recv`] does, but waits for a message until `wait_policy` ends.
     ///
-    /// Blocks: it sleeps after a short spin, and no wake is lost. Returns `None` at once in a
-    /// forked child.
+    /// Blocks: it spins for a short time and then sleeps. No wake is lost. In a forked child,
+    /// returns `None` at once.
     pub fn recv_until(&mut self, wait_policy: WaitPolicy) -> Option<T> {
         let mut message = MaybeUninit::<T>::uninit();
         let dst = message.as_mut_ptr().cast();
@@ -118,11 +122,12 @@ impl<T: Pod> Consumer<T> {
         }
     }
 
-    /// Returns the newest message that was not received yet; older ones are counted as skipped,
-    /// or as lost if they are overwritten already. `None` if there is nothing new.
+    /// Returns the newest message that has not been received yet; `None` if there is nothing new.
+    /// Older messages are counted as skipped, or as lost if they have already been overwritten.
     ///
-    /// With several publishers, the message with the greatest `key` wins. If the key is a send
-    /// time, the publishers' clocks have to agree. Never blocks.
+    /// If there are several publishers, returns the message with the greatest `key` among the
+    /// newest messages of all publishers. If the key is a send time, the clocks of the publishers
+    /// have to agree. Never blocks.
     #[inline]
     pub fn latest_by_key(&mut self, key: impl Fn(&T) -> u64) -> Option<T> {
         let mut message = MaybeUninit::<T>::uninit();
@@ -132,8 +137,8 @@ impl<T: Pod> Consumer<T> {
         is_new.then(|| unsafe { message.assume_init() })
     }
 
-    /// Receives as [`Self::latest_by_key`] does, into existing memory: one copy less of a large
-    /// message.
+    /// Receives as [`Self::latest_by_key`] does, but writes the message directly to `message`. This
+    /// saves a copy, which matters for large messages.
     ///
     /// Returns true if there was a message. Otherwise `message` holds unspecified values.
     #[inline]
@@ -142,12 +147,12 @@ impl<T: Pod> Consumer<T> {
         unsafe { self.copy_latest_to(message, key) }
     }
 
-    /// Copies the newest message to `dst`. Returns false if there is none; then `dst` may
-    /// hold parts of a message.
+    /// Copies the newest message to `dst`. Returns false if there is none; `dst` may then contain
+    /// parts of a message.
     ///
     /// # Safety
     ///
-    /// `dst` is writable for a `T`, and any bytes may be left there.
+    /// `dst` is writable for a `T`, and the caller accepts any bytes there.
     #[inline]
     unsafe fn copy_latest_to(&mut self, dst: *mut T, key: impl Fn(&T) -> u64) -> bool {
         // WHY by index: a message that were passed on by value would be copied each time.
@@ -169,50 +174,53 @@ impl<T: Pod> Consumer<T> {
         newest.is_some()
     }
 
-    /// Does the same as [`Self::latest_by_key`] for a ring with one publisher at a time.
+    /// Does the same as [`Self::latest_by_key`], for a ring that has only one publisher at a time.
     #[inline]
     pub fn latest(&mut self) -> Option<T> {
         self.latest_by_key(|_| 0)
     }
 
-    /// Does the same as [`Self::latest_into_by_key`] for a ring with one publisher at a time.
+    /// Does the same as [`Self::latest_into_by_key`], for a ring that has only one publisher at a
+    /// time.
     #[inline]
     pub fn latest_into(&mut self, message: &mut T) -> bool {
         self.latest_into_by_key(message, |_| 0)
     }
 
-    /// Checks that this consumer can still receive. Takes about a nanosecond.
+    /// Checks whether this consumer can still receive. Takes about a nanosecond.
     ///
     /// # Errors
     ///
-    /// As [`RawConsumer::check`].
+    /// The same as for [`RawConsumer::check`].
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         self.raw.check()
     }
 
-    /// Returns the ledger of this reader since it joined: the numbers of messages received, lost,
-    /// skipped and waiting. Loads every lane's head.
+    /// Returns the ledger of this reader since it joined: how many messages it has received, lost
+    /// and skipped, and how many wait. Loads the head of every lane.
     #[must_use]
     pub fn stats(&self) -> ReadStats {
         self.raw.stats()
     }
 
-    /// Stops receiving from lane `lane`. For the lane that carries the participant's own messages.
+    /// Stops receiving from lane `lane`. Meant for the lane that carries the participant's own
+    /// messages.
     pub fn ignore(&mut self, lane: u32) {
         self.raw.ignore(lane);
     }
 
-    /// Receives from lane `lane` again, from now on, after [`Self::ignore`].
+    /// Receives from lane `lane` again, after [`Self::ignore`]. Messages sent before this call are
+    /// not received.
     ///
     /// # Errors
     ///
-    /// [`OpenError::Io`]; the lane stays ignored.
+    /// [`OpenError::Io`] if a system call fails; the lane is still ignored then.
     pub fn include(&mut self, lane: u32) -> Result<(), OpenError> {
         self.raw.include(lane)
     }
 
-    /// Returns the untyped consumer.
+    /// Returns the untyped consumer that this one wraps.
     #[must_use]
     pub const fn raw(&self) -> &RawConsumer {
         &self.raw

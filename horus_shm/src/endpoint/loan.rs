@@ -1,4 +1,4 @@
-//! Loans: messages that are written into their slot, without a copy.
+//! Loans: slots that the caller fills with a message directly, so that it is not copied.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,105 +9,106 @@ use bytemuck::Pod;
 use crate::endpoint::producer::{Producer, RawProducer, SendError};
 use crate::file::label::TopicLabel;
 
-/// The reason why no slot can be lent.
+/// The reason why no slot can be lent to the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoanError {
-    /// The messages of this publisher are copied.
+    /// This publisher cannot lend slots: its messages are always copied.
     #[error("{topic}: the messages of this publisher are copied: open it as pinnable, or use send")]
     NotPinnable {
-        /// The topic.
+        /// The topic of the publisher.
         topic: TopicLabel,
     },
-    /// A reliable reader is the lane's whole capacity behind. Transient: try again after it has
+    /// A reliable reader is behind by the whole lane. Transient: try again after that reader has
     /// read.
     #[error(
         "{topic}: a reliable reader is a whole lane behind: try again, or detach stalled readers"
     )]
     Full {
-        /// The topic.
+        /// The topic of the publisher.
         topic: TopicLabel,
     },
     /// The handle was inherited through `fork`. Permanent: open a new one in the child.
     #[error("{topic}: the handle belongs to the parent process: open a new one after fork")]
     Forked {
-        /// The topic.
+        /// The topic of the publisher.
         topic: TopicLabel,
     },
-    /// The ring's memory is lost: its file was truncated, or the program closed descriptors of this
-    /// library. Permanent: open the topic again.
+    /// The memory of the ring is lost, because its file was truncated, or because the program
+    /// closed descriptors of this library. Permanent: open the topic again.
     #[error(
         "{topic}: its memory is lost: the file was truncated, or the program closed descriptors of \
          this library: drop all of its handles and open it again"
     )]
     RegionLost {
-        /// The topic.
+        /// The topic of the publisher.
         topic: TopicLabel,
     },
-    /// The message is longer than this publisher may send. Permanent.
+    /// The message is longer than this publisher is allowed to send. Permanent.
     #[error(
         "{topic}: a message of {bytes} bytes, and this publisher may send {max} at most: open it \
          with a larger max_message_bytes"
     )]
     TooLong {
-        /// The topic.
+        /// The topic of the publisher.
         topic: TopicLabel,
-        /// The length of the message that was to be written.
+        /// The length of the message that was to be written, in bytes.
         bytes: u64,
-        /// The length of this publisher's longest message.
+        /// The length of the longest message that this publisher may send, in bytes.
         max: u64,
     },
-    /// The memory for messages of this length cannot be had. Try again when there is memory.
+    /// There is no memory for messages of this length. Try again when memory is available.
     #[error(
         "{topic}: no memory for slots of {bytes} bytes: {}: free memory, raise the limits of this \
          process, or lower the capacity",
         std::io::Error::from_raw_os_error(*errno)
     )]
     NoSpace {
-        /// The topic.
+        /// The topic of the publisher.
         topic: TopicLabel,
-        /// The length of the message that was to be written.
+        /// The length of the message that was to be written, in bytes.
         bytes: u64,
-        /// The number of the system's error, as in `errno`.
+        /// The system's error number, as in `errno`.
         errno: i32,
     },
-    /// The file of the topic was removed or replaced, and this publisher cannot move to the one
-    /// that has the name now. Transient: it tries again ten times a second at most.
+    /// The file of the topic was removed or replaced, and this publisher cannot move to the file
+    /// that has the topic's name now. Transient: the publisher tries again, at most ten times a
+    /// second.
     #[error(
         "{topic}: its file was removed or replaced, and the present one cannot be used: {}: remove \
          that, or free what is missing",
         std::io::Error::from_raw_os_error(*errno)
     )]
     NameLost {
-        /// The topic.
+        /// The topic of the publisher.
         topic: TopicLabel,
-        /// The number of the system's error, as in `errno`; `EUCLEAN` for an unusable file, or if
-        /// the topic is full.
+        /// The system's error number, as in `errno`; `EUCLEAN` if the file is unusable, or if the
+        /// topic is full.
         errno: i32,
     },
-    /// The message is longer than the slot that is lent; the slot is still lent.
+    /// The message is longer than the lent slot. The slot remains lent.
     #[error(
         "{topic}: a message of {bytes} bytes does not fit the lent slot of {slot_bytes}: discard \
          it, reserve more, and take another loan"
     )]
     SlotTooShort {
-        /// The topic.
+        /// The topic of the publisher.
         topic: TopicLabel,
-        /// The length of the message.
+        /// The length of the message, in bytes.
         bytes: u64,
-        /// The length of the longest message that fits the slot.
+        /// The length of the longest message that fits in the slot, in bytes.
         slot_bytes: u64,
     },
-    /// No slot is on loan, or a message was sent after the slot was lent.
+    /// No slot is lent, or another message was sent after the slot was lent.
     #[error("{topic}: nothing is on loan, or a message was sent since: take another loan")]
     Ended {
-        /// The topic.
+        /// The topic of the publisher.
         topic: TopicLabel,
     },
 }
 
 impl LoanError {
-    /// Returns the label of the topic.
+    /// Returns the label of the topic that the error concerns.
     #[must_use]
     pub const fn topic(&self) -> TopicLabel {
         match self {
@@ -123,7 +124,7 @@ impl LoanError {
         }
     }
 
-    /// Returns true if the lane was full ([`Self::Full`]): try again when readers have read.
+    /// Returns true if the lane was full ([`Self::Full`]). Try again after readers have read.
     #[must_use]
     pub const fn is_full(&self) -> bool {
         matches!(self, Self::Full { .. })
@@ -202,7 +203,8 @@ impl From<LoanError> for SendError<()> {
     }
 }
 
-/// An untyped slot on loan. Dropping it has no effect on the topic.
+/// A slot that is lent to the caller as bytes. Dropping it without publishing has no effect on the
+/// topic.
 pub struct RawLoan<'a> {
     producer: &'a mut RawProducer,
     address: *mut u8,
@@ -217,24 +219,25 @@ impl fmt::Debug for RawLoan<'_> {
 }
 
 impl<'a> RawLoan<'a> {
-    /// Creates a loan of the slot at `address`, which `producer` has begun.
+    /// Creates the loan of the slot at `address`, which `producer` has already claimed.
     pub(crate) const fn new(producer: &'a mut RawProducer, address: *mut u8) -> Self {
         Self { producer, address }
     }
 
-    /// Returns the length of the longest message that fits, in bytes.
+    /// Returns the length of the longest message that fits in the slot, in bytes.
     #[must_use]
     pub fn capacity_bytes(&self) -> usize {
         self.producer.slot_bytes() as usize
     }
 
-    /// Returns the label of the topic, for errors.
+    /// Returns the label of the topic, for use in errors.
     #[must_use]
     pub fn label(&self) -> TopicLabel {
         self.producer.segment().label()
     }
 
-    /// Returns the present content of the slot: an older message, or zeros.
+    /// Returns the present content of the slot. Until the caller writes to it, this is an older
+    /// message or zeros.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: the slot has the length of the payload; until it is published no other code
@@ -242,7 +245,7 @@ impl<'a> RawLoan<'a> {
         unsafe { std::slice::from_raw_parts(self.address, self.capacity_bytes()) }
     }
 
-    /// Returns the slot, to be filled.
+    /// Returns the bytes of the slot, which the caller fills with the message.
     #[must_use]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `bytes`. No reader of this process loads from it meanwhile: either the slot
@@ -250,21 +253,23 @@ impl<'a> RawLoan<'a> {
         unsafe { std::slice::from_raw_parts_mut(self.address, self.capacity_bytes()) }
     }
 
-    /// Publishes the first `bytes` bytes of the slot, or all of it if that is less.
+    /// Publishes the first `bytes` bytes of the slot, or the whole slot if `bytes` is larger.
     ///
     /// # Errors
     ///
-    /// [`SendError::Forked`] if the loan was made before a `fork`; [`SendError::RegionLost`].
+    /// [`SendError::Forked`] if the slot was lent before a `fork`; [`SendError::RegionLost`] if the
+    /// file was truncated.
     pub fn publish(self, bytes: usize) -> Result<(), SendError<()>> {
         let bytes = bytes.min(self.capacity_bytes());
         self.producer.publish(bytes as u64)
     }
 }
 
-/// A message on loan, which is in shared memory and is published without a copy.
+/// A message in shared memory that is lent to the caller. The caller fills it and publishes it
+/// without a copy.
 ///
-/// It begins with the slot's old content. Dropping it has no effect on the topic. In a forked child
-/// it is memory of the child's own, which cannot be published.
+/// At first it has the slot's old content. Dropping it without publishing has no effect on the
+/// topic. In a forked child, it is private memory of the child, and cannot be published.
 pub struct Loan<'a, T> {
     raw: RawLoan<'a>,
     marker: PhantomData<&'a mut T>,
@@ -281,7 +286,7 @@ impl<T: Pod> Loan<'_, T> {
     ///
     /// # Errors
     ///
-    /// As [`RawLoan::publish`].
+    /// The same as for [`RawLoan::publish`].
     pub fn publish(self) -> Result<(), SendError<()>> {
         self.raw.publish(size_of::<T>())
     }
@@ -302,13 +307,14 @@ impl<T: Pod> DerefMut for Loan<'_, T> {
 }
 
 impl<T: Pod> Producer<T> {
-    /// Lends the next slot: fill it, then call [`Loan::publish`]. Only in pinnable rings.
+    /// Lends the next slot to the caller, who fills it and then calls [`Loan::publish`]. Works only
+    /// in pinnable rings.
     ///
-    /// Does not block and copies nothing. There is only one loan at a time.
+    /// Does not block, and copies nothing. Only one loan can exist at a time.
     ///
     /// # Errors
     ///
-    /// [`LoanError`].
+    /// [`LoanError`] if no slot can be lent.
     pub fn loan(&mut self) -> Result<Loan<'_, T>, LoanError> {
         Ok(Loan {
             raw: self.raw_mut().loan()?,

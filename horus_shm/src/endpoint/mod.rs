@@ -1,4 +1,5 @@
-//! Endpoints of callers: producers, consumers, loans, samples, and the typed rings made of them.
+//! Endpoints that callers use: producers, consumers, loans, samples, and the typed rings made of
+//! them.
 //!
 //! This is the top room (folder) of the crate: it may import all others, and none of them imports
 //! it.

@@ -13,7 +13,8 @@ pub use raw::{LoanMemory, OnStalled, RawProducer};
 
 use crate::wait::WaitPolicy;
 
-/// The typed producer of a ring of `T`. `Send`, not `Sync`: one thread at a time.
+/// The typed producer of a ring of `T`. It is `Send` but not `Sync`: one thread at a time may use
+/// it.
 pub struct Producer<T> {
     raw: RawProducer,
     // A cell-like marker keeps the producer from being shared between threads.
@@ -32,7 +33,7 @@ impl<T: Pod> Producer<T> {
     ///
     /// # Panics
     ///
-    /// If the ring's messages do not have the size of `T`.
+    /// The call panics if the ring's messages do not have the size of `T`.
     #[must_use]
     pub fn new(raw: RawProducer) -> Self {
         let bytes = raw.segment().request().type_info.bytes;
@@ -49,25 +50,26 @@ impl<T: Pod> Producer<T> {
 
     /// Copies `message` into the next slot and publishes it, without blocking.
     ///
-    /// Wait-free: no loop, no allocation, no system call, unless a reliable reader is the lane's
-    /// whole capacity behind. Then the reader is probed, by a few system calls at most once a
-    /// millisecond.
+    /// Wait-free: no loop, no allocation, no system call. The one exception is a reliable reader
+    /// that is behind by the whole lane. The producer then checks whether that reader is alive,
+    /// with a few system calls and at most once a millisecond.
     ///
     /// # Errors
     ///
-    /// [`SendError::Full`] if a reliable reader is the lane's whole capacity behind;
-    /// [`SendError::Forked`] in a forked child; [`SendError::RegionLost`] if the ring's file was
-    /// truncated (the message may have been delivered before). The error returns the message.
+    /// [`SendError::Full`] if a reliable reader is behind by the whole lane; [`SendError::Forked`]
+    /// in a forked child; [`SendError::RegionLost`] if the ring's file was truncated (a reader may
+    /// have received the message before that). The error contains the message.
     #[inline(always)]
     pub fn send(&mut self, message: T) -> Result<(), SendError<T>> {
         self.send_ref(&message).map_err(|error| error.with(message))
     }
 
-    /// Sends as [`Self::send`] does, from existing memory: one copy less of a large message.
+    /// Sends as [`Self::send`] does, but copies directly from `message`. This saves a copy, which
+    /// matters for large messages.
     ///
     /// # Errors
     ///
-    /// As [`Self::send`].
+    /// The same as for [`Self::send`].
     #[inline(always)]
     pub fn send_ref(&mut self, message: &T) -> Result<(), SendError<()>> {
         let src = std::ptr::from_ref(message).cast();
@@ -75,11 +77,11 @@ impl<T: Pod> Producer<T> {
         unsafe { self.raw.send(src, size_of::<T>()) }
     }
 
-    /// Sends as [`Self::send_ref`] does, but waits for room until `wait_policy` ends.
+    /// Sends as [`Self::send_ref`] does, but waits for room in the lane until `wait_policy` ends.
     ///
     /// # Errors
     ///
-    /// As [`Self::send`]; [`SendError::Full`] only after the wait.
+    /// The same as for [`Self::send`]; [`SendError::Full`] only after the wait.
     pub fn send_until(
         &mut self,
         wait_policy: WaitPolicy,
@@ -90,7 +92,7 @@ impl<T: Pod> Producer<T> {
         unsafe { self.raw.send_until(wait_policy, src, size_of::<T>()) }
     }
 
-    /// Returns the untyped producer.
+    /// Returns the untyped producer that this one wraps.
     #[must_use]
     pub const fn raw(&self) -> &RawProducer {
         &self.raw
@@ -100,8 +102,9 @@ impl<T: Pod> Producer<T> {
         &mut self.raw
     }
 
-    /// Returns the position in the lane: the number of messages by all of its owners, with skipped
-    /// slots, and with those before a move to another file.
+    /// Returns the producer's position in its lane. This is the number of messages that all owners
+    /// of the lane have sent, plus the number of skipped slots. Messages sent before a move to
+    /// another file are included.
     #[must_use]
     pub const fn position(&self) -> u64 {
         self.raw.position()

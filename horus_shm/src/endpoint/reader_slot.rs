@@ -1,4 +1,5 @@
-//! Reader slots: a reader's block in the file, with its bit among the sleepers.
+//! Reader slots. A slot is a reader's block in the file, together with a bit that shows publishers
+//! whether the reader sleeps.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -16,14 +17,15 @@ use crate::protocol::owner;
 use crate::protocol::sync::{self, Word, edge};
 use crate::wait::{Event, Sleeper, WakeOrder};
 
-/// If all entries are taken, a claimant yields the CPU this number of times, and then sleeps for a
-/// millisecond [`CLAIM_SLEEPS`] times.
+/// Number of times that a claimant yields the CPU when all entries are taken. After that it sleeps
+/// [`CLAIM_SLEEPS`] times, for a millisecond each.
 const CLAIM_YIELDS: u32 = 32;
 const CLAIM_SLEEPS: u32 = 8;
 
-/// Returns a function for [`owner::claim_with_retries`] that pauses, and returns false when it has
-/// paused for some 10 ms in all. That is enough for a process that frees an entry and lost the CPU
-/// meanwhile. On the heap there is no pause, because no owner can be dead.
+/// Returns a function for [`owner::claim_with_retries`]. Each call of the function pauses; it
+/// returns false after some 10 ms of pauses in all. This is enough for a process that is freeing an
+/// entry and was preempted. On the heap the function does not pause, because no owner can be dead
+/// there.
 pub(crate) fn claim_pauses(is_file: bool) -> impl FnMut() -> bool {
     let mut pauses = 0;
     move || {
@@ -37,43 +39,43 @@ pub(crate) fn claim_pauses(is_file: bool) -> impl FnMut() -> bool {
     }
 }
 
-/// The slot of one announced reader; freed on drop. Kept by the reader and by every message that it
-/// has borrowed.
+/// The slot of one reader, which is freed on drop. (Observers have no slot.) The reader and each
+/// message that it has borrowed keep the slot.
 #[derive(Debug)]
 pub(crate) struct ReaderSlot {
     index: u32,
-    /// A bit for each pin that holds a borrowed message.
+    /// A bit mask of the pins that hold a borrowed message.
     held: AtomicU64,
-    /// Number of slots of the shortest lane for which the pins in [`ReaderBlock::pin_limit`] were
+    /// The number of slots of the shortest lane when the pins in [`ReaderBlock::pin_limit`] were
     /// reserved.
     ///
     /// [`ReaderBlock::pin_limit`]: crate::protocol::layout::ReaderBlock::pin_limit
     reserved_beside: AtomicU64,
-    /// Number of threads of this process that sleep under the slot's bit.
+    /// Number of threads of this process that sleep under this slot's bit.
     sleepers: Mutex<u32>,
-    /// 1 if every publisher executes a fence in each send, otherwise 0.
+    /// 1 if every publisher executes a fence in each send; otherwise 0.
     fences: AtomicU64,
     segment: Arc<Segment>,
 }
 
-/// A reader slot that was just claimed.
+/// A reader slot that has just been claimed.
 #[derive(Debug)]
 pub(crate) struct ClaimedSlot {
     pub(crate) slot: ReaderSlot,
-    /// True if the slot is that of a gated reader that died, and its cursors still hold the writers
-    /// back.
+    /// True if the slot belonged to a gated reader that died, and its cursors still stop the
+    /// writers.
     pub(crate) resumed: bool,
 }
 
-/// Index of the pin under which messages are copied.
+/// Index of the pin that a reader uses while it copies a message.
 pub(crate) const COPY_PIN: u32 = PINS_PER_READER as u32 - 1;
 
-/// Maximum number of messages that a reader can borrow at a time: a pin each.
+/// Maximum number of messages that a reader can borrow at the same time. Each message needs a pin.
 pub const BORROWS_MAX: u32 = COPY_PIN;
 
 impl ReaderSlot {
-    /// Claims the first slot that is free or whose reader is dead. If `resumes`, leaves the cursors
-    /// of a gated reader that died as they are.
+    /// Claims the first slot that is free or whose reader is dead. If `resumes` is true and the
+    /// dead reader was gated, leaves its cursors unchanged.
     ///
     /// # Errors
     ///
@@ -132,8 +134,7 @@ impl ReaderSlot {
         Ok(ClaimedSlot { slot, resumed })
     }
 
-    /// Announces that this reader has its start in every lane. To be called last of all when it
-    /// joins.
+    /// Announces that this reader has joined every lane. Must be the last step when a reader joins.
     pub(crate) fn announce_join(&self) {
         if let Ok(block) = self.segment.reader_block(self.index, Access::Write) {
             // ORDERING(epoch): a publisher that sees it sends behind the start of this reader.
@@ -142,7 +143,8 @@ impl ReaderSlot {
         }
     }
 
-    /// Withdraws the announcement of [`Self::announce_join`]. Borrowed messages may keep the slot.
+    /// Withdraws the announcement of [`Self::announce_join`]. Borrowed messages may still keep the
+    /// slot.
     pub(crate) fn announce_leave(&self) {
         if let Ok(block) = self.segment.reader_block(self.index, Access::Write) {
             // Relaxed: the release of the owner word, which follows, orders this store.
@@ -150,8 +152,8 @@ impl ReaderSlot {
         }
     }
 
-    /// Announces that this reader has joined the topic file `file`, which has the name now. It
-    /// still reads this one.
+    /// Announces that this reader has joined the topic file with the number `file`, which has the
+    /// topic's name now. The reader still reads this slot's file, too.
     pub(crate) fn announce_move(&self, file: u64) {
         if let Ok(block) = self.segment.reader_block(self.index, Access::Write) {
             // ORDERING(epoch): pairs with the load in `awaits_reader`: a publisher that sees it
@@ -160,7 +162,7 @@ impl ReaderSlot {
         }
     }
 
-    /// Announces that this reader pins slots. To be called before its first pin.
+    /// Announces that this reader pins slots. Must be called before its first pin.
     pub(crate) fn announce_pins(&self) {
         if let Ok(wait) = self.segment.wait_block(Access::Write) {
             // Relaxed: the fence behind the first pin orders it.
@@ -168,15 +170,16 @@ impl ReaderSlot {
         }
     }
 
-    /// Reserves pins so that this reader can borrow `borrows` messages at a time, where its
-    /// shortest lane has `capacity` slots. The pins of all readers together are at most as many
-    /// as [`borrows_max`] says.
+    /// Reserves pins, so that this reader can borrow `borrows` messages at the same time.
+    /// `capacity` is the number of slots of its shortest lane. All readers together can have at
+    /// most [`borrows_max`] pins.
     ///
-    /// Pins that were reserved beside longer lanes only, and are not in use, are given back.
+    /// If the existing pins were reserved when all lanes were longer, those that are not in use are
+    /// given back.
     ///
     /// # Errors
     ///
-    /// The number of pins that this reader can have.
+    /// The number of pins that this reader can have, if it cannot have `borrows` pins.
     pub(crate) fn reserve_pins(&self, borrows: u32, capacity: u64) -> Result<(), u64> {
         let Ok(block) = self.segment.reader_block(self.index, Access::Write) else {
             return Err(0);
@@ -214,8 +217,9 @@ impl ReaderSlot {
         self.held.get().count_ones()
     }
 
-    /// Returns the number of pins reserved for this reader where its shortest lane has `capacity`
-    /// slots: 0 if they were reserved beside longer lanes only, where more pins are permitted.
+    /// Returns the number of pins reserved for this reader; `capacity` is the number of slots of
+    /// its shortest lane. Returns 0 if the pins were reserved when all lanes were longer, because
+    /// more pins were permitted then.
     pub(crate) fn pin_limit(&self, capacity: u64) -> u32 {
         if capacity < self.reserved_beside.get() {
             return 0;
@@ -226,7 +230,7 @@ impl ReaderSlot {
         })
     }
 
-    /// Returns the word with a bit for each pin that holds a borrowed message.
+    /// Returns the bit mask of the pins that hold a borrowed message.
     pub(crate) const fn held(&self) -> &AtomicU64 {
         &self.held
     }
@@ -236,7 +240,7 @@ impl ReaderSlot {
         &self.segment
     }
 
-    /// Returns a pin's word.
+    /// Returns the word of a pin; `None` if the reader's block cannot be accessed.
     pub(crate) fn pin(&self, pin: u32) -> Option<&AtomicU64> {
         self.segment
             .reader_block(self.index, Access::Write)
@@ -250,21 +254,21 @@ impl ReaderSlot {
         self.index
     }
 
-    /// Returns true if every publisher makes a fence in each send, so that a sleeper needs no
-    /// barrier.
+    /// Returns true if every publisher executes a fence in each send. A thread that goes to sleep
+    /// then needs no barrier.
     pub(crate) fn fences(&self) -> bool {
         // Relaxed: it belongs to the thread that reads; a watch that sees an older value looks
         // again after a slice.
         self.fences.get() != 0
     }
 
-    /// Sets the value of [`Self::fences`].
+    /// Sets the value that [`Self::fences`] returns.
     pub(crate) fn set_fences(&self, fences: bool) {
         // Relaxed: as above.
         self.fences.set(fences.into());
     }
 
-    /// Returns the eventcount at which this reader sleeps; `None` if this is a copy in a forked
+    /// Returns the eventcount on which this reader sleeps; `None` if this is a copy in a forked
     /// child.
     pub(crate) fn event(&self) -> Option<Event<'_>> {
         let order = if self.fences() {
@@ -294,8 +298,8 @@ impl Drop for ReaderSlot {
     }
 }
 
-/// Clears everything that the owner of a reader slot, or its predecessor, has announced: its gate,
-/// its pins and its sleep. Only the owner may call it.
+/// Clears everything that the owner of a reader slot, or an earlier owner, has announced: its gate,
+/// its pins and its sleep. Only the owner may call this.
 fn withdraw_all(segment: &Segment, index: u32) {
     if let Ok(wait) = segment.wait_block(Access::Write) {
         gate::withdraw_gated_reader(&wait.gated, index);
@@ -306,8 +310,8 @@ fn withdraw_all(segment: &Segment, index: u32) {
     withdraw_all_but_gate(segment, index);
 }
 
-/// Clears everything that the owner of a reader slot has announced, except its gate: it still holds
-/// back writers. Only the owner may call it.
+/// Clears everything that the owner of a reader slot has announced, except its gate, which still
+/// stops writers. Only the owner may call this.
 fn withdraw_all_but_gate(segment: &Segment, index: u32) {
     if let Ok(block) = segment.reader_block(index, Access::Write) {
         block.pin_limit.set(0);
@@ -319,16 +323,16 @@ fn withdraw_all_but_gate(segment: &Segment, index: u32) {
     }
 }
 
-/// Number of wakes in a row that woke no thread, after which the waker checks that the sleepers
-/// live.
+/// Number of successive wakes that woke no thread, after which the waker checks whether the
+/// sleepers are alive.
 pub(crate) const FRUITLESS_WAKES_MAX: u32 = 8;
 
 /// Withdraws what a dead reader had announced in slot `index`, and frees the slot. Returns false if
-/// the reader lives, or another process was faster. If the slot is free, announcements in it are
-/// damage, and are cleared likewise.
+/// the reader is alive, or if another process did this first. If the slot is already free,
+/// announcements in it are damage, and are cleared, too.
 ///
-/// The slot of a gated reader is not freed, and keeps its cursors, because a successor may go on
-/// there: only [`reap_gated`] frees it.
+/// The slot of a gated reader is not freed, and keeps its cursors, because a successor may continue
+/// there. Only [`reap_gated`] frees it.
 pub(crate) fn reap_dead_reader(segment: &Segment, index: u32) -> bool {
     let Some((word, owner)) = dead_owner(segment, index) else {
         return false;
@@ -346,8 +350,8 @@ pub(crate) fn reap_dead_reader(segment: &Segment, index: u32) -> bool {
     }
 }
 
-/// Frees the slot of a gated reader, if that is dead: from now on it holds back no writer. Returns
-/// false if the reader lives, or another process was faster.
+/// Frees the slot of a gated reader if the reader is dead, so that it no longer stops writers.
+/// Returns false if the reader is alive, or if another process did this first.
 pub(crate) fn reap_gated(segment: &Segment, index: u32) -> bool {
     // WHY this is enough: a probe by system call came before, and the dead reader's last loads
     // before its lock was released; the exchange excludes a second reaper.
@@ -356,7 +360,8 @@ pub(crate) fn reap_gated(segment: &Segment, index: u32) -> bool {
     })
 }
 
-/// Returns the owner word of a reader slot, and its value, if that is 0 or names a dead process.
+/// Returns the owner word of a reader slot and its value, if the value is 0 or stands for a dead
+/// process.
 fn dead_owner(segment: &Segment, index: u32) -> Option<(&AtomicU64, u64)> {
     let word = &segment.reader_block(index, Access::Write).ok()?.owner;
     // Relaxed: the exchange decides.
@@ -364,7 +369,7 @@ fn dead_owner(segment: &Segment, index: u32) -> Option<(&AtomicU64, u64)> {
     (owner == 0 || segment.is_dead(owner)).then_some((word, owner))
 }
 
-/// Frees the reader slots of dead readers that are announced as asleep.
+/// Frees the reader slots of dead readers that are still announced as sleeping.
 #[cold]
 pub(crate) fn reap_sleepers(segment: &Segment) {
     let Ok(wait) = segment.wait_block(Access::Write) else {
@@ -375,7 +380,7 @@ pub(crate) fn reap_sleepers(segment: &Segment) {
     }
 }
 
-/// Clears the bits of publishers that died while they waited for room, or left.
+/// Clears the bits of publishers that have left, or that died while they waited for room.
 #[cold]
 pub(crate) fn reap_publishers(segment: &Segment) {
     let Ok(wait) = segment.wait_block(Access::Write) else {

@@ -1,4 +1,4 @@
-//! Samples: messages that are read in their slots.
+//! Samples: messages that are borrowed, and read in their slots.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -17,20 +17,21 @@ use crate::protocol::lane::free_pin;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BorrowError {
-    /// A publisher is not pinnable: its messages can only be copied.
+    /// The messages of some publisher are not pinnable, so they can only be copied.
     #[error("{topic}: the messages of a publisher are copied: open that as pinnable, or use recv")]
     NotPinnable {
-        /// The topic.
+        /// The topic of the reader.
         topic: TopicLabel,
     },
-    /// This reader is an observer: it maps the topic read-only, and cannot pin messages.
+    /// This reader is an observer. It maps the topic read-only, so it cannot pin messages.
     #[error("{topic}: an observer cannot hold messages: use recv, or subscribe")]
     Observer {
-        /// The topic.
+        /// The topic of the reader.
         topic: TopicLabel,
     },
-    /// This reader holds as many messages as it may: drop one, or give the publisher more slots, as
-    /// all readers together may hold half of them, or three of four slots.
+    /// This reader already holds as many messages as it may. Drop one, or open the publisher with
+    /// more slots. All readers together may hold half of a publisher's slots, or three if it has
+    /// four slots.
     #[error(
         "{topic}: this subscriber holds {held} messages, and may hold no more: drop one, or open \
          the publisher with a larger capacity (of its {capacity} slots, all subscribers together \
@@ -38,17 +39,17 @@ pub enum BorrowError {
         borrows_max(*.capacity)
     )]
     NoPins {
-        /// The topic.
+        /// The topic of the reader.
         topic: TopicLabel,
-        /// Number of messages that this reader holds.
+        /// Number of messages that this reader holds now.
         held: u32,
-        /// Number of slots of a lane.
+        /// Number of slots of the publisher's lane.
         capacity: u64,
     },
 }
 
 impl BorrowError {
-    /// Returns the label of the topic.
+    /// Returns the label of the topic that the error concerns.
     #[must_use]
     pub const fn topic(&self) -> TopicLabel {
         match self {
@@ -59,30 +60,33 @@ impl BorrowError {
     }
 }
 
-/// Returns how many messages all readers of a lane of `capacity` slots can borrow at a time: half
-/// as many as it has slots, or three of four, so that a send always finds a slot.
+/// Returns how many messages all readers together can borrow at the same time from a lane of
+/// `capacity` slots. This is half the number of slots, or three of four slots, so that a send
+/// always finds a free slot.
 pub(crate) const fn borrows_max(capacity: u64) -> u64 {
     let few = if capacity < 4 { capacity } else { 4 };
     let half = capacity / 2;
     if half < few { few - 1 } else { half }
 }
 
-/// An untyped message in shared memory that its publisher will not overwrite.
+/// A message as bytes in shared memory, which its publisher does not overwrite while this value
+/// lives.
 pub struct RawSample {
     address: *const u8,
     bytes: usize,
     number: u64,
     pin: u32,
     place: Arc<ReaderSlot>,
-    /// WHY: the reader may leave the extent, or end, while the message is borrowed.
+    /// Keeps the memory of the message mapped. WHY: the reader may leave the extent, or be dropped,
+    /// while the message is borrowed.
     _memory: SampleMemory,
 }
 
 /// The memory that holds a borrowed message.
 pub(crate) enum SampleMemory {
-    /// The slots of a lane.
+    /// The extent that contains the slot.
     Extent(#[expect(dead_code, reason = "kept mapped")] Arc<Extent>),
-    /// The memory that a reader copies messages to, where it cannot pin them.
+    /// Private memory to which a reader copies messages that cannot be borrowed in their slots.
     PrivateCopies(#[expect(dead_code, reason = "kept allocated")] Arc<PrivateCopies>),
 }
 
@@ -102,13 +106,13 @@ impl fmt::Debug for RawSample {
 }
 
 impl RawSample {
-    /// Creates the sample of the message of `bytes` bytes with number `number` at `address`, held
-    /// by pin `pin` of `place`.
+    /// Creates the sample of a message of `bytes` bytes at `address`. `number` is the sequence
+    /// number of the message, and pin `pin` of the reader slot `place` holds it.
     ///
     /// # Safety
     ///
-    /// The address is in `memory`, which has that many bytes there, and they do not change until
-    /// the pin is taken back.
+    /// `address` points into `memory`, to at least `bytes` bytes, which do not change until the pin
+    /// is released.
     pub(crate) unsafe fn new(
         address: *const u8,
         (bytes, number): (usize, u64),
@@ -125,7 +129,7 @@ impl RawSample {
         }
     }
 
-    /// Returns the message.
+    /// Returns the bytes of the message.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: the bytes are there and do not change while the pin is held, by the contract of
@@ -133,7 +137,7 @@ impl RawSample {
         unsafe { std::slice::from_raw_parts(self.address, self.bytes) }
     }
 
-    /// Returns the sequence number of the message in its publisher's lane, from 1 on.
+    /// Returns the sequence number of the message, counted from 1 in its publisher's lane.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.number
@@ -153,12 +157,12 @@ impl Drop for RawSample {
 
 /// A message in shared memory that its publisher will not overwrite while this value lives.
 ///
-/// Needs no copy, may be sent to other threads, and outlives its consumer. Keep few: a reader can
-/// hold seven at a time, and all readers together half of the slots of a publisher, which skips
-/// those.
+/// A sample needs no copy, may be sent to other threads, and may outlive its consumer. Keep only a
+/// few: a reader can hold at most seven at the same time, and all readers together at most half of
+/// a publisher's slots. The publisher skips the slots of messages that are held.
 ///
-/// A forked child may read it while its parent holds it. After that the publisher may overwrite it:
-/// copy before a `fork` the messages that the child should read.
+/// A forked child may read the message while its parent holds it. After that, the publisher may
+/// overwrite it. If the child should read messages, copy them before the `fork`.
 pub struct Sample<T> {
     raw: RawSample,
     marker: PhantomData<T>,
@@ -171,7 +175,7 @@ impl<T: fmt::Debug + Pod> fmt::Debug for Sample<T> {
 }
 
 impl<T> Sample<T> {
-    /// Returns the sequence number of the message in its publisher's lane, from 1 on.
+    /// Returns the sequence number of the message, counted from 1 in its publisher's lane.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.raw.sequence()
@@ -187,12 +191,12 @@ impl<T: Pod> Deref for Sample<T> {
 }
 
 impl<T: Pod> Consumer<T> {
-    /// Borrows the next message in its slot, or returns `None` if there is none right now. Never
-    /// blocks, copies nothing. Only in pinnable rings.
+    /// Borrows the next message in its slot; returns `None` if there is no message right now. Never
+    /// blocks, and copies nothing. Works only in pinnable rings.
     ///
     /// # Errors
     ///
-    /// [`BorrowError`]; no message is lost then.
+    /// [`BorrowError`] if the message cannot be borrowed; it is not lost then.
     pub fn borrow(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
         let raw = self.raw_mut().borrow()?;
         Ok(raw.map(|raw| Sample {
@@ -201,13 +205,13 @@ impl<T: Pod> Consumer<T> {
         }))
     }
 
-    /// Borrows the newest message that was not received yet, as [`Self::borrow`] does; older ones
-    /// are counted as by [`Self::latest_by_key`]. Of the newest ones of several publishers
-    /// the one with the greatest `key` wins.
+    /// Borrows the newest message that has not been received yet, as [`Self::borrow`] does. Older
+    /// messages are counted as by [`Self::latest_by_key`]. If there are several publishers, borrows
+    /// the message with the greatest `key` among the newest messages of all publishers.
     ///
     /// # Errors
     ///
-    /// As [`Self::borrow`].
+    /// The same as for [`Self::borrow`].
     pub fn borrow_latest(&mut self, key: Key<'_>) -> Result<Option<Sample<T>>, BorrowError> {
         let raw = self.raw_mut().borrow_latest(key)?;
         Ok(raw.map(|raw| Sample {

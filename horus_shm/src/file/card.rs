@@ -1,38 +1,38 @@
-//! Cards: the settings of an endpoint from which any process tells which publishers and readers
-//! match.
+//! Cards: the settings of an endpoint. From two cards any process can tell whether a publisher and
+//! a reader match.
 
 use std::fmt;
 
 use crate::file::topic_type::Reliability;
 use crate::protocol::identity::TypeIdentity;
 
-/// The settings of an endpoint on which matching depends. Those of a publisher are in the headers
-/// of its lane files, those of a reader in its block.
+/// The settings of an endpoint that decide which other endpoints it matches. The card of a
+/// publisher is in the headers of its lane files, that of a reader is in the reader's block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndpointCard {
     /// The identity of the type that the endpoint sends or reads: see
     /// [`TypeInfo::identity`](crate::TypeInfo::identity).
     pub type_identity: TypeIdentity,
-    /// The reliability that a publisher offers, or that a reader requests.
+    /// The reliability that the publisher offers, or that the reader requests.
     pub reliability: Reliability,
 }
 
-/// The reason why a publisher and a reader do not match, so that no message passes between them.
+/// The reason why a publisher and a reader do not match. No message passes between such a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mismatch {
-    /// The publisher sends messages of another type, neither shorter nor longer versions of those
-    /// that the reader reads.
+    /// The publisher's messages have a different type, which is neither a shorter nor a longer
+    /// version of the reader's type.
     Type,
-    /// The reader requests reliable, and the publisher offers best effort.
+    /// The reader requests reliable messages, and the publisher offers only best effort.
     Reliability,
 }
 
 impl EndpointCard {
-    /// Returns the reason why messages of the publisher with this card do not reach the reader with
-    /// the card `reader`; `None` if they do.
+    /// Returns the reason why the publisher with this card does not match the reader with the card
+    /// `reader`; `None` if they match.
     ///
-    /// Every process judges a pair by this function, from the two cards alone. Therefore the order
-    /// in which the two came decides nothing.
+    /// Every process decides by this function, from the two cards alone. So the result does not
+    /// depend on which of the two endpoints came first.
     #[must_use]
     pub fn mismatch(&self, reader: &Self) -> Option<Mismatch> {
         let needs_more = reader.reliability == Reliability::Reliable

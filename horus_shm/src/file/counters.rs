@@ -1,4 +1,4 @@
-//! Counters of a topic's publishers and subscribers, as other processes read them.
+//! Counters of a topic's publishers and subscribers, which any process can read.
 
 use std::sync::atomic::AtomicU64;
 
@@ -20,27 +20,28 @@ use crate::protocol::layout::ReaderBlock;
 use crate::protocol::sync::Word;
 use crate::protocol::telemetry::Latencies;
 
-/// The counters of a lane that has, or once had, a publisher.
+/// The counters of a lane that a publisher uses or has used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaneCounters {
     /// Index of the lane.
     pub lane: u32,
-    /// The publisher of the lane, if it is alive.
+    /// The publisher of the lane; `None` if it is no longer alive.
     pub publisher: Option<Participant>,
-    /// Number of messages sent in the lane since the topic was made, by all of its publishers.
+    /// Number of messages sent in the lane since the topic was created, by all of its publishers.
     pub sent: u64,
     /// Number of times that a publisher claimed the lane.
     pub claims: u64,
-    /// Number of writes interrupted by the death of a publisher.
+    /// Number of writes that were interrupted because the publisher died.
     pub aborted: u64,
-    /// Number of takeovers that found the lane damaged.
+    /// Number of times that a new publisher took over the lane and found it damaged.
     pub corrupt_resyncs: u64,
-    /// Number of sends refused because a reliable subscriber was the lane's whole capacity behind.
+    /// Number of sends that were refused because a reliable subscriber was behind by the whole
+    /// lane.
     pub refused: u64,
-    /// Number of wakes of sleeping subscribers, each a system call.
+    /// Number of times that publishers woke sleeping subscribers. Each time is a system call.
     pub wakes: u64,
-    /// Number of slots that publishers stepped over, because a subscriber held the message in the
-    /// slot.
+    /// Number of slots that publishers skipped, because a subscriber was holding the slot's
+    /// message.
     pub skips: u64,
 }
 
@@ -53,35 +54,36 @@ pub struct ReaderCounters {
     pub subscriber: Participant,
     /// Number of messages delivered to the subscriber.
     pub received: u64,
-    /// Number of messages that were overwritten before the subscriber read them, whether it has
-    /// noticed that already or not.
+    /// Number of messages that were overwritten before the subscriber read them, whether or not the
+    /// subscriber has noticed it.
     pub lost: u64,
-    /// Number of messages that the subscriber skipped, while it could still read them.
+    /// Number of messages that the subscriber skipped although it could still have read them.
     pub skipped: u64,
-    /// Number of messages that the subscriber has not passed, and would still get. In lanes whose
-    /// messages can be borrowed, a slot that a publisher stepped over counts as a message until the
-    /// subscriber has passed it.
+    /// Number of messages that the subscriber can still receive. In lanes whose messages can be
+    /// borrowed, a slot that a publisher skipped counts as a message until the subscriber has
+    /// passed it.
     pub waiting: u64,
-    /// Number of calls that gave up because publishers kept overwriting what the subscriber tried
-    /// to read. The subscriber publishes this number only now and then: it may be 256 messages old.
+    /// Number of receive calls that gave up because publishers kept overwriting what the subscriber
+    /// tried to read. The subscriber publishes this number only now and then: the value may be 256
+    /// messages old.
     pub busy: u64,
-    /// Number of messages that the subscriber has borrowed now.
+    /// Number of messages that the subscriber holds as borrowed now.
     pub borrowed: u32,
-    /// True if the subscriber sleeps until a message comes.
+    /// True if the subscriber is sleeping until a message comes.
     pub asleep: bool,
-    /// True if the subscriber requests reliable messages: publishers that offer reliable messages
-    /// wait for it.
+    /// True if the subscriber requests reliable messages. Publishers that offer reliable messages
+    /// then wait for it.
     pub is_reliable: bool,
-    /// The message type that it reads, as in [`EndpointCard`]; none while the subscriber is
-    /// joining.
+    /// The message type that the subscriber reads, as in [`EndpointCard`]; the identity of no type
+    /// while the subscriber is joining.
     pub type_identity: TypeIdentity,
-    /// Histogram of the latencies of those messages to the subscriber that were sampled.
+    /// Histogram of the latencies of messages to this subscriber. Only some messages are sampled.
     pub latencies: Latencies,
 }
 
 impl ReaderCounters {
-    /// Returns the card of the subscriber, from which [`EndpointCard::mismatch`] tells which
-    /// publishers it matches.
+    /// Returns the card of the subscriber. [`EndpointCard::mismatch`] compares it with the card of
+    /// a publisher.
     #[must_use]
     pub const fn card(&self) -> EndpointCard {
         EndpointCard {
@@ -95,14 +97,14 @@ impl ReaderCounters {
     }
 }
 
-/// A process of a namespace, such as one that publishes or subscribes.
+/// A process in a namespace, such as one that publishes or subscribes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Participant {
-    /// Identifies the process among all that are or were in the namespace, unlike its pid, which
-    /// processes of two containers may share.
+    /// A number that identifies the process among all that are or were in the namespace. A pid
+    /// cannot identify it, because two containers may have processes with the same pid.
     pub owner_id: u64,
-    /// Pid, start time and name of the process, to be shown. `None` in a ring on the heap.
+    /// Pid, start time and name of the process, to show to users. `None` in a ring on the heap.
     pub process: Option<ProcessInfo>,
 }
 
@@ -123,13 +125,13 @@ pub struct UnmatchedPair {
     pub cause: Mismatch,
 }
 
-/// A publisher that does not match a reader, as the reader reports it.
+/// A publisher that does not match a reader. The reader makes this report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnmatchedPublisher {
-    /// The topic.
+    /// The topic of the two endpoints.
     pub topic: TopicLabel,
-    /// The process of the publisher; `None` if it has left messages and is gone.
+    /// The process of the publisher; `None` if the publisher is gone and only its messages remain.
     pub publisher: Option<Participant>,
     /// The reason why the two do not match.
     pub cause: Mismatch,
@@ -140,8 +142,8 @@ pub struct UnmatchedPublisher {
 }
 
 impl Participant {
-    /// Returns the live processes of a namespace, this one included: all that have opened it, also
-    /// those without a topic. Makes one system call for each.
+    /// Returns the live processes that have opened a namespace, including this one and those that
+    /// use no topic. Makes one system call for each.
     ///
     /// # Errors
     ///
@@ -166,13 +168,14 @@ impl Participant {
 
 impl TopicMemory {
     /// Returns the counters of all lanes that a publisher has ever claimed. Writes nothing; takes
-    /// some 0.3 µs a lane.
+    /// some 0.3 µs for each lane.
     #[must_use]
     pub fn lane_counters(&self) -> Vec<LaneCounters> {
         self.lane_counters_with(&mut LivenessCache::default())
     }
 
-    /// Like [`Self::lane_counters`], but does not ask again whether the processes in `cache` live.
+    /// Does the same as [`Self::lane_counters`], but assumes that the processes in `cache` are
+    /// still alive.
     #[must_use]
     pub fn lane_counters_with(&self, cache: &mut LivenessCache) -> Vec<LaneCounters> {
         let lanes = 0..self.shape().lane_limit();
@@ -181,7 +184,7 @@ impl TopicMemory {
             .collect()
     }
 
-    /// Returns the number of times that a publisher claimed a lane; 0 if there is no such lane.
+    /// Returns the number of times that publishers have claimed a lane; 0 if there is no such lane.
     #[must_use]
     pub fn lane_claims(&self, lane: u32) -> u64 {
         let block = self.lane_block(lane, Access::Read);
@@ -189,15 +192,16 @@ impl TopicMemory {
         block.map_or(0, |block| block.epoch.get())
     }
 
-    /// Returns what the publisher of each lane offers, or what the last one offered, by the index
-    /// of the lane. Lanes whose file cannot be read are left out. Makes some system calls for each.
+    /// Returns the index of each lane with the offer of its publisher, or of its last publisher.
+    /// Lanes whose file cannot be read are left out. Makes some system calls for each lane.
     #[must_use]
     pub fn offers(&self) -> Vec<(u32, Offer)> {
         let offer = |(id, _): (ExtentId, u64)| Some((id.lane, self.offer_of(id)?));
         self.newest_extents().filter_map(offer).collect()
     }
 
-    /// Returns the newest extent of each lane that has one, with the owner of the lane.
+    /// Returns the newest extent of each lane that has one, with the owner word that stands for the
+    /// publisher's process.
     fn newest_extents(&self) -> impl Iterator<Item = (ExtentId, u64)> {
         let lanes = 0..self.shape().lane_limit();
         lanes.filter_map(|lane| {
@@ -208,9 +212,9 @@ impl TopicMemory {
         })
     }
 
-    /// Returns the type of the messages that the topic carries now: that of the first live
-    /// publisher, or else of the messages that are kept, or else of the process that created the
-    /// topic. Makes some system calls for each lane at which it looks.
+    /// Returns the type of the messages that the topic carries now. This is the type of the first
+    /// live publisher; if there is none, the type of the kept messages; if there are none, the type
+    /// with which the topic was created. Makes some system calls for each lane that it examines.
     #[must_use]
     pub fn present_type(&self) -> TypeInfo {
         let type_if = |id, is_it: fn(&Offer) -> bool| {
@@ -225,15 +229,15 @@ impl TopicMemory {
         found.unwrap_or_else(|| self.type_info().clone())
     }
 
-    /// Returns the publisher of a lane, if it is alive.
+    /// Returns the publisher of a lane; `None` if there is none, or it is dead.
     pub(crate) fn publisher_of(&self, lane: u32) -> Option<Participant> {
         let block = self.lane_block(lane, Access::Read).ok()?;
         // Relaxed: for people.
         self.participant(block.owner.get())
     }
 
-    /// Returns the live publishers and announced subscribers that do not match, pair by pair. Makes
-    /// some system calls for each lane.
+    /// Returns each pair of a live publisher and a live subscriber that do not match. Observers are
+    /// left out. Makes some system calls for each lane.
     #[must_use]
     pub fn unmatched_pairs(&self) -> Vec<UnmatchedPair> {
         let mut readers = self.reader_counters();
@@ -275,16 +279,17 @@ impl TopicMemory {
         })
     }
 
-    /// Returns the counters of all announced subscribers that are alive. Writes nothing; takes some
-    /// 0.3 µs each, and some 20 ns for each lane. Opens lane files that are new since the last
-    /// call; makes a system call for each earlier lane file that a subscriber has not read whole.
+    /// Returns the counters of all live subscribers, without observers. Writes nothing. Takes some
+    /// 0.3 µs for each subscriber, and some 20 ns for each of its lanes. Opens lane files that are
+    /// new since the last call, and makes a system call for each earlier lane file in which a
+    /// subscriber has unread messages.
     #[must_use]
     pub fn reader_counters(&self) -> Vec<ReaderCounters> {
         self.reader_counters_with(&mut LivenessCache::default())
     }
 
-    /// Like [`Self::reader_counters`], but does not ask again whether the processes in `cache`
-    /// live.
+    /// Does the same as [`Self::reader_counters`], but assumes that the processes in `cache` are
+    /// still alive.
     #[must_use]
     pub fn reader_counters_with(&self, cache: &mut LivenessCache) -> Vec<ReaderCounters> {
         let words = self
@@ -304,8 +309,8 @@ impl TopicMemory {
         counters.collect()
     }
 
-    /// Returns the numbers of messages in all lanes that a reader with these cursors has not
-    /// passed.
+    /// Returns how many messages of all lanes still wait for a reader with these cursors, and how
+    /// many it has lost without having noticed it.
     fn unread_counts(&self, cursors: &[AtomicU64], card: EndpointCard) -> UnreadCounts {
         let mut unread = UnreadCounts::default();
         for (lane, cursor) in cursors.iter().enumerate() {
@@ -324,7 +329,7 @@ impl TopicMemory {
         unread
     }
 
-    /// Returns the process that an owner word names, if it is alive.
+    /// Returns the process for which the owner word `owner` stands; `None` if it is dead.
     pub(crate) fn participant(&self, owner: u64) -> Option<Participant> {
         let lives = owner != 0 && !self.is_dead(owner);
         lives.then(|| self.process_of(owner))

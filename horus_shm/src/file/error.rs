@@ -1,4 +1,4 @@
-//! Errors of opening a topic or a ring, and of receiving.
+//! Errors that can occur when a topic or a ring is opened, and when messages are received.
 
 use std::path::PathBuf;
 use std::{fmt, io};
@@ -13,18 +13,18 @@ use crate::process::liveness::Holder;
 use crate::protocol::layout::PARTICIPANTS_MAX;
 use crate::protocol::shape::ShapeError;
 
-/// The reason why a topic or one of its endpoints could not be opened. The failed call changed
-/// nothing.
+/// The reason why a topic or one of its endpoints could not be opened. The failed call has no
+/// effect.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The topic's name is not valid.
+    /// The topic's name is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The namespace's directory or registry cannot be used.
+    /// The namespace's directory or its registry of processes cannot be used.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
-    /// The topic does not exist yet. Retrying later may succeed.
+    /// The topic does not exist yet. A later call may succeed.
     #[error(
         "no topic at {}: start its publisher, or open it so that it is created",
         path.display()
@@ -33,28 +33,28 @@ pub enum OpenError {
         /// The path of the topic's file.
         path: PathBuf,
     },
-    /// The topic exists, but the call was to create it.
+    /// The topic already exists, but the call was to create a new one.
     #[error("{} exists: open it, or remove it first", path.display())]
     AlreadyExists {
         /// The path of the file.
         path: PathBuf,
     },
-    /// The file with the topic's name is not a topic file of this library.
+    /// The topic's name belongs to a file that is not a topic file of this library.
     #[error("{} is {found}, and must be a topic file: remove it", path.display())]
     NotATopic {
         /// The path of the file.
         path: PathBuf,
-        /// A description of the file.
+        /// A description of the file that was found.
         found: String,
     },
-    /// The call may not remove the file with the topic's name.
+    /// The call must not remove the file that has the topic's name.
     #[error("{} is {found}, and was not removed: {cure} first", path.display())]
     NotRemoved {
         /// The path of the file.
         path: PathBuf,
-        /// A description of the file.
+        /// A description of the file that was found.
         found: &'static str,
-        /// The advice: the action after which the file can be removed.
+        /// Advice: what to do so that the file can be removed.
         cure: String,
     },
     /// The header of the topic file is damaged.
@@ -65,14 +65,14 @@ pub enum OpenError {
     Damaged {
         /// The path of the file.
         path: PathBuf,
-        /// The field of the header.
+        /// The name of the damaged header field.
         field: &'static str,
-        /// The field's value.
+        /// The value found in the field.
         found: String,
-        /// The value or range that is valid.
+        /// The value or range of values that is valid.
         wanted: String,
     },
-    /// Live processes use the topic with another version of this library.
+    /// Live processes use the topic with a different version of this library.
     #[error(
         "{} has layout version {found}, this library {wanted}, and processes use it: \
          run all of them with the same version",
@@ -81,12 +81,12 @@ pub enum OpenError {
     LayoutVersion {
         /// The path of the file.
         path: PathBuf,
-        /// The file's version.
+        /// The layout version of the file.
         found: u32,
-        /// This library's version.
+        /// The layout version of this library.
         wanted: u32,
     },
-    /// Live processes use the topic under a registry that was removed.
+    /// Live processes use the topic with a process registry that has been removed.
     #[error(
         "{} belongs to a process registry that was removed while processes use it: \
          restart those processes",
@@ -97,7 +97,8 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// The file is stale and belongs to another user of the namespace's group. Only a process of
-    /// its owner, or of root, can find out whether it is still in use. Retry after one of them ran.
+    /// its owner or of root can find out whether it is still in use. Retry after such a process has
+    /// run.
     #[error(
         "{} is {stale}, and belongs to user {uid}: start a program of user {uid} or of root in \
          this namespace, which removes the file if it is not in use",
@@ -106,64 +107,66 @@ pub enum OpenError {
     StaleOfOther {
         /// The path of the file.
         path: PathBuf,
-        /// The owner of the file.
+        /// User id of the file's owner.
         uid: u32,
-        /// A description of the file.
+        /// A description of the file that was found.
         stale: String,
     },
-    /// The topic was created with another type, and the request is strict.
+    /// The topic was created with a different type, and the request is strict.
     #[error(
         "{} carries '{}' ({} bytes), but '{}' ({} bytes) was requested: use the same schema",
         path.display(), found.name, found.bytes, wanted.name, wanted.bytes
     )]
     SchemaMismatch {
-        /// The topic.
+        /// The path of the topic's file.
         path: PathBuf,
         /// The requested type.
         wanted: Box<TypeInfo>,
         /// The topic's type.
         found: Box<TypeInfo>,
     },
-    /// Every lane that this publisher may take has a live publisher.
+    /// Every lane that this publisher may claim already has a live publisher.
     #[error("all {limit} places of publishers are taken: {}", describe_limit(*limit))]
     TooManyPublishers {
-        /// Number of lanes that the publisher may take.
+        /// Number of lanes that the publisher may choose from.
         limit: u32,
     },
-    /// Every reader slot that this reader may take has a live reader.
+    /// Every reader slot that this reader may claim already has a live reader.
     #[error("all {limit} places of readers are taken: {}", describe_limit(*limit))]
     TooManySubscribers {
-        /// Number of reader slots that the reader may take.
+        /// Number of reader slots that the reader may choose from.
         limit: u32,
     },
-    /// The file system in memory is full.
+    /// The file system, which is in memory, is full.
     #[error(
         "no space for {}: {}", path.display(),
         describe_no_space(*needed_bytes, *available_bytes, *available_files)
     )]
     NoSpace {
-        /// The file.
+        /// The path of the file that needs space.
         path: PathBuf,
-        /// Number of bytes to be reserved.
+        /// Number of bytes that were to be reserved.
         needed_bytes: u64,
-        /// Number of bytes that the file system has left.
+        /// Number of free bytes of the file system.
         available_bytes: u64,
-        /// Number of files that the file system can still hold; `None` if it does not count them.
+        /// Number of files that can still be created in the file system; `None` if it does not
+        /// count files.
         available_files: Option<u64>,
     },
-    /// Another process stopped while it was removing the file. Until it continues or ends, no
-    /// process can use the name.
+    /// Another process stopped while it was removing the file. No process can use the topic's name
+    /// until that process continues or ends.
     #[error("{} is being removed by {}", path.display(), describe_remover(holder.as_deref()))]
     Retiring {
         /// The path of the file.
         path: PathBuf,
-        /// The process that is removing the file, if the system names it.
+        /// The process that is removing the file; `None` if the system does not say which one it
+        /// is.
         holder: Option<Box<Holder>>,
     },
-    /// The requested sizes are not possible.
+    /// A topic with the requested sizes is not possible.
     #[error(transparent)]
     Shape(#[from] ShapeError),
-    /// The type name or the schema text is too long for the header.
+    /// The type name or the schema text is too long for the header of the file.
     #[error("the {field} has {bytes} bytes: use at most {max}")]
     TypeTooLong {
         /// The text that is too long: the type name or the schema text.
@@ -190,9 +193,9 @@ pub enum OpenError {
     /// The memory of a publisher's lane cannot be mapped.
     #[error("{}: {cause}", path.display())]
     LaneNotMapped {
-        /// The topic.
+        /// The path of the topic's file.
         path: PathBuf,
-        /// The lane, and the reason.
+        /// The lane that cannot be mapped, and the reason.
         cause: LaneNotMapped,
     },
     /// A system call failed.
@@ -200,14 +203,14 @@ pub enum OpenError {
     Io {
         /// The operation that failed.
         operation: &'static str,
-        /// The file or directory.
+        /// The path of the file or directory.
         path: PathBuf,
-        /// The error of the system.
+        /// The error that the system returned.
         source: io::Error,
     },
 }
 
-/// Describes what to do if all lanes or all reader slots within the limit are taken.
+/// Describes what to do if all lanes or all reader slots within the limit are in use.
 fn describe_limit(limit: u32) -> String {
     if limit < PARTICIPANTS_MAX {
         format!("close one of them, or allow this one more of the {PARTICIPANTS_MAX} of the topic")
@@ -216,7 +219,7 @@ fn describe_limit(limit: u32) -> String {
     }
 }
 
-/// Describes the resource that a file system lacks, and the remedy.
+/// Describes what the file system lacks (bytes or files), and the remedy.
 fn describe_no_space(
     needed_bytes: u64,
     available_bytes: u64,
@@ -232,7 +235,7 @@ fn describe_no_space(
     )
 }
 
-/// Describes the process that removes a file, and the remedy.
+/// Describes the process that is removing a file, and the remedy.
 fn describe_remover(holder: Option<&Holder>) -> String {
     let Some(holder) = holder else {
         return "a process that makes no progress and that the system does not name: end it".into();
@@ -249,77 +252,78 @@ fn describe_remover(holder: Option<&Holder>) -> String {
     }
 }
 
-/// The reason why a handle does not receive, or does not receive from one of the publishers.
-/// Permanent, except for [`Self::LaneNotMapped`], [`Self::Incompatible`] and [`Self::NameLost`].
+/// The reason why a handle cannot receive, either from the whole topic or from one of its
+/// publishers. Permanent, except for [`Self::LaneNotMapped`], [`Self::Incompatible`] and
+/// [`Self::NameLost`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecvError {
     /// The handle was inherited through `fork`.
     #[error("{topic}: the handle belongs to the parent process: open a new one after fork")]
     Forked {
-        /// The topic.
+        /// The topic of the handle.
         topic: TopicLabel,
     },
-    /// The topic's memory is lost: its file was truncated, or the program closed descriptors of
-    /// this library.
+    /// The topic's memory is lost, because its file was truncated, or because the program closed
+    /// descriptors of this library.
     #[error(
         "{topic}: its memory is lost: the file was truncated, or the program closed descriptors of \
          this library: drop all of its handles and open it again"
     )]
     RegionLost {
-        /// The topic.
+        /// The topic of the handle.
         topic: TopicLabel,
     },
     /// The memory of a publisher's lane cannot be mapped, so its messages wait in the lane.
-    /// Transient: calls that receive try again ten times a second, and continue with the first
-    /// message not received.
+    /// Transient: receive calls try again ten times a second. After a success they continue with
+    /// the first message that was not received.
     #[error("{topic}: {cause}")]
     LaneNotMapped {
-        /// The topic.
+        /// The topic of the handle.
         topic: TopicLabel,
-        /// The lane, and the reason why it is not mapped.
+        /// The lane that cannot be mapped, and the reason.
         cause: LaneNotMapped,
     },
-    /// No live publisher offers what this subscriber requests, so none of their messages reach it.
-    /// Transient: a publisher that does may come.
+    /// None of the live publishers offers what this subscriber requests, so no message reaches it.
+    /// Transient: a publisher that matches may appear later.
     // WHY without the lane: the text is the same in whichever order the endpoints were opened.
     #[error("{topic}: {cause}")]
     Incompatible {
-        /// The topic.
+        /// The topic of the handle.
         topic: TopicLabel,
-        /// Index of the lane of one of these publishers.
+        /// Index of the lane of one of the publishers.
         lane: u32,
         /// The reason why none of them matches.
         cause: Mismatch,
     },
-    /// The namespace of the topic was removed or replaced. Permanent: those who have the topic open
-    /// still exchange messages, but nobody else meets them.
+    /// The namespace of the topic was removed or replaced. Permanent: processes that have the topic
+    /// open can still exchange messages, but a process that opens it now does not meet them.
     #[error(
         "{topic}: its namespace was removed or replaced: drop all handles, open the namespace \
          again, and then the topic"
     )]
     NamespaceRemoved {
-        /// The topic.
+        /// The topic of the handle.
         topic: TopicLabel,
     },
-    /// The file of the topic was removed or replaced, and this handle cannot move to the one that
-    /// has the name now. Transient: calls that receive try again ten times a second at most.
+    /// The file of the topic was removed or replaced, and this handle cannot move to the file that
+    /// has the topic's name now. Transient: receive calls try again, at most ten times a second.
     #[error(
         "{topic}: its file was removed or replaced, and the present one cannot be used: {}: remove \
          that, or free what is missing",
         std::io::Error::from_raw_os_error(*errno)
     )]
     NameLost {
-        /// The topic.
+        /// The topic of the handle.
         topic: TopicLabel,
-        /// The number of the system's error, as in `errno`; `EUCLEAN` for an unusable file, or if
-        /// the topic is full.
+        /// The system's error number, as in `errno`; `EUCLEAN` if the file is unusable, or if the
+        /// topic is full.
         errno: i32,
     },
 }
 
 impl RecvError {
-    /// Returns the label of the topic.
+    /// Returns the label of the topic that the error concerns.
     #[must_use]
     pub const fn topic(&self) -> TopicLabel {
         match self {
@@ -334,7 +338,7 @@ impl RecvError {
 }
 
 impl OpenError {
-    /// Returns the number of the system's error, as in `errno`, or `other` if there is none.
+    /// Returns the system's error number, as in `errno`; `other` if the error has none.
     pub(crate) fn errno_or(&self, other: i32) -> i32 {
         match self {
             Self::NoSpace { .. } => libc::ENOSPC,
@@ -344,7 +348,7 @@ impl OpenError {
     }
 }
 
-/// The reason why all handles of a topic are unusable.
+/// The reason why all handles of a topic in this process are unusable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UnusableReason {
     Forked,
@@ -352,7 +356,7 @@ pub(crate) enum UnusableReason {
 }
 
 impl UnusableReason {
-    /// Returns the error of a handle that receives from `topic`.
+    /// Converts the reason to the error of a handle that receives from `topic`.
     pub(crate) const fn to_recv_error(self, topic: TopicLabel) -> RecvError {
         match self {
             Self::Forked => RecvError::Forked { topic },
@@ -366,17 +370,16 @@ impl UnusableReason {
 pub struct LaneNotMapped {
     /// Index of the lane.
     pub lane: u32,
-    /// Number of bytes to be mapped.
+    /// Number of bytes that were to be mapped.
     pub bytes: u64,
-    /// The number of the system's error, as in `errno`; `EUCLEAN` if the lane file is damaged or
-    /// missing.
+    /// The system's error number, as in `errno`; `EUCLEAN` if the lane file is damaged or missing.
     pub errno: i32,
-    /// Name and value of the resource limit of this process that is the probable cause, if there is
-    /// one.
+    /// Name and value of the resource limit of this process that is the probable cause; `None` if
+    /// there is none.
     pub limit: Option<(&'static str, u64)>,
 }
 
-/// The error number that a [`LaneNotMapped`] has if the lane file is damaged or missing.
+/// The error number of a [`LaneNotMapped`] whose lane file is damaged or missing.
 const DAMAGED_LANE_ERRNO: i32 = libc::EUCLEAN;
 
 impl LaneNotMapped {

@@ -1,9 +1,10 @@
-//! Extents: the slots of a lane, in a file of their own beside the topic file, or on the heap.
+//! Extents. An extent is an array of slots of a lane. It has a file of its own beside the topic
+//! file, which is called a lane file, or it is on the heap.
 //!
-//! A lane file is in the directory of the topic files, see [`lane_name`]. It appears whole, with
-//! all of its memory reserved, and never changes its size or its header. Only the owner of the lane
-//! makes one, and gives its memory back by removing the name: a process that has mapped it keeps
-//! the memory until it unmaps it.
+//! A lane file is in the directory of the topic files, see [`lane_name`]. When its name appears, it
+//! is complete, and all of its memory is reserved. Its size and its header never change. Only the
+//! owner of the lane creates lane files, and removes their names. A process that has mapped a lane
+//! file keeps its memory until it unmaps the file.
 
 use std::io;
 use std::mem::offset_of;
@@ -26,18 +27,18 @@ use crate::protocol::identity::TypeIdentity;
 use crate::protocol::layout::{HEADER_BYTES, LAYOUT_VERSION, LaneBlock};
 use crate::protocol::shape::TopicShape;
 
-/// Maximum number of extents of one lane that have names. Reliable readers that still have to read
-/// extents of predecessors may keep more.
+/// Maximum number of extents of one lane that have names. There may be more while reliable readers
+/// still have to read extents of earlier publishers.
 pub(crate) const EXTENTS_MAX: usize = 4;
 
-/// The way in which an endpoint uses an extent.
+/// The purpose for which an endpoint uses an extent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExtentUse {
-    /// Writes messages.
+    /// To write messages.
     Write,
-    /// Reads messages.
+    /// To read messages.
     Read,
-    /// Reads messages by system calls, for an endpoint that may not pin slots.
+    /// To read messages by system calls, for an endpoint that must not pin slots.
     Observe,
 }
 
@@ -50,18 +51,18 @@ impl ExtentUse {
     }
 }
 
-/// One extent of a lane, mapped by this process.
+/// One extent of a lane, which this process has mapped.
 #[derive(Debug)]
 pub(crate) struct Extent {
     pub(crate) id: ExtentId,
     pub(crate) usage: ExtentUse,
     pub(crate) base: ExtentBase,
     pub(crate) offer: Offer,
-    /// The identity of the type in `offer`.
+    /// The identity of the message type in `offer`.
     pub(crate) type_identity: TypeIdentity,
     slots: Region,
-    /// The lane file. WHY not of a reader: a process may read from many lanes, and can have few
-    /// descriptors.
+    /// The lane file; `None` for a reader. WHY: a process may read from many lanes, but can have
+    /// only few descriptors.
     fd: Option<CheckedFd>,
 }
 
@@ -79,9 +80,8 @@ impl Extent {
         }
     }
 
-    /// Creates the file of a lane extent, reserves all of its memory, and maps it. A file that
-    /// already has this name is a leftover of a publisher that died before it used the file; it is
-    /// replaced.
+    /// Creates the file of an extent, reserves all of its memory, and maps it. If a file already
+    /// has the name, it was left by a publisher that died before it used the file; it is replaced.
     ///
     /// # Errors
     ///
@@ -144,11 +144,12 @@ impl Extent {
         Self::map_file(&place, &fd, (base, offer), usage)?.keep_descriptor(&place, fd)
     }
 
-    /// Returns the position at which a lane file begins, and the offer of its publisher.
+    /// Returns the base of the extent in a lane file, which says where the extent begins, and the
+    /// offer of its publisher.
     ///
     /// # Errors
     ///
-    /// As [`Self::open`].
+    /// The same as for [`Self::open`].
     pub(crate) fn read_offer(
         topic: &TopicFile,
         id: ExtentId,
@@ -204,7 +205,7 @@ impl Extent {
         })
     }
 
-    /// Keeps the descriptor of the lane file open, if the endpoint needs it later.
+    /// Keeps the descriptor of the lane file open if the endpoint needs it later.
     fn keep_descriptor(mut self, place: &LaneFilePath<'_>, fd: OwnedFd) -> Result<Self, OpenError> {
         if self.usage != ExtentUse::Read {
             self.fd = Some(CheckedFd::new(fd).map_err(place.io("looking at a lane file of"))?);
@@ -217,26 +218,27 @@ impl Extent {
         self.slots.address()
     }
 
-    /// Returns true once an access found that the lane file was truncated.
+    /// Returns true if an access found that the lane file was truncated.
     pub(crate) fn is_truncated(&self) -> bool {
         self.slots.is_mapping_lost()
     }
 
-    /// Populates the pages of all slots, all at once.
+    /// Populates the pages of all slots with a single call.
     pub(crate) fn populate(&self) {
         self.slots.populate(self.offer.shape.slots_bytes() as usize);
     }
 
-    /// Copies the first `bytes` bytes of a slot, for a reader that pins nothing; returns false if
-    /// that is not possible. The copy may be torn.
+    /// Copies the first `bytes` bytes of a slot, for a reader that does not pin the slot. Returns
+    /// false if that is not possible. The copy may be torn.
     ///
-    /// WHY with a system call: a publisher may be filling that slot on loan, with ordinary stores,
-    /// and loads of this process that race with those would be undefined behaviour.
+    /// WHY by a system call: a publisher may be filling that slot as a loan, with ordinary stores.
+    /// If this process loaded the same bytes at that time, the data race would be undefined
+    /// behaviour.
     ///
     /// # Safety
     ///
-    /// `dst` is writable for `bytes` bytes, which are at most the payload; `index` is below the
-    /// capacity.
+    /// `dst` is writable for `bytes` bytes. `bytes` is at most the payload of a slot, and `index`
+    /// is below the capacity.
     pub(crate) unsafe fn copy_slot(&self, index: u64, dst: *mut u8, bytes: usize) -> bool {
         let shape = &self.offer.shape;
         let offset = index * shape.stride();
@@ -263,7 +265,7 @@ impl Extent {
     }
 }
 
-/// The directory and the name of a lane file, which lies beside its topic file.
+/// The directory and the name of a lane file, which is in the directory of its topic file.
 struct LaneFilePath<'a> {
     topic: &'a TopicFile,
     id: ExtentId,
@@ -278,8 +280,8 @@ impl LaneFilePath<'_> {
         self.topic.namespace.topics_path().join(self.name())
     }
 
-    /// Converts an error of the system. WHY it names the topic file: users know the topic, and no
-    /// lane file has its name.
+    /// Converts a system error. WHY the result names the topic file: users know the topic, but not
+    /// the lane files.
     fn io(&self, operation: &'static str) -> impl FnOnce(io::Error) -> OpenError {
         let path = self.topic.path();
         move |source| OpenError::Io {
@@ -289,7 +291,8 @@ impl LaneFilePath<'_> {
         }
     }
 
-    /// Converts the error of a failed open, according to the kind of file that has the name.
+    /// Converts the error of a failed open, according to the kind of file that has the lane file's
+    /// name.
     fn open_error(&self, error: io::Error) -> OpenError {
         let found = match error.raw_os_error() {
             Some(libc::ENOENT) => "missing",
@@ -302,7 +305,7 @@ impl LaneFilePath<'_> {
         OpenError::NotATopic { path, found }
     }
 
-    /// Checks that the header of the file is that of this lane of this topic.
+    /// Checks that the file's header names this lane and this topic.
     fn check_header(&self, header: &LaneHeader) -> Result<(), OpenError> {
         let found = (header.topic_id, header.topic_inode, header.id);
         let wanted = (self.topic.topic_id, self.topic.id.inode(), self.id);
@@ -375,25 +378,25 @@ fn file_name(topic: &TopicFile, id: ExtentId) -> String {
     lane_name::lane_file_name(topic.topic_id, topic.id.inode(), id)
 }
 
-/// Returns true if a lane file has its name, so that readers can open it.
+/// Returns true if a lane file still has its name, so that readers can open it.
 pub(crate) fn is_linked(topic: &TopicFile, id: ExtentId) -> bool {
     let dir = topic.namespace.topics_dir();
     dir.is_ok_and(|dir| os::fstatat(dir, file_name(topic, id)).is_ok())
 }
 
-/// Removes the name of a lane file, if it exists. WHY no error: what cannot be removed now is
-/// removed with the topic, or by a sweep.
+/// Removes the name of a lane file, if it exists. WHY there is no error: a file that cannot be
+/// removed now is removed with the topic, or by a sweep.
 pub(crate) fn remove_lane_file(topic: &TopicFile, id: ExtentId) {
     if let Ok(dir) = topic.namespace.topics_dir() {
         let _ = os::unlink(dir, file_name(topic, id));
     }
 }
 
-/// Removes the names of all lane files of a topic file, while no process uses it. What cannot be
-/// removed has no topic file then, and the next sweep removes it.
+/// Removes the names of all lane files of a topic file that no process uses. If one cannot be
+/// removed, it has no topic file afterwards, and the next sweep removes it.
 ///
-/// WHY by a listing of the directory: the words in the topic file are input, and it may be
-/// truncated.
+/// WHY it lists the directory: the words in the topic file that name the lane files cannot be
+/// trusted, and the file may be truncated.
 pub(crate) fn remove_lane_files(topic: &TopicFile) {
     let Ok(dir) = topic.namespace.topics_dir() else {
         return;
@@ -408,8 +411,8 @@ pub(crate) fn remove_lane_files(topic: &TopicFile) {
     }
 }
 
-/// Removes the names of the lane files that the words in the topic file lead to: a process that has
-/// no descriptor left cannot list the directory.
+/// Removes the names of the lane files to which the words in the topic file refer. This works even
+/// in a process that has no free descriptor to list the directory.
 fn remove_likely_lane_files(topic: &TopicFile) {
     let Ok(blocks) = topic.read_lane_blocks() else {
         return;

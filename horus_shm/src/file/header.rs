@@ -1,5 +1,5 @@
-//! Headers of topic files and lane files: encodes a type or an offer to bytes, and decodes
-//! untrusted bytes.
+//! Headers of topic files and lane files: encodes a type or an offer as bytes, and decodes such
+//! bytes without trusting them.
 
 use bytemuck::Zeroable;
 
@@ -13,73 +13,75 @@ use crate::protocol::layout::{
 use crate::protocol::shape::{LaneShape, ShapeRequest, TopicShape};
 use crate::wait::WakeEdge;
 
-/// The origin of a file: the boot and the process registry in which it was made. Both must match
-/// before the file is used.
+/// The origin of a file: the boot of the machine, and the process registry, in which it was
+/// created. Both must be the present ones before the file is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Provenance {
-    /// The kernel's id of the boot in which the file was made.
+    /// The kernel's id of the boot in which the file was created.
     pub boot_id: [u8; 16],
-    /// The id of the process registry that decides which of the file's processes are alive.
+    /// The id of the process registry that tells which of the file's processes are alive.
     pub registry_id: [u8; 16],
 }
 
-/// The reason why a header is not accepted.
+/// The reason why a header is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeaderError {
-    /// The file does not begin with the magic number of topic files, or of lane files.
+    /// The file does not begin with the magic number of a topic file or lane file.
     Magic,
-    /// The file has this other layout version.
+    /// The file has this layout version, which is not the one of this library.
     Version(u32),
-    /// The file was made in another boot of the machine.
+    /// The file was created in an earlier boot of the machine.
     Boot,
-    /// The file was made under another process registry.
+    /// The file was created with a different process registry.
     Registry,
-    /// The file is a topic file or a lane file, but a field of its header is not valid.
+    /// The file is a topic file or a lane file, but a field of its header is invalid.
     Damaged {
-        /// The field.
+        /// The name of the field.
         field: &'static str,
-        /// The field's value.
+        /// The value found in the field.
         found: String,
-        /// The value or range that is valid.
+        /// The value or range of values that is valid.
         wanted: String,
     },
 }
 
-/// The identity of an extent: the number of its lane, and of the extent in the lane.
+/// The identity of an extent: the index of its lane, and its number within the lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExtentId {
     /// The index of the lane.
     pub lane: u32,
-    /// The number of the extent among those of its lane, from 1 on; never repeats.
+    /// The number of the extent within its lane. Numbers begin at 1 and are never reused.
     pub generation: u64,
 }
 
-/// The position and the message number at which an extent begins, and its publisher.
+/// The position and the message number at which an extent begins, and the publisher that created
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ExtentBase {
-    /// The extent's first position in the lane.
+    /// The position in the lane of the extent's first slot.
     pub position: u64,
-    /// The number of messages that the lane has before the extent.
+    /// The number of messages that were sent in the lane before the extent.
     pub number: u64,
-    /// The random number of the publisher that made the extent.
+    /// The random number of the publisher that created the extent.
     pub session: u64,
 }
 
 /// The part of a lane file's header that says to which topic and lane the file belongs, and where
-/// it begins. The offer is the other part.
+/// its extent begins. The other part is the offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LaneHeader {
     /// The random id of the topic file to which the lane file belongs.
     pub topic_id: [u8; 16],
     /// The inode of the topic file.
     pub topic_inode: u64,
-    /// The lane and the generation of the extent in the file.
+    /// The lane, and the number of the extent in the lane.
     pub id: ExtentId,
-    /// The position and the message number at which the extent begins, and its publisher.
+    /// The position and the message number at which the extent begins, and the publisher that
+    /// created it.
     pub base: ExtentBase,
 }
 
-/// Encodes the header area of a new topic file. `now_ns` is the time in ns since 1970.
+/// Encodes the header area of a new topic file. `now_ns` is the time in nanoseconds since 1970.
 #[must_use]
 pub fn encode(
     type_info: &TypeInfo,
@@ -101,7 +103,7 @@ pub fn encode(
     bytes
 }
 
-/// Encodes the header area of a new lane file, without the zeros at its end.
+/// Encodes the header area of a new lane file, without the zeros that fill its end.
 #[must_use]
 pub fn encode_lane(offer: &Offer, lane: &LaneHeader, provenance: Provenance) -> Vec<u8> {
     let request = offer.shape.request();
@@ -126,7 +128,7 @@ pub fn encode_lane(offer: &Offer, lane: &LaneHeader, provenance: Provenance) -> 
     encode_header(header, &offer.type_info)
 }
 
-/// Returns the fields that topic files and lane files have in common.
+/// Returns a header with the fields that topic files and lane files have in common.
 fn common_fields(magic: [u8; 8], type_info: &TypeInfo, provenance: Provenance) -> Header {
     let mut header = Header {
         magic,
@@ -152,7 +154,7 @@ fn common_fields(magic: [u8; 8], type_info: &TypeInfo, provenance: Provenance) -
     header
 }
 
-/// Returns the header area up to the end of its schema text, with the checksum of the header.
+/// Sets the checksum of the header. Returns the header area up to the end of the schema text.
 fn encode_header(mut header: Header, type_info: &TypeInfo) -> Vec<u8> {
     header.crc = checksum(&header, type_info.schema.as_bytes());
     let mut bytes = vec![0; SCHEMA_OFFSET];
@@ -161,7 +163,7 @@ fn encode_header(mut header: Header, type_info: &TypeInfo) -> Vec<u8> {
     bytes
 }
 
-/// Computes the CRC-32 of the header up to its last field, then of the schema text.
+/// Computes the CRC-32 of the header without its last field (the checksum), and the schema text.
 fn checksum(header: &Header, schema: &[u8]) -> u32 {
     let mut crc = crc32fast::Hasher::new();
     crc.update(&bytemuck::bytes_of(header)[..core::mem::offset_of!(Header, crc)]);
@@ -186,14 +188,15 @@ pub struct TopicHeader {
     pub topic_id: [u8; 16],
 }
 
-/// Decodes `bytes`, a private copy of the header area of a file that has `file_bytes` bytes and
-/// should be that of `topic`.
+/// Decodes the header area of a topic file. `bytes` is a private copy of the area, `file_bytes` the
+/// size of the file, and `topic` the name that the header should contain.
 ///
-/// Any bytes give a header or an error, in bounded time, without a read out of bounds.
+/// Whatever the bytes are, returns a header or an error, in bounded time, and never reads out of
+/// bounds.
 ///
 /// # Errors
 ///
-/// The first error found. What identifies the file is checked first, then the other fields.
+/// The first error found. The fields that identify the file are checked first, then the others.
 pub fn decode(
     bytes: &[u8],
     file_bytes: u64,
@@ -216,11 +219,12 @@ pub fn decode(
     })
 }
 
-/// Decodes `bytes`, a private copy of the header area of a lane file that has `file_bytes` bytes.
+/// Decodes the header area of a lane file. `bytes` is a private copy of the area, and `file_bytes`
+/// the size of the file.
 ///
 /// # Errors
 ///
-/// As [`decode`].
+/// The same as for [`decode`].
 pub fn decode_lane(
     bytes: &[u8],
     file_bytes: u64,
@@ -318,7 +322,7 @@ fn decode_checked(
     Ok((header, type_info))
 }
 
-/// Checks that the size of a file is the wanted one, both in its header and in the file system.
+/// Checks that the size of a file, both in its header and in the file system, is the expected one.
 fn check_file_bytes(header: &Header, found: u64, wanted: u64) -> Result<(), HeaderError> {
     if header.file_bytes != wanted {
         return Err(damaged_field(
@@ -357,7 +361,7 @@ fn decode_type(header: &Header, schema: &[u8]) -> Result<TypeInfo, HeaderError> 
     })
 }
 
-/// Maximum length of the fields in front of data of any length, in bytes.
+/// Maximum length in bytes of the head: the fields before data of variable length.
 const HEAD_BYTES_MAX: u32 = STRIDE_MAX as u32;
 
 fn decode_growth(header: &Header) -> Result<FieldPrefixes, HeaderError> {

@@ -1,5 +1,5 @@
-//! Topic labels: the name of a topic in an error, as a pointer to a copy of the name that is never
-//! freed.
+//! Topic labels: the name of a topic for use in errors. A label is a pointer to a copy of the name
+//! that is never freed.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,17 +8,17 @@ use std::sync::{Mutex, PoisonError};
 use crate::file::name::TopicName;
 use crate::process::fork::ForkLocal;
 
-/// The names of all topics that this process opened, each once. Fork-local, because another thread
-/// of the parent may hold the lock during a fork. Names entered by the parent stay valid in the
-/// child.
+/// The names of all topics that this process has opened, each once. Fork-local, because another
+/// thread of the parent may hold the lock during a fork. Names that the parent entered stay valid
+/// in the child.
 static NAMES_IN_USE: ForkLocal<Mutex<BTreeSet<&'static TopicName>>> = ForkLocal::new();
 
-/// The name of a topic, for errors. It is shown as `topic 'camera/rgb'`.
+/// The name of a topic, for use in errors. It is displayed as `topic 'camera/rgb'`.
 ///
-/// A label is one pointer, so errors that carry it stay small and `Copy`. It points to a name in a
-/// table of the process. A name is entered when its topic is first opened, and is never removed.
+/// A label is one pointer, so errors that contain it stay small and `Copy`. It points to a name in
+/// a table of the process. A name is entered when its topic is first opened, and is never removed.
 /// The table therefore has one entry, of at most some 500 bytes, for each distinct name that the
-/// process opened. Copying and showing a label takes no lock.
+/// process has opened. Copying or displaying a label takes no lock.
 ///
 /// ```
 /// use horus_shm::{TopicLabel, TopicName};
@@ -38,8 +38,8 @@ impl TopicLabel {
     /// The label of a ring on the heap, which has no name.
     pub const UNNAMED: Self = Self(None);
 
-    /// Returns the label of the topic `name`. Takes a lock, and allocates if the process did not
-    /// use the name before.
+    /// Returns the label of the topic `name`. Takes a lock, and allocates if the process has not
+    /// used the name before.
     #[must_use]
     pub fn new(name: &TopicName) -> Self {
         // WHY poison is ignored: an insertion that panics leaves the set unchanged.
@@ -72,7 +72,7 @@ impl fmt::Display for TopicLabel {
     }
 }
 
-/// Formats as `Display`, so that `unwrap` and `{:?}` of an error read well.
+/// Formats like `Display`, so that the output of `unwrap` and `{:?}` for an error is readable.
 impl fmt::Debug for TopicLabel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

@@ -1,7 +1,7 @@
 //! Names of lane files: `.<topic id>.<inode of the topic file>.<lane>.<generation>`.
 //!
-//! WHY the inode: a sweep sees from the name to which topic file a lane file belongs, and does not
-//! open it.
+//! WHY the inode: a sweep can tell from the name to which topic file a lane file belongs, without
+//! opening the lane file.
 
 use crate::file::header::ExtentId;
 
@@ -16,13 +16,13 @@ pub(crate) fn lane_files_prefix(topic_id: [u8; 16]) -> String {
     format!(".{:032x}.", u128::from_be_bytes(topic_id))
 }
 
-/// Returns true if `name` is that of a lane file, of this or another version of the layout.
+/// Returns true if `name` is the name of a lane file, in this or any other version of the layout.
 pub(crate) fn is_lane_file(name: &str) -> bool {
     split_name(name).is_some()
 }
 
-/// Returns the inode of the topic file to which the lane file called `name` belongs, as the name
-/// says it; `None` if it is not the name of a lane file of this version of the layout.
+/// Returns the inode of the topic file to which the lane file belongs, as given in the file's name
+/// `name`; `None` if this is not the name of a lane file of this version of the layout.
 pub(crate) fn topic_inode_in(name: &str) -> Option<u64> {
     let (topic_id, numbers) = split_name(name)?;
     let [inode, lane, generation] = numbers[..] else {
@@ -35,7 +35,7 @@ pub(crate) fn topic_inode_in(name: &str) -> Option<u64> {
     (lane_file_name(topic_id, inode, id) == name).then_some(inode)
 }
 
-/// Returns the topic's id in the name of a lane file, and the numbers behind it.
+/// Splits the name of a lane file into the topic's id and the numbers that follow it.
 fn split_name(name: &str) -> Option<([u8; 16], Vec<u64>)> {
     let (topic, numbers) = name.strip_prefix('.')?.split_once('.')?;
     let topic_id = u128::from_str_radix(topic, 16).ok()?.to_be_bytes();

@@ -1,24 +1,25 @@
-//! Keys of latched history: by its key a publisher finds the lane with the history that it left.
+//! Keys of latched history. With its key, a publisher finds the lane with the history that it left
+//! in an earlier run.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// The key of a publisher whose history outlives it: the publisher goes on in the lane of the same
-/// key, and its first message replaces the history there.
+/// The key of a publisher whose history stays after it has left. A publisher with the same key
+/// continues in the same lane, and its first message replaces the history there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LatchKey(pub u32);
 
 impl LatchKey {
-    /// Returns the key that `text` names. WHY a hash: a lane has one word for it. Two different
+    /// Returns the key for a text. WHY a hash: a lane has only one word for its key. Two different
     /// texts have the same key with a probability of 2^-32.
     #[must_use]
     pub const fn new(text: &str) -> Self {
         Self(fnv1a(text.as_bytes()))
     }
 
-    /// Returns the key of this program. It is made from the name of the program's file, or, if that
-    /// is a Python interpreter, of the script or module. Reads `/proc/self/cmdline`.
+    /// Returns the key of this program. It is computed from the name of the program's file; if that
+    /// is a Python interpreter, from the name of the script or module. Reads `/proc/self/cmdline`.
     #[must_use]
     pub fn of_program() -> Self {
         let arguments = fs::read("/proc/self/cmdline").unwrap_or_default();
@@ -26,7 +27,7 @@ impl LatchKey {
     }
 }
 
-/// FNV-1a with 32 bits: <https://datatracker.ietf.org/doc/html/rfc9923>.
+/// The 32-bit FNV-1a hash: <https://datatracker.ietf.org/doc/html/rfc9923>.
 const fn fnv1a(bytes: &[u8]) -> u32 {
     let mut hash = 0x811c_9dc5;
     let mut index = 0;
@@ -37,8 +38,8 @@ const fn fnv1a(bytes: &[u8]) -> u32 {
     hash
 }
 
-/// Returns the name of a program, or of the script or module that a Python interpreter executes.
-/// `arguments` end with zeros.
+/// Returns the name of a program, or of the script or module that a Python interpreter executes. In
+/// `arguments`, a NUL byte ends each argument.
 fn program_name(arguments: &[u8]) -> &[u8] {
     let mut arguments = arguments.split(|&byte| byte == 0);
     let program = last_component(arguments.next().unwrap_or_default());

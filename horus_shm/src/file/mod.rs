@@ -1,5 +1,5 @@
-//! Topic files and lane files: their names and directories, their creation, opening, mapping and
-//! removal.
+//! Topic files and lane files: their names and directories, and how they are created, opened,
+//! mapped and removed.
 //!
 //! The layout of a file's content belongs to `protocol`; sending and receiving belong to
 //! `endpoint`.

@@ -6,25 +6,25 @@
 //! token      = 1*( A-Z / a-z / 0-9 / "_" / "-" )
 //! ```
 //!
-//! A topic is one file. Its file name is the topic's name, with each `/` written as `+`, which no
-//! topic name contains. So the encoding can be reversed, and keeps the length. No token is empty,
-//! so no file name is `.`, `..` or hidden.
+//! A topic is one file. Its file name is the topic's name, in which each `/` is replaced by `+`. No
+//! topic name contains a `+`, so the replacement can be reversed; it also keeps the length. No
+//! token is empty, so no file name is `.`, `..` or hidden.
 
 use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// Longest topic name, in bytes, after the leading slash is stripped.
+/// Maximum length of a topic name in bytes, after the leading slash is stripped.
 pub(crate) const TOPIC_NAME_BYTES_MAX: usize = 200;
 
-/// Longest namespace name, in bytes.
+/// Maximum length of a namespace name in bytes.
 pub(crate) const NAMESPACE_NAME_BYTES_MAX: usize = 64;
 
 /// The character that stands for `/` in the name of a topic's file.
 const SLASH_IN_FILE_NAMES: &str = "+";
 
-/// The name of a topic, checked and without a leading slash, and the name of its file.
+/// The checked name of a topic, without a leading slash, and the name of the topic's file.
 ///
 /// ```
 /// # use horus_shm::TopicName;
@@ -40,11 +40,11 @@ pub struct TopicName {
 }
 
 impl TopicName {
-    /// Checks `name`, and strips one leading slash.
+    /// Checks that `name` is a valid topic name, and strips one leading slash.
     ///
     /// # Errors
     ///
-    /// [`NameError`] with the fault and the index of its byte.
+    /// [`NameError`], which says what is wrong, and at which byte.
     pub fn new(name: &str) -> Result<Self, NameError> {
         let start = usize::from(name.starts_with('/'));
         check_name(name, start, NameKind::Topic)?;
@@ -101,29 +101,29 @@ impl FromStr for TopicName {
     }
 }
 
-/// A checked name of a namespace, which is also the name of its directory.
+/// The checked name of a namespace. The namespace's directory has the same name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NamespaceName(Box<str>);
 
 impl NamespaceName {
-    /// Checks `name`.
+    /// Checks that `name` is a valid name of a namespace.
     ///
     /// # Errors
     ///
-    /// [`NameError`] with the fault and the index of its byte.
+    /// [`NameError`], which says what is wrong, and at which byte.
     pub fn new(name: &str) -> Result<Self, NameError> {
         check_name(name, 0, NameKind::Namespace)?;
         Ok(Self(name.into()))
     }
 
-    /// Returns the name.
+    /// Returns the namespace's name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl Default for NamespaceName {
-    /// Returns `default`, the namespace of a user who chose none.
+    /// Returns the name `default`, which is used if the user chooses no namespace.
     fn default() -> Self {
         Self("default".into())
     }
@@ -143,7 +143,7 @@ impl FromStr for NamespaceName {
     }
 }
 
-/// The kind of object that has the name.
+/// The kind of object that a name belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameKind {
@@ -186,52 +186,52 @@ impl fmt::Display for NameKind {
     }
 }
 
-/// The reason why a name was refused. Permanent: the name has to change.
+/// The reason why a name is invalid. Permanent: choose a different name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NameError {
-    /// The name is empty, or only a slash.
+    /// The name is empty, or consists only of a slash.
     #[error("the {kind} is empty: use {}", kind.grammar())]
     Empty {
-        /// The kind of name.
+        /// The kind of object that was to have the name.
         kind: NameKind,
     },
     /// The name is too long.
     #[error("the {kind} has {bytes} bytes: use at most {bytes_max}")]
     TooLong {
-        /// The kind of name.
+        /// The kind of object that was to have the name.
         kind: NameKind,
         /// The length of the name, in bytes.
         bytes: usize,
-        /// The maximum length, in bytes.
+        /// The maximum length of such a name, in bytes.
         bytes_max: usize,
     },
-    /// Two separators follow each other, or one begins or ends the name.
+    /// The name has two separators in a row, or one at its beginning or end.
     #[error("the {kind} {name:?} has an empty token at byte {at}: use {}", kind.grammar())]
     EmptyToken {
-        /// The kind of name.
+        /// The kind of object that was to have the name.
         kind: NameKind,
-        /// The name as it was given.
+        /// The name that the caller passed.
         name: String,
-        /// Index of the byte of `name` at which a token should begin.
+        /// Index in `name` of the byte at which a token was expected.
         at: usize,
     },
-    /// The name has a character outside the grammar.
+    /// The name contains a character that is not permitted.
     #[error("the {kind} {name:?} has {character:?} at byte {at}: use {}", kind.grammar())]
     BadCharacter {
-        /// The kind of name.
+        /// The kind of object that was to have the name.
         kind: NameKind,
-        /// The name as it was given.
+        /// The name that the caller passed.
         name: String,
-        /// The character.
+        /// The character that is not permitted.
         character: char,
-        /// Index of the byte of `name` at which the character begins.
+        /// Index in `name` of the character's first byte.
         at: usize,
     },
 }
 
-/// Checks `name[start..]`. Errors count bytes from the beginning of `name`, which is what the
-/// caller wrote.
+/// Checks `name[start..]`. Errors count bytes from the beginning of `name`, because that is what
+/// the caller passed.
 fn check_name(name: &str, start: usize, kind: NameKind) -> Result<(), NameError> {
     let bytes = name.len() - start;
     let bytes_max = kind.bytes_max();

@@ -1,8 +1,9 @@
-//! The watch on the names of topics: finds out that a name no longer leads to the file that this
-//! process has open, and makes all endpoints check their files.
+//! The watch on the names of topics. It detects that a name no longer leads to the file that this
+//! process has open, and then makes all endpoints check their files.
 //!
-//! A process has at most one thread for it. The thread starts with the first open topic, looks ten
-//! times a second, and ends when no topic is open. A forked child has none until it opens a topic.
+//! A process has at most one thread for this. The thread starts when the first topic is opened,
+//! checks all names ten times a second, and ends when no topic is open. A forked child has no such
+//! thread until it opens a topic.
 
 use std::io;
 use std::sync::atomic::AtomicU64;
@@ -29,17 +30,17 @@ static WATCHED_NAMES: ForkLocal<Mutex<WatchedNames>> = ForkLocal::new();
 /// Not 0 if this process must not start the thread that checks the names.
 static IS_THREAD_FORBIDDEN: AtomicU64 = AtomicU64::new(0);
 
-/// The function that is called once for each file that lost its name.
+/// The function that is called once for each file that has lost its name.
 static ON_NAME_LOST: OnceLock<fn(&NameLost)> = OnceLock::new();
 
-/// The relation of an open topic file to its name.
+/// The state of the name of an open topic file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameState {
-    /// The topic's name leads to the open file.
+    /// The topic's name still leads to the open file.
     Linked,
-    /// The name leads to another file or to none: a user removed or replaced the file.
+    /// The name leads to another file or to none, because a user removed or replaced the file.
     Lost,
-    /// The namespace was removed or replaced, and the name with it.
+    /// The namespace was removed or replaced, and with it the name.
     NamespaceRemoved,
 }
 
@@ -49,30 +50,31 @@ const NAME_STATES: [NameState; 3] = [
     NameState::NamespaceRemoved,
 ];
 
-/// The report that a file has lost its name.
+/// A report that a file has lost its name.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct NameLost {
-    /// The topic.
+    /// The topic whose file lost its name.
     pub topic: TopicLabel,
-    /// [`NameState::Lost`] or [`NameState::NamespaceRemoved`].
+    /// Either [`NameState::Lost`] or [`NameState::NamespaceRemoved`].
     pub state: NameState,
 }
 
-/// Makes this process start no thread that watches names, for tests that trace each instruction of
-/// the process: such a tracer changes its code, also for threads that it does not trace.
+/// Prevents this process from starting the thread that checks the names of topics. For tests in
+/// which a debugger (tracer) steps through this process. Such a tracer changes the code of the
+/// process, so threads that it does not trace would run the changed code, too.
 pub fn forbid_name_thread() {
     // Relaxed: the caller opens topics later.
     IS_THREAD_FORBIDDEN.set(1);
 }
 
-/// Sets the function that is called, by the thread of this module, once for each open topic file of
-/// this process that loses its name. Only the first function ever passed is called.
+/// Sets the function that the thread of this module calls once for each open topic file of this
+/// process that loses its name. Only the first call sets a function; later calls have no effect.
 pub fn set_on_name_lost(on_lost: fn(&NameLost)) {
     let _ = ON_NAME_LOST.set(on_lost);
 }
 
-/// The watched name of one open topic file. The watch ends on drop.
+/// Watches the name of one open topic file until it is dropped.
 #[derive(Debug)]
 pub(crate) struct NameWatch {
     entry: Arc<WatchedName>,
@@ -80,7 +82,7 @@ pub(crate) struct NameWatch {
 
 #[derive(Debug)]
 struct WatchedName {
-    /// Index in [`NAME_STATES`].
+    /// Index into [`NAME_STATES`].
     state: AtomicU64,
     name: TopicName,
     stat: Stat,
@@ -90,7 +92,7 @@ struct WatchedName {
 #[derive(Debug, Default)]
 struct WatchedNames {
     entries: Vec<Arc<WatchedName>>,
-    /// True if the thread that watches the names runs.
+    /// True if the thread that checks the names is running.
     is_served: bool,
 }
 
@@ -103,8 +105,8 @@ fn lock_watched_names() -> MutexGuard<'static, WatchedNames> {
 }
 
 impl NameWatch {
-    /// Watches the name `name` of the open file with the identity `stat`. The value must be dropped
-    /// before the file's own reference to `namespace`.
+    /// Watches the name `name` of the open file whose status is `stat`. The returned value must be
+    /// dropped before the file's own reference to `namespace`.
     pub(crate) fn new(namespace: &Arc<Namespace>, name: &TopicName, stat: Stat) -> Self {
         let entry = Arc::new(WatchedName {
             state: AtomicU64::new(0),
@@ -119,7 +121,7 @@ impl NameWatch {
         Self { entry }
     }
 
-    /// Returns the relation of the file to its name, as the last look found it.
+    /// Returns the state of the file's name, as the last check found it.
     pub(crate) fn state(&self) -> NameState {
         // Relaxed: the fault epoch orders it.
         NAME_STATES[self.entry.state.get() as usize]
@@ -135,7 +137,7 @@ impl Drop for NameWatch {
     }
 }
 
-/// Starts the thread that watches the names; returns false if that fails.
+/// Starts the thread that checks the names; returns false if that fails.
 fn start_thread() -> bool {
     // Relaxed: as in `forbid_name_thread`.
     if IS_THREAD_FORBIDDEN.get() != 0 {
@@ -160,12 +162,12 @@ fn watch_names() {
     }
 }
 
-/// Looks at all names now, for tests of a process that must not start the thread.
+/// Checks all names now, for tests of a process that must not start the thread.
 pub fn look_at_names() {
     report_lost_names(&find_lost_names().unwrap_or_default());
 }
 
-/// Makes the endpoints check their files, if some have lost their names.
+/// Makes all endpoints check their files, if some files have lost their names.
 fn report_lost_names(lost: &[NameLost]) {
     if lost.is_empty() {
         return;
@@ -177,8 +179,8 @@ fn report_lost_names(lost: &[NameLost]) {
     }
 }
 
-/// Looks at all names. Returns the files that have lost theirs since the last look; `None` if no
-/// topic is open, so that the thread ends.
+/// Checks all names. Returns the files that have lost theirs since the last check; `None` if no
+/// topic is open, which ends the thread.
 fn find_lost_names() -> Option<Vec<NameLost>> {
     let mut watched = lock_watched_names();
     if watched.entries.is_empty() {
@@ -194,8 +196,8 @@ fn find_lost_names() -> Option<Vec<NameLost>> {
 }
 
 impl WatchedName {
-    /// Looks at the name, and returns a report if it was lost since the last look. `in_place` holds
-    /// the namespaces that were found in place in this look.
+    /// Checks the name, and returns a report if it was lost since the last check. `in_place`
+    /// contains the namespaces that this round of checks has already found unchanged.
     fn check(&self, in_place: &mut Vec<*const Namespace>) -> Option<NameLost> {
         // Relaxed: the caller has the lock under which it is stored.
         if self.state.get() != 0 {
@@ -214,7 +216,7 @@ impl WatchedName {
         })
     }
 
-    /// Returns the state of the name; an error if the system gives no answer.
+    /// Returns the present state of the name; an error if the system cannot tell.
     fn current_state(
         &self,
         namespace: &Namespace,

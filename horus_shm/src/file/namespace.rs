@@ -1,5 +1,5 @@
-//! Namespaces: directories of one user or group, each with a registry of live processes and the
-//! topic files.
+//! Namespaces. A namespace is a directory of one user or group, with a registry of live processes
+//! and the topic files.
 //!
 //! ```text
 //! <dir>/                      $HORUS_SHM_DIR, else /dev/shm/horus-<uid>, or horus-g<gid>
@@ -35,32 +35,33 @@ use crate::process::liveness::{ProcessInfo, Registry, RegistryError};
 
 const TOPICS_DIRECTORY: &str = "topics";
 
-/// Maximum number of attempts to open a namespace while other processes remove it.
+/// Maximum number of attempts to open a namespace that other processes keep removing.
 const OPEN_ATTEMPTS: u32 = 100;
 const OPEN_PAUSE: Duration = Duration::from_millis(1);
 
-/// The namespaces that this process has open.
+/// The namespaces that this process has opened and not dropped yet.
 static OPEN_NAMESPACES: ForkLocal<Mutex<Vec<Weak<Namespace>>>> = ForkLocal::new();
 
 /// The reason why a namespace could not be removed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum NamespaceRemoveError {
-    /// Another process is alive in the namespace. Retry after that process ended.
+    /// Another process in the namespace is alive. Retry after it has ended.
     #[error("the namespace {} is in use by {}", path.display(), describe_process(process))]
     Attended {
-        /// The namespace.
+        /// The path of the namespace.
         path: PathBuf,
-        /// One of the processes in the namespace, if it wrote its description.
+        /// One of the live processes; `None` if it has not yet written its description.
         process: Option<ProcessInfo>,
     },
-    /// The directory of the open namespace was removed, or another one has its name. Permanent.
+    /// The directory of the open namespace was removed, or another directory has its name.
+    /// Permanent.
     #[error("the namespace {} was removed or replaced: open it again", path.display())]
     Replaced {
-        /// The namespace.
+        /// The path of the namespace.
         path: PathBuf,
     },
-    /// The namespace holds a topic of another user of its group. Only its owner or root can find
+    /// The namespace contains a topic of another user of its group. Only that user or root can find
     /// out whether a process uses the topic. Nothing was removed.
     #[error(
         "cannot remove the namespace {}: it holds a topic of user {uid}, and only that user or \
@@ -68,9 +69,9 @@ pub enum NamespaceRemoveError {
         path.display()
     )]
     OtherOwner {
-        /// The namespace.
+        /// The path of the namespace.
         path: PathBuf,
-        /// The owner of the topic.
+        /// User id of the topic's owner.
         uid: u32,
     },
     /// A system call failed. A part of the namespace may have been removed. Open the namespace
@@ -79,9 +80,9 @@ pub enum NamespaceRemoveError {
     Io {
         /// The operation that failed.
         doing: &'static str,
-        /// The namespace.
+        /// The path of the namespace.
         path: PathBuf,
-        /// The error of the system.
+        /// The error that the system returned.
         source: io::Error,
     },
 }
@@ -99,7 +100,7 @@ struct JoinResult {
     is_new: bool,
 }
 
-/// An open namespace, shared by all users in this process.
+/// An open namespace, shared by all parts of this process that opened it.
 #[derive(Debug)]
 pub struct Namespace {
     registry: Registry,
@@ -113,8 +114,8 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Joins the namespace that `config` names, or returns it if this process has it open already.
-    /// Tries again while other processes remove the namespace.
+    /// Joins the namespace that `config` selects, or returns it if this process has already opened
+    /// it. Tries again if other processes remove the namespace at the same time.
     fn join(config: &NamespaceConfig) -> Result<JoinResult, NamespaceError> {
         let mut known = lock_open_namespaces();
         for _ in 1..OPEN_ATTEMPTS {
@@ -199,54 +200,54 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// An error if the program closed the descriptor of the directory, or the one with the lock
-    /// that marks this process as alive.
+    /// An error if the program closed the descriptor of the directory, or the descriptor that holds
+    /// the lock that marks this process as alive.
     pub fn topics_dir(&self) -> io::Result<BorrowedFd<'_>> {
         self.registry.expect_held()?;
         self.topics.get()
     }
 
-    /// Returns false if the program closed one of this namespace's descriptors. It then has to be
-    /// opened again. (Handles detect themselves whether it was the descriptor with the lock of this
-    /// process.)
+    /// Returns false if the program closed one of this namespace's descriptors. The namespace then
+    /// has to be opened again. (Handles detect themselves if the descriptor with the lock of this
+    /// process was closed.)
     fn has_descriptors(&self) -> bool {
         let dirs = [&self.parent, &self.dir, &self.topics];
         self.registry.expect_held().is_ok() && dirs.iter().all(|dir| dir.is_still_open())
     }
 
-    /// Returns the namespace's directory.
+    /// Returns the path of the namespace's directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the directory of the topic files, for messages: open them in
-    /// [`Namespace::topics_dir`].
+    /// Returns the path of the topic files' directory, for use in messages. To open topic files,
+    /// use [`Namespace::topics_dir`].
     pub fn topics_path(&self) -> PathBuf {
         self.path.join(TOPICS_DIRECTORY)
     }
 
-    /// Returns the configuration with which this namespace was opened, with an absolute path.
+    /// Returns the configuration with which this namespace was opened; its path is absolute.
     pub fn config(&self) -> &NamespaceConfig {
         &self.config
     }
 
-    /// Returns the users that share the namespace's files.
+    /// Returns the rule that says which users share the namespace's files.
     pub(crate) fn access(&self) -> AccessRule {
         self.config.access()
     }
 
-    /// Returns true if the registry and the directory of topics are still the ones on disk. If not,
-    /// a user removed them, and the next [`Namespace::open`] makes and joins new ones. Returns
-    /// false if the system gives no answer.
+    /// Returns true if the registry and the topics directory on disk are still the ones that this
+    /// process opened. If not, a user removed them, and the next [`Namespace::open`] creates and
+    /// joins new ones. Also returns false if the system cannot tell.
     pub fn is_current(&self) -> bool {
         self.is_name_current().unwrap_or(false)
     }
 
-    /// Returns true if the namespace still has its name, and [`Self::is_current`].
+    /// Returns true if the namespace still has its name, and [`Self::is_current`] is true.
     ///
     /// # Errors
     ///
-    /// The error of the system, if it gives no answer.
+    /// The system error, if the system cannot tell.
     pub(crate) fn is_in_place(&self) -> io::Result<bool> {
         let name = self.config.name().as_str();
         Ok(os::is_name_of(self.parent.get()?, name, &self.stat)? && self.is_name_current()?)
@@ -258,15 +259,15 @@ impl Namespace {
             && os::is_name_of(dir, TOPICS_DIRECTORY, &self.topics_stat)?)
     }
 
-    /// Removes the namespace and all topics in it: for tests and benchmarks with namespaces of
-    /// their own.
+    /// Removes the namespace and all topics in it. For tests and benchmarks that create a namespace
+    /// only for themselves.
     ///
-    /// Handles that this process has open continue to work, with files that have no name.
+    /// Handles that this process has open continue to work, but their files no longer have names.
     ///
     /// # Errors
     ///
-    /// [`NamespaceRemoveError::Attended`] if any other process, or another copy of this library in
-    /// this process, is alive in the namespace: nothing was removed then.
+    /// [`NamespaceRemoveError::Attended`] if another process, or another copy of this library in
+    /// this process, is alive in the namespace. Nothing was removed then.
     pub fn remove(&self) -> Result<(), NamespaceRemoveError> {
         // WHY: another thread that opens the namespace meanwhile finds all of it, or none.
         let _known = lock_open_namespaces();

@@ -1,4 +1,5 @@
-//! Requests of processes that open a topic, and offers: the settings of publishers' lanes.
+//! Requests and offers. A request is what a process asks for when it opens a topic; an offer is the
+//! settings of a publisher's lane.
 
 use std::path::Path;
 
@@ -12,39 +13,39 @@ use crate::protocol::layout::{
 use crate::protocol::shape::{LaneShape, ShapeError, ShapeRequest, default_capacity, stride_for};
 use crate::wait::WakeEdge;
 
-/// Messages of at least this size, in bytes, are pinnable by default. WHY: to copy them costs more
-/// than to write and read them in place.
+/// Messages of at least this size, in bytes, are pinnable by default. WHY: copying them costs more
+/// than writing and reading them in place.
 pub const PINNABLE_BYTES_MIN: u64 = 4096;
 
 /// Length of the longest message that any slot can hold, in bytes.
 const MESSAGE_BYTES_MAX: u64 = STRIDE_MAX - 64;
 
-/// Slots of messages with lengths of their own grow to multiples of this size.
+/// If messages vary in length, the length of the slots grows to a multiple of this number of bytes.
 const GROWTH_STEP_BYTES: u64 = 4096;
 
-/// The offer of a publisher: the settings of its lane, which are fixed in the header of each of its
-/// extents.
+/// The offer of a publisher: the settings of its lane. They are stored in the header of each of the
+/// lane's extents and never change there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
-    /// The message type. If it is `sized`, its `bytes` are the length of the longest message that
-    /// fits a slot.
+    /// The message type. If the type is `sized`, `bytes` is the length of the longest message that
+    /// fits in a slot.
     pub type_info: TypeInfo,
     /// Sizes and offsets of the slots.
     pub shape: LaneShape,
-    /// The effect of a full lane on the publisher.
+    /// The effect of a full lane on a send.
     pub reliability: Reliability,
-    /// Number of earlier messages that a reader still gets when it joins.
+    /// Number of messages sent earlier that a reader still gets when it joins.
     pub history: u32,
-    /// True if the history stays after the publisher has left. The topic then also stays while no
+    /// True if the history stays after the publisher has left. The topic is then also kept while no
     /// process uses it.
     pub persists: bool,
-    /// The side that pays for the memory ordering between a message's publication and the check for
-    /// sleeping readers.
+    /// The side that bears the cost of the memory fence between the publication of a message and
+    /// the check for sleeping readers: the sender, or a reader before it sleeps.
     pub wake_edge: WakeEdge,
 }
 
 impl Offer {
-    /// Returns the card of the publisher.
+    /// Returns the card of the publisher, which decides which readers it matches.
     #[must_use]
     pub fn card(&self) -> EndpointCard {
         EndpointCard {
@@ -59,46 +60,50 @@ impl Offer {
     }
 }
 
-/// The request of a process that opens a topic. Everything but the type concerns only the endpoints
-/// that this process opens with it.
+/// The request of a process that opens a topic. All fields except the type concern only the
+/// endpoints that this process opens with the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// The message type.
     pub type_info: TypeInfo,
-    /// Of a publisher: number of slots of its lane; rounded up to a power of two.
+    /// For a publisher: number of slots of its lane, which is rounded up to a power of two.
     pub capacity: Option<u64>,
-    /// The publisher claims one of the first lanes, up to this number. Default 64.
+    /// For a publisher: number of lanes, counted from the first, of which it may claim one.
+    /// Default: 64.
     pub lane_limit: Option<u32>,
-    /// The reader claims one of the first reader slots, up to this number. Default 64.
+    /// For a reader: number of reader slots, counted from the first, of which it may claim one.
+    /// Default: 64.
     pub reader_limit: Option<u32>,
-    /// Of a publisher: the effect of a full lane. Default best effort.
+    /// For a publisher: the effect of a full lane on a send. Default: best effort.
     pub reliability: Option<Reliability>,
-    /// Of a publisher: number of earlier messages that a reader still gets when it joins. Default
-    /// 0, or 1 if the history outlives the publisher.
+    /// For a publisher: number of messages sent earlier that a reader still gets when it joins.
+    /// Default: 0, or 1 if the history stays after the publisher has left.
     pub history: Option<u32>,
-    /// Of a publisher: true if the history outlives it. Default false.
+    /// For a publisher: true if its history stays after it has left. Default: false.
     pub persists: Option<bool>,
-    /// Of a publisher whose history outlives it: the key by which it finds that history again.
-    /// Default [`LatchKey::of_program`].
+    /// For a publisher whose history stays: the key by which a later publisher finds the history.
+    /// Default: [`LatchKey::of_program`].
     pub latch_key: Option<LatchKey>,
-    /// Of a publisher whose history outlives it: true if its messages join those of its
-    /// predecessor with the same key, false if the first of them replaces those. Default false.
+    /// For a publisher whose history stays: true if its messages are added to the history of the
+    /// previous publisher with the same key, false if its first message replaces that history.
+    /// Default: false.
     pub continues_history: bool,
-    /// Of a publisher: the side that pays for the memory ordering between a message's publication
-    /// and the check for sleeping readers. Default membarrier.
+    /// For a publisher: the side that bears the cost of the memory fence between the publication of
+    /// a message and the check for sleeping readers. Default: the reader, with `membarrier` before
+    /// it sleeps.
     pub wake_edge: Option<WakeEdge>,
-    /// Of a publisher: true if messages can be written and read in place. Default: true for those
-    /// of 4 KiB and more.
+    /// For a publisher: true if messages can be written and read in place. Default: true for
+    /// messages of 4 KiB and more.
     pub pinnable: Option<bool>,
-    /// Of a reader: a message of its type, whose bytes complete messages of shorter versions of the
-    /// type. Default: zeros.
+    /// For a reader: the bytes of a message of its type. They complete messages whose type is a
+    /// shorter version. Default: zeros.
     pub defaults: Option<Box<[u8]>>,
-    /// True if opening fails when the topic was created with another type. Default false: a topic
-    /// may carry several types, and each reader gets only messages of its own.
+    /// True if opening fails when the topic was created with a different type. Default: false. A
+    /// topic may carry several types; each reader then gets only messages that match its type.
     pub strict: bool,
-    /// Of a publisher: length of its longest message in bytes, for types whose messages have
-    /// lengths of their own. Its slots have this size from the start. Default: slots begin with the
-    /// length in `type_info`, and grow with the messages.
+    /// For a publisher whose messages vary in length: length of its longest message in bytes. The
+    /// slots have this length from the start. Default: the slots begin with the length in
+    /// `type_info`, and grow when messages are longer.
     pub max_message_bytes: Option<u64>,
 }
 
@@ -138,8 +143,8 @@ impl Request {
         Ok(self.offer_of(first_bytes)?)
     }
 
-    /// Returns the offer that follows `offer` when a message of `bytes` bytes has to fit; `None` if
-    /// this publisher may not send it.
+    /// Returns `offer` with longer slots, in which a message of `bytes` bytes fits; `None` if this
+    /// publisher may not send messages of that length.
     pub(crate) fn offer_for_longer(&self, offer: &Offer, bytes: u64) -> Option<Offer> {
         if bytes > self.longest_bytes() || !offer.shape.request().sized {
             return None;
@@ -152,8 +157,9 @@ impl Request {
         self.offer_of(wanted.min(self.longest_bytes())).ok()
     }
 
-    /// Returns true if a publisher with this request, which would offer `offer`, may go on in an
-    /// extent with the offer `found`: if it could have made that extent itself.
+    /// Returns true if a publisher with this request, whose own offer is `offer`, may continue in
+    /// an existing extent with the offer `found`. It may if it could have created that extent
+    /// itself.
     pub(crate) fn permits_extent(&self, found: &Offer, offer: &Offer) -> bool {
         let bytes = found.shape.request().payload_bytes;
         let fits = (offer.shape.request().payload_bytes..=self.longest_bytes()).contains(&bytes);
@@ -199,11 +205,11 @@ impl Request {
         })
     }
 
-    /// Checks that the topic file has room for the description of the type.
+    /// Checks that the header of a topic file has room for the description of the type.
     ///
     /// # Errors
     ///
-    /// [`OpenError::TypeTooLong`].
+    /// [`OpenError::TypeTooLong`] if there is not enough room.
     pub(crate) fn expect_type(&self) -> Result<(), OpenError> {
         let info = &self.type_info;
         for (field, bytes, max) in [
@@ -217,11 +223,11 @@ impl Request {
         Ok(())
     }
 
-    /// Checks that a topic has the lanes and the reader slots that are requested.
+    /// Checks that a topic can have as many lanes and reader slots as are requested.
     ///
     /// # Errors
     ///
-    /// [`OpenError::Shape`].
+    /// [`OpenError::Shape`] if it cannot.
     pub(crate) fn expect_limits(&self) -> Result<(), OpenError> {
         for (field, limit) in [
             ("lane_limit", self.lane_limit),
@@ -240,7 +246,7 @@ impl Request {
         Ok(())
     }
 
-    /// Replaces the rounded capacity in an error by the one that was requested.
+    /// Replaces the rounded capacity in an error by the capacity that was requested.
     fn with_requested_capacity(&self, error: ShapeError) -> ShapeError {
         match self.capacity {
             Some(found) if error.field == "capacity" => {
@@ -255,7 +261,9 @@ impl Request {
         }
     }
 
-    /// Returns true if the slots of this publisher can be pinned.
+    /// Returns true if the slots of this publisher can be pinned. Returns an error if the request
+    /// forbids this but the messages vary in length, because the slots of such messages must be
+    /// pinnable.
     fn is_pinnable(&self) -> Result<bool, ShapeError> {
         let in_place = self.type_info.sized || self.type_info.bytes >= PINNABLE_BYTES_MIN;
         let pinnable = self.pinnable.unwrap_or(in_place);
@@ -269,11 +277,11 @@ impl Request {
         Ok(pinnable)
     }
 
-    /// Checks that `found`, the type of the topic at `path`, is the requested one.
+    /// Checks that `found`, the type of the topic at `path`, is the type of this request.
     ///
     /// # Errors
     ///
-    /// [`OpenError::SchemaMismatch`].
+    /// [`OpenError::SchemaMismatch`] if it is not.
     pub fn check_type(&self, found: &TypeInfo, path: &Path) -> Result<(), OpenError> {
         let wanted = &self.type_info;
         if wanted.is_same_as(found) {
@@ -287,7 +295,7 @@ impl Request {
     }
 }
 
-/// Returns the next power of two. If there is none, returns a value that the shape refuses.
+/// Returns the next power of two. If that does not exist, returns a value that is refused later.
 fn rounded_capacity(capacity: u64) -> u64 {
     capacity.checked_next_power_of_two().unwrap_or(u64::MAX)
 }

@@ -1,4 +1,5 @@
-//! Opening topics: atomic creation, checked opening, and the table of this process's open files.
+//! Opening topics: creates files atomically, checks existing files before they are used, and keeps
+//! a table of the files that this process has open.
 
 use std::collections::HashMap;
 use std::io;
@@ -26,15 +27,16 @@ use crate::protocol::shape::TopicShape;
 /// Maximum number of attempts to open a topic whose file other processes keep creating and
 /// removing.
 const OPEN_ATTEMPTS_MAX: u32 = 1000;
-/// Number of attempts to open an unusable file before it is reported as in use by the process that
-/// has it open.
+/// Number of attempts to open an unusable file that another process has open, before the error is
+/// reported.
 const IN_USE_ATTEMPTS_MAX: u32 = 30;
-/// Number of attempts, together some 30 ms, before the process that removes the file is examined.
+/// Number of attempts, which take some 30 ms, between two checks of the process that is removing
+/// the file.
 const ATTEMPTS_PER_HOLDER_CHECK: u32 = 25;
 /// Average pause between attempts while another process is removing the file.
 const RETIRING_PAUSE: Duration = Duration::from_millis(1);
 
-/// The permitted outcomes of a call: opens a topic that exists, creates a new one, or either.
+/// The permitted outcomes of a call: it opens an existing topic, creates a new one, or does either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpenRule {
     Open,
@@ -42,14 +44,15 @@ pub(crate) enum OpenRule {
     OpenOrCreate,
 }
 
-/// The topic files at which this process is marked as present, by device and inode (not by name).
+/// The topic files that this process is marked as using, by device and inode (not by name).
 pub(crate) type AttendedFiles = HashMap<FileId, AttendedFile>;
 
 #[derive(Debug)]
 pub(crate) struct AttendedFile {
     segment: Weak<TopicMemory>,
-    /// Number of segments of this file, including those whose drop has begun. The presence lock
-    /// belongs to the whole process, so only the last segment may release it.
+    /// Number of segments of this file, including those that are being dropped. The presence lock,
+    /// which marks the file as used, belongs to the whole process, so only the last segment may
+    /// release it.
     segments: usize,
 }
 
@@ -63,7 +66,7 @@ fn lock_attended_files() -> MutexGuard<'static, AttendedFiles> {
         .unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes a segment of `file` from the table. If it was the last one of that file in this process,
+/// Removes a segment of `file` from the table. If it was this process's last segment of that file,
 /// runs `last`.
 pub(crate) fn leave_attended_files(file: &TopicFile, last: impl FnOnce()) {
     let mut table = lock_attended_files();
@@ -82,15 +85,15 @@ pub(crate) fn lock_unless_attended(id: FileId) -> Option<MutexGuard<'static, Att
     (!table.contains_key(&id)).then_some(table)
 }
 
-/// The outcome of one attempt to open the name.
+/// The outcome of one attempt to open the file with the topic's name.
 pub(crate) enum OpenAttempt {
     Found(Arc<TopicMemory>),
-    /// The file does not exist, or no longer: create it, or try again.
+    /// The file does not exist, or does not exist any more: create it, or try again.
     Gone,
     /// Another process is removing the file: try again a little later.
     Retiring,
-    /// The file is unusable, and another process has it open. After some attempts this is an error;
-    /// until then, that process may only be examining the file, too.
+    /// The file is unusable, and another process has it open. That process may only be examining
+    /// the file, too, so this becomes an error only after several attempts.
     InUse(Box<OpenError>),
 }
 
@@ -129,7 +132,7 @@ pub(crate) fn open(
     Err(place.removed_by(place.holder()))
 }
 
-/// Sleeps for 0.25 to 2 ms. WHY it varies with the pid: two processes that came at the same moment
+/// Sleeps for 0.25 to 2 ms, depending on the pid. WHY: two processes that try at the same moment
 /// should not try again at the same moment.
 fn pause_before_retry(attempt: u32) {
     let spread = std::process::id()
@@ -160,7 +163,7 @@ pub(crate) fn inspect(
 ///
 /// # Errors
 ///
-/// [`OpenError::NoSpace`] with the needed and the available space, or [`OpenError::Io`].
+/// [`OpenError::NoSpace`], which contains the needed and the available space, or [`OpenError::Io`].
 pub(crate) fn reserve(
     fd: BorrowedFd<'_>,
     range: Range<u64>,
@@ -171,7 +174,8 @@ pub(crate) fn reserve(
         .map_err(|source| no_space_or(fd, "reserving memory of", path(), needed_bytes, source))
 }
 
-/// Converts an error of the system for a file that needs `needed_bytes` on the file system of `fd`.
+/// Converts a system error for a file that needs `needed_bytes` on the file system that holds `fd`.
+/// If the error means that space is lacking, returns [`OpenError::NoSpace`].
 pub(crate) fn no_space_or(
     fd: BorrowedFd<'_>,
     operation: &'static str,
@@ -202,8 +206,8 @@ pub(crate) fn no_space_or(
     }
 }
 
-/// Returns the boot and the registry that the files of `namespace` belong to; `path` is the path of
-/// the file, for messages.
+/// Returns the present boot and the registry of `namespace`, which new files belong to. `path` is
+/// the path of the file, for use in messages.
 pub(crate) fn provenance(
     namespace: &Namespace,
     path: impl FnOnce() -> PathBuf,
@@ -219,7 +223,7 @@ pub(crate) fn provenance(
     })
 }
 
-/// The namespace and the name of a topic, which lead to its file.
+/// The namespace and the name of a topic, which together lead to the topic's file.
 pub(crate) struct TopicPath<'a> {
     pub(crate) namespace: &'a Arc<Namespace>,
     pub(crate) name: &'a TopicName,
@@ -233,8 +237,8 @@ impl TopicPath<'_> {
     /// Pauses while another process removes the file. Returns an error if that process is found to
     /// be stopped.
     ///
-    /// WHY the file is not removed here instead: the remover may have checked the name already and
-    /// be about to unlink it. By then the name could belong to a new file.
+    /// WHY this process does not remove the file itself: the other process may already have checked
+    /// the name, and be about to remove it. By then the name could belong to a new file.
     fn await_removal(&self, attempt: u32) -> Result<(), OpenError> {
         pause_before_retry(attempt);
         if attempt % ATTEMPTS_PER_HOLDER_CHECK == ATTEMPTS_PER_HOLDER_CHECK - 1 {
@@ -246,7 +250,8 @@ impl TopicPath<'_> {
         Ok(())
     }
 
-    /// Returns the process that is removing the file, if the system names it.
+    /// Returns the process that is removing the file; `None` if the system does not say which one
+    /// it is.
     fn holder(&self) -> Option<Holder> {
         let file = os::fstatat(self.namespace.topics_dir().ok()?, self.name.file_name()).ok()?;
         self.namespace.registry().holder(file.ino)
@@ -280,7 +285,7 @@ impl TopicPath<'_> {
         provenance(self.namespace, || self.path())
     }
 
-    /// Tries once to open the file with the topic's name, without trusting its content.
+    /// Makes one attempt to open the file with the topic's name. Does not trust the file's content.
     fn try_open(&self) -> Result<OpenAttempt, OpenError> {
         let dir = self.namespace.topics_dir().map_err(self.io("opening"))?;
         let fd = match os::open_file(dir, self.name.file_name(), OpenMode::ReadWrite) {
@@ -363,7 +368,8 @@ impl TopicPath<'_> {
         TopicFile::new(fd, id, Arc::clone(self.namespace), self.name.clone())
     }
 
-    /// Converts the error of a failed open, according to the kind of file that has the name.
+    /// Converts the error of a failed open, according to the kind of file that has the topic's
+    /// name.
     pub(crate) fn open_error(&self, error: io::Error) -> OpenError {
         let found = match error.raw_os_error() {
             Some(libc::ELOOP) => "a symbolic link",
@@ -378,8 +384,8 @@ impl TopicPath<'_> {
         }
     }
 
-    /// Converts the error of an open without permission. In a namespace of a group, the file is not
-    /// one that the group shares.
+    /// Converts the error of an open that failed for lack of permission. In a namespace of a group,
+    /// such a file is not shared by the group.
     fn permission_error(&self, error: io::Error) -> OpenError {
         let found = self
             .namespace
@@ -407,7 +413,7 @@ impl TopicPath<'_> {
         })
     }
 
-    /// Removes an unusable file, if its fault is only that it is stale and no process has it open.
+    /// Removes an unusable file, if it is only stale and no process has it open.
     pub(crate) fn remove_stale(
         &self,
         file: &TopicFile,
@@ -455,9 +461,10 @@ impl TopicPath<'_> {
         })
     }
 
-    /// Takes a lease on a stale file; returns false if a process has the file open. `attended` is
-    /// the error for that case. WHY: the presence lock covers only processes of this registry. The
-    /// kernel grants a write lease only on a file that no other process has open or mapped.
+    /// Takes a lease on a stale file; returns false if another process has the file open.
+    /// `attended` is the error that describes why the file is unusable. WHY a lease: the presence
+    /// lock covers only processes of this registry, but the kernel grants a write lease only on a
+    /// file that no other process has open or mapped.
     fn lease_stale(&self, fd: BorrowedFd<'_>, attended: &OpenError) -> Result<bool, OpenError> {
         let refused = match lock::try_write_lease(fd) {
             // The kernel grants a lease only to the owner of the file and to root.
@@ -482,8 +489,8 @@ impl TopicPath<'_> {
         Err(OpenError::StaleOfOther { path, uid, stale })
     }
 
-    /// Creates the file without a name, and gives it the name when it is complete. Returns `None`
-    /// if another process was faster.
+    /// Creates the file without a name, and gives it its name when it is complete. Returns `None`
+    /// if another process created a file with this name first.
     fn create_file(&self, request: &Request) -> Result<Option<Arc<TopicMemory>>, OpenError> {
         request.expect_type()?;
         let type_info = request.type_info.clone();
@@ -534,7 +541,7 @@ impl TopicPath<'_> {
     }
 }
 
-/// Creates a segment of the file, and enters it into the table.
+/// Creates a segment of the file, and enters the segment into the table.
 fn add_segment(
     table: &mut AttendedFiles,
     type_info: TypeInfo,

@@ -1,4 +1,4 @@
-//! Segments: the memory of one topic in this process. Its parts are mapped when they are needed.
+//! Segments: the memory of one topic in this process. Each part is mapped when it is first needed.
 
 use std::ops::Deref;
 use std::os::fd::BorrowedFd;
@@ -40,12 +40,12 @@ use topic_file::PartMappings;
 pub(crate) use topic_file::{FileId, TopicFile};
 pub(crate) use unread::ReadProgress;
 
-/// The owner word of all parts of a heap segment. It always names this process, which the segment
-/// cannot outlive.
+/// The owner word of everything in a heap segment. It always stands for this process, because such
+/// a segment cannot outlive the process.
 const HEAP_OWNER: u64 = 1;
 
-/// A topic that this process has opened with a [`Request`], from which its endpoints get their
-/// settings. The memory under it belongs to all who opened the same topic in this process.
+/// A topic that this process has opened with a [`Request`], which contains the settings for its
+/// endpoints. All parts of this process that opened the topic share the memory.
 #[derive(Debug)]
 pub struct Segment {
     request: Request,
@@ -54,8 +54,8 @@ pub struct Segment {
 
 /// The memory of a topic in this process, shared by all of the topic's endpoints in it.
 ///
-/// The blocks are not accessible from outside this crate, because safe code that writes them could
-/// change a message that is borrowed elsewhere:
+/// The blocks are not accessible from outside this crate. Otherwise safe code could write to them,
+/// and so change a message that is borrowed elsewhere:
 ///
 /// ```compile_fail,E0599
 /// # fn f(segment: &horus_shm::Segment) {
@@ -67,17 +67,18 @@ pub struct TopicMemory {
     type_info: TypeInfo,
     shape: TopicShape,
     backing: SegmentBacking,
-    /// The topic's label for errors.
+    /// The topic's label for use in errors.
     label: TopicLabel,
     epoch: u64,
     /// The extents that this process has mapped, in no particular order.
     extents: Mutex<Vec<Arc<Extent>>>,
-    /// The headers of extents that this process has made, mapped or read, in no particular order.
+    /// The headers of extents that this process has created, mapped or read, in no particular
+    /// order.
     headers: Mutex<Vec<(ExtentId, ExtentBase, Offer)>>,
-    /// Number of readers of a heap segment that pin nothing: see [`Self::add_observer`].
+    /// Number of readers of a heap segment that do not pin slots: see [`Self::add_observer`].
     observers: Mutex<u32>,
-    /// Set during drop. Declared last, so that it is dropped after the fields whose drop makes
-    /// system calls.
+    /// A guard that is set during drop, and prevents the cancellation of the thread. Declared last,
+    /// so that it is dropped after the fields whose drop makes system calls.
     uncancelled: Option<NoCancelGuard>,
 }
 
@@ -88,7 +89,8 @@ enum SegmentBacking {
 }
 
 impl Segment {
-    /// Creates a segment on the heap, for endpoints within one process. Tools do not see it.
+    /// Creates a segment on the heap, for endpoints within one process. Command-line tools cannot
+    /// see it.
     ///
     /// # Errors
     ///
@@ -102,7 +104,8 @@ impl Segment {
     ///
     /// # Errors
     ///
-    /// Any [`OpenError`] except `NotFound`, `AlreadyExists` and those about limits of participants.
+    /// Any [`OpenError`] except `NotFound`, `AlreadyExists` and those about the number of
+    /// endpoints.
     pub fn open_or_create(
         namespace: &Arc<Namespace>,
         name: &TopicName,
@@ -140,11 +143,11 @@ impl Segment {
         Ok(Self::new(request, memory))
     }
 
-    /// Opens the topic `name`, whatever its type is. For tools.
+    /// Opens the topic `name`, whatever its type is. Meant for tools.
     ///
     /// # Errors
     ///
-    /// The errors of [`Self::open`], except the one about a type that differs.
+    /// The errors of [`Self::open`], except the one for a different type.
     pub fn inspect(namespace: &Arc<Namespace>, name: &TopicName) -> Result<Arc<Self>, OpenError> {
         let memory = open::inspect(namespace, name)?;
         Ok(Self::new(&Request::new(memory.type_info.clone()), memory))
@@ -216,16 +219,17 @@ impl TopicMemory {
         )
     }
 
-    /// Announces a reader that reads slots without pinning them, until [`Self::remove_observer`].
+    /// Announces a reader that reads slots without pinning them. [`Self::remove_observer`] ends
+    /// this.
     ///
     /// The mutex orders this call against [`Self::has_observers`]. Either that call counts this
-    /// reader, or this reader sees, in the stamp of the slot, that a publisher had begun to write
-    /// it.
+    /// reader, or the stamp of the slot shows this reader that a publisher has begun to write the
+    /// slot.
     pub(crate) fn add_observer(&self) {
         *self.lock_observers() += 1;
     }
 
-    /// Reverses one call of [`Self::add_observer`], whose reader no longer reads.
+    /// Reverses one call of [`Self::add_observer`]. The reader must not read any more.
     pub(crate) fn remove_observer(&self) {
         *self.lock_observers() -= 1;
     }
@@ -237,8 +241,8 @@ impl TopicMemory {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns true if a reader that pins nothing may be copying from a slot that a publisher is
-    /// about to write. Readers of a file do not count, because they copy with
+    /// Returns true if a reader that does not pin slots may be copying from a slot that a publisher
+    /// is about to write. Readers of a file are not counted, because they copy with
     /// [`Extent::copy_slot`].
     pub(crate) fn has_observers(&self) -> bool {
         self.file().is_none() && *self.lock_observers() != 0
@@ -263,9 +267,9 @@ impl TopicMemory {
         self.epoch != fork_epoch()
     }
 
-    /// Returns true once this process found that the topic's file was truncated, or that the
-    /// program closed the descriptor with the lock that marks this process as alive. From then on
-    /// nothing can be sent or received through this segment.
+    /// Returns true if this process has found that the topic's file was truncated, or that the
+    /// program closed the descriptor that holds the lock that marks this process as alive. From
+    /// then on nothing can be sent or received through this segment.
     #[must_use]
     pub fn is_memory_lost(&self) -> bool {
         let SegmentBacking::File(file) = &self.backing else {
@@ -284,7 +288,7 @@ impl TopicMemory {
     }
 
     /// Checks whether this segment is still usable, after the fault epoch has changed. Returns the
-    /// present epoch if it is, otherwise the reason why not.
+    /// present epoch if it is usable, and otherwise the reason why not.
     #[cold]
     pub(crate) fn check_health(&self) -> Result<u64, UnusableReason> {
         // WHY loaded before the check: a loss that follows the check then shows as a new epoch.
@@ -299,7 +303,8 @@ impl TopicMemory {
         }
     }
 
-    /// Like [`Self::check_health`], with the errors of a call that opens an endpoint.
+    /// Does the same as [`Self::check_health`], but returns the errors of a call that opens an
+    /// endpoint.
     pub(crate) fn expect_usable(&self) -> Result<u64, OpenError> {
         self.check_health().map_err(|error| match error {
             UnusableReason::Forked => OpenError::Forked,
@@ -307,7 +312,7 @@ impl TopicMemory {
         })
     }
 
-    /// Returns the owner word of this process.
+    /// Returns the owner word of this process: the number that stands for it in shared memory.
     #[must_use]
     pub fn me(&self) -> u64 {
         match &self.backing {
@@ -316,8 +321,8 @@ impl TopicMemory {
         }
     }
 
-    /// Returns true if the process that an owner word names will never store again. Takes about 0.2
-    /// µs: only for slow paths.
+    /// Returns true if the process for which the owner word `owner` stands can never write to the
+    /// memory again. Takes about 0.2 µs: do not call it for each message.
     #[must_use]
     pub fn is_dead(&self, owner: u64) -> bool {
         match &self.backing {
@@ -334,13 +339,13 @@ impl TopicMemory {
         self.file().map(|file| &file.name)
     }
 
-    /// Returns the label of the topic, for errors. Does not allocate.
+    /// Returns the label of the topic, for use in errors. Does not allocate.
     #[must_use]
     pub const fn label(&self) -> TopicLabel {
         self.label
     }
 
-    /// Returns the path of the topic file, for messages.
+    /// Returns the path of the topic file, for use in messages.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         match &self.backing {
@@ -349,8 +354,8 @@ impl TopicMemory {
         }
     }
 
-    /// Returns the address of a part of the segment. Maps the part first if it is not
-    /// mapped with this access.
+    /// Returns the address of a part of the segment. If the part is not yet mapped with this
+    /// access, maps it first.
     fn part(
         &self,
         maps: impl FnOnce(&TopicFile) -> &PartMappings,
@@ -394,11 +399,11 @@ impl TopicMemory {
         self.part(|file| &file.reader_area, self.shape().reader_area(), access)
     }
 
-    /// Returns the block at `offset` of a mapped area.
+    /// Returns a reference to the block at `offset` of a mapped area.
     ///
     /// # Safety
     ///
-    /// A block of type `B`, which contains only atomics, is there.
+    /// At `offset`, there is a block of type `B`, which contains only atomics.
     unsafe fn block<B>(&self, area: *mut u8, offset: usize) -> &B {
         // SAFETY: the block at `offset` is in the area, by the contract.
         let block = unsafe { area.add(offset) };
@@ -423,7 +428,7 @@ impl TopicMemory {
         Ok(unsafe { Readers::new(area.cast(), blocks, self.shape().reader_bytes(), limit) })
     }
 
-    /// Returns lane `lane` without its slots: that is enough to join it.
+    /// Returns lane `lane` without its slots, which is enough to join the lane.
     ///
     /// # Errors
     ///
@@ -475,7 +480,7 @@ impl TopicMemory {
         Ok(unsafe { RawLane::new(parts) })
     }
 
-    /// Returns the topic file, if the segment has one.
+    /// Returns the topic file; `None` for a segment on the heap.
     pub(crate) fn file(&self) -> Option<&TopicFile> {
         match &self.backing {
             SegmentBacking::Heap(_) => None,
@@ -483,8 +488,8 @@ impl TopicMemory {
         }
     }
 
-    /// Returns the path of the file with the newest extent, for each lane that has one; none on the
-    /// heap.
+    /// Returns the path of the newest extent's file for each lane that has an extent. The list is
+    /// empty for a segment on the heap.
     ///
     /// # Errors
     ///
@@ -504,7 +509,7 @@ impl TopicMemory {
         Ok(paths)
     }
 
-    /// Returns the descriptor of the topic file, for tests that examine its bytes.
+    /// Returns the descriptor of the topic file, for tests that examine the file's bytes.
     #[must_use]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.file()?.fd.get().ok()

@@ -1,5 +1,5 @@
-//! Sessions of endpoints: the processes that have the lanes and the reader slots of a topic, and
-//! the marks by which an endpoint shows that it has joined.
+//! Sessions of endpoints: the processes that own the lanes and the reader slots of a topic, and the
+//! words by which an endpoint shows that it has joined.
 
 use std::sync::atomic::AtomicU64;
 
@@ -9,7 +9,8 @@ use crate::os::region::Access;
 use crate::process::liveness::Owner;
 use crate::protocol::sync::{Word, edge};
 
-/// The two words of a lane or of a reader slot from which any process sees which endpoint is there.
+/// The two words of a lane or of a reader slot that show any process which endpoint is there. In
+/// the table, "its process" is the owner word of the endpoint's process.
 ///
 /// | endpoint | `owner` | `joined` |
 /// |---|---|---|
@@ -19,18 +20,19 @@ use crate::protocol::sync::{Word, edge};
 /// | died, and another process freed the slot | 0 | its process |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct EndpointSession {
-    /// The owner word of the process that has the lane or reader slot; 0 when free.
+    /// The owner word of the process that has the lane or reader slot (the number that stands for
+    /// the process in shared memory); 0 if it is free.
     owner: u64,
-    /// The owner word of the last endpoint that joined; 0 after it left.
+    /// The owner word of the last endpoint that joined; 0 after that endpoint has left.
     joined: u64,
 }
 
-/// Identifies a live endpoint by its place in the topic and its process.
+/// Identifies a live endpoint by its lane or reader slot, and by its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndpointId {
-    /// Index of the lane of a publisher, or of the reader slot of a subscriber.
+    /// Index of the publisher's lane or of the subscriber's reader slot.
     pub place: u32,
-    /// Identifies the process, as in [`Participant::owner_id`].
+    /// The number of the endpoint's process, as in [`Participant::owner_id`].
     pub owner_id: u64,
 }
 
@@ -44,15 +46,16 @@ impl EndpointSession {
         Self { owner, joined }
     }
 
-    /// Returns the owner word of the endpoint that is there; its process may be dead.
+    /// Returns the owner word of an endpoint that has joined, although its process may be dead;
+    /// `None` if no endpoint has joined.
     fn joined_owner(self) -> Option<u64> {
         (self.owner != 0 && self.owner == self.joined).then_some(self.owner)
     }
 }
 
 impl TopicMemory {
-    /// Returns the session of each lane, in the order of the lanes; of no lane if their area cannot
-    /// be mapped.
+    /// Returns the session of each lane, in the order of the lanes; nothing if the memory area of
+    /// the lanes cannot be mapped.
     fn lane_sessions(&self) -> impl Iterator<Item = EndpointSession> {
         let lanes = 0..self.shape().lane_limit();
         lanes.filter_map(|lane| {
@@ -61,8 +64,8 @@ impl TopicMemory {
         })
     }
 
-    /// Returns the session of each reader slot, in the order of the slots; of no slot if their area
-    /// cannot be mapped.
+    /// Returns the session of each reader slot, in the order of the slots; nothing if the memory
+    /// area of the readers cannot be mapped.
     fn reader_sessions(&self) -> impl Iterator<Item = EndpointSession> {
         let readers = 0..self.shape().reader_limit();
         readers.filter_map(|reader| {
@@ -78,8 +81,8 @@ impl TopicMemory {
         owners.filter(|&owner| self.is_live(owner)).count()
     }
 
-    /// Returns the number of live announced readers that have joined, in all processes: a message
-    /// sent after this call reaches them. Takes about 0.2 µs for each.
+    /// Returns the number of live readers that have joined, in all processes, without observers. A
+    /// message sent after this call reaches them. Takes about 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
         let owners = self
@@ -94,15 +97,15 @@ impl TopicMemory {
         self.live_endpoints(self.lane_sessions())
     }
 
-    /// Returns the live announced readers that have joined, in all processes. Takes about 0.2 µs
-    /// for each.
+    /// Returns the live readers that have joined, in all processes, without observers. Takes about
+    /// 0.2 µs for each.
     #[must_use]
     pub fn live_subscribers(&self) -> Vec<EndpointId> {
         self.live_endpoints(self.reader_sessions())
     }
 
-    /// Returns the live publishers, each with its random number. A publisher keeps the number when
-    /// it moves to another file.
+    /// Returns the live publishers, each with the random number of its session. A publisher keeps
+    /// that number when it moves to another file.
     pub(crate) fn publishers_with_sessions(&self) -> Vec<(EndpointId, u64)> {
         let live = self.live_publishers().into_iter();
         let numbered = live.filter_map(|end| {
@@ -114,7 +117,7 @@ impl TopicMemory {
     }
 
     /// Returns the number of the topic file to which reader `reader` of this file has moved; 0 if
-    /// that reader is still here.
+    /// the reader has not moved.
     pub(crate) fn moved_to(&self, reader: u32) -> u64 {
         let block = self.reader_block(reader, Access::Read);
         // ORDERING(epoch): pairs with the store in `ReaderSlot::announce_move`: a thread that sees
@@ -132,14 +135,14 @@ impl TopicMemory {
             .collect()
     }
 
-    /// Returns true if a publisher that was there died, and did not leave.
+    /// Returns true if the publisher died without leaving the topic.
     #[must_use]
     pub fn has_publisher_died(&self, publisher: EndpointId) -> bool {
         let sessions = self.lane_sessions();
         self.has_died(publisher, sessions)
     }
 
-    /// Returns true if a reader that was there died, and did not leave.
+    /// Returns true if the subscriber died without leaving the topic.
     #[must_use]
     pub fn has_subscriber_died(&self, subscriber: EndpointId) -> bool {
         let sessions = self.reader_sessions();
@@ -167,8 +170,8 @@ impl TopicMemory {
         owner != 0 && !self.is_dead(owner)
     }
 
-    /// Returns the process that an owner word names, alive or dead. Its description is missing if
-    /// another process has taken its entry in the registry since.
+    /// Returns the process for which the owner word `owner` stands, alive or dead. Its description
+    /// is missing if another process has taken its entry in the registry since then.
     #[must_use]
     pub fn process_of(&self, owner: u64) -> Participant {
         let registry = self.file().map(|file| file.namespace.registry());

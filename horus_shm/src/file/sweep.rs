@@ -1,4 +1,4 @@
-//! Sweeps: removal of the topic files and lane files that no process uses any more.
+//! Sweeps: they remove the topic files and lane files that no process uses any more.
 
 mod foreign;
 mod lane_files;
@@ -23,13 +23,13 @@ use crate::protocol::presence::{self, PresenceFile};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SweepReport {
-    /// Topics that were removed, because all of their processes are gone.
+    /// Topics that were removed, because none of their processes is alive.
     pub removed: Vec<TopicName>,
-    /// Topics that a process uses.
+    /// Topics that were kept because a process uses them.
     pub attended: Vec<TopicName>,
-    /// Topics without processes that were kept because they persist.
+    /// Topics that no process uses, but that were kept because they are persistent.
     pub kept: Vec<TopicName>,
-    /// Names of files that are not topics of this library, or are damaged. They were left
+    /// Names of files that are damaged, or are not topic files of this library. They were left
     /// unchanged.
     pub foreign: Vec<String>,
 }
@@ -42,12 +42,13 @@ enum SweepOutcome {
     Gone,
 }
 
-/// Removes the topic files that dead processes left in `namespace`, except those that persist;
-/// never a file in use.
+/// Removes the topic files that dead processes left in `namespace`, except persistent topics. Never
+/// removes a file that is in use.
 ///
-/// Runs automatically when a process joins a namespace. Any process may call it at any time, even
-/// several at once. If a process dies during a sweep, the next sweep does the rest. Makes some ten
-/// system calls a topic, or five if another process uses it.
+/// Runs automatically when a process joins a namespace. Any process may call it at any time;
+/// several processes may call it at once. If a process dies during a sweep, the next sweep
+/// completes it. Makes some ten system calls for each topic, or five if another process uses the
+/// topic.
 ///
 /// ```
 /// # use horus_shm::{FanoutShm, Namespace, NamespaceConfig, NamespaceName, RingOptions, sweep};
@@ -61,8 +62,8 @@ enum SweepOutcome {
 ///
 /// # Errors
 ///
-/// [`OpenError::Io`] if the directory cannot be read. A single file that cannot be examined is
-/// reported as foreign.
+/// [`OpenError::Io`] if the directory cannot be read. If a single file cannot be examined, it is
+/// listed in [`SweepReport::foreign`] instead.
 pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
     let mut report = SweepReport::default();
     let (lane_files, topics): (Vec<_>, Vec<_>) = file_names(namespace)?
@@ -99,7 +100,7 @@ pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
     Ok(report)
 }
 
-/// Returns the inode of the file with the topic's name if another process uses it.
+/// Returns the inode of the file with the topic's name, if another process uses that file.
 fn inode_if_attended(place: &TopicPath<'_>, dir: BorrowedFd<'_>) -> Option<u64> {
     let stat = os::fstatat(dir, place.name.file_name()).ok()?;
     let registry = place.namespace.registry();
@@ -107,8 +108,8 @@ fn inode_if_attended(place: &TopicPath<'_>, dir: BorrowedFd<'_>) -> Option<u64> 
     is_used.then_some(stat.ino)
 }
 
-/// Removes those of the lane files called `names` that belong to no topic. Returns the names of the
-/// damaged ones. `known` has the inodes of some topic files, by the name of the file.
+/// Removes the lane files in the list `names` that belong to no topic. Returns the names of the
+/// damaged ones. `known` maps the file names of some topics to the inodes of their files.
 fn remove_orphans(
     namespace: &Namespace,
     mut names: Vec<String>,
@@ -124,7 +125,7 @@ fn remove_orphans(
     Ok(lane_files::remove_orphans(namespace, names, &topics))
 }
 
-/// Returns the inodes of all topic files, and those in `known`.
+/// Returns the inodes of all topic files, including those in `known`.
 fn topic_inodes(
     namespace: &Namespace,
     known: HashMap<String, u64>,
@@ -136,16 +137,16 @@ fn topic_inodes(
     Ok(others.chain(known.into_values()).collect())
 }
 
-/// Removes the topic `name`, even if it persists; never while a process uses it, this one included.
-/// Returns true if the topic is gone, even if it never existed.
+/// Removes the topic `name`, even if it is persistent, but not while a process (this one included)
+/// uses it. Returns true if the topic is gone or never existed.
 ///
-/// Any file with the topic's name is removed: also a damaged one, one with other permissions, a
+/// Removes any file that has the topic's name: also a damaged file, one with other permissions, a
 /// symbolic link, a FIFO, or an empty directory.
 ///
 /// # Errors
 ///
-/// [`OpenError::NotRemoved`] with the obstacle: a process that has a damaged file open, or a
-/// directory that is not empty. [`OpenError::Io`] if a system call fails.
+/// [`OpenError::NotRemoved`], which describes the obstacle: a process that has a damaged file open,
+/// or a directory that is not empty. [`OpenError::Io`] if a system call fails.
 pub fn remove_topic(namespace: &Arc<Namespace>, name: &TopicName) -> Result<bool, OpenError> {
     match sweep_topic(namespace, name, PersistentTopics::Remove) {
         Ok(SweepOutcome::Removed | SweepOutcome::Gone) => Ok(true),
@@ -160,7 +161,7 @@ pub fn remove_topic(namespace: &Arc<Namespace>, name: &TopicName) -> Result<bool
     }
 }
 
-/// Removes a file that cannot be read as a topic, and then the lane files that it leaves.
+/// Removes a file that cannot be read as a topic, and then the lane files that belonged to it.
 fn remove_foreign(namespace: &Arc<Namespace>, name: &TopicName) -> Result<bool, OpenError> {
     let removed = foreign::remove_foreign(&TopicPath { namespace, name })?;
     if removed {
@@ -172,7 +173,7 @@ fn remove_foreign(namespace: &Arc<Namespace>, name: &TopicName) -> Result<bool, 
     Ok(removed)
 }
 
-/// The treatment of topics that persist: they stay, or are removed.
+/// The treatment of persistent topics: they are kept or removed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PersistentTopics {
     Keep,
@@ -194,8 +195,8 @@ fn file_names(namespace: &Namespace) -> Result<Vec<String>, OpenError> {
         .collect())
 }
 
-/// Returns the names of all topics in `namespace`, in use or not, in no particular order. Opens
-/// none of them.
+/// Returns the names of all topics in `namespace`, in use or not, in no particular order. Does not
+/// open the topics.
 ///
 /// # Errors
 ///

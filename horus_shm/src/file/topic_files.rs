@@ -1,13 +1,13 @@
-//! The endpoints of a topic in all of its files: while the name of a topic leads to a new file,
-//! endpoints of the old one live that did not move yet.
+//! The endpoints of a topic in all of its files. After the topic's name has moved to a new file,
+//! some endpoints may still live in an old file.
 
 use std::sync::Arc;
 
 use crate::file::segment::Segment;
 use crate::file::session::EndpointId;
 
-/// The files in which the endpoints of one topic may be, from the oldest on. There are several
-/// after a file has lost its name, until all endpoints have moved to the newest one.
+/// The files in which the endpoints of one topic may be, from the oldest to the newest. There are
+/// several after a file has lost its name, until all endpoints have moved to the newest one.
 #[derive(Debug, Clone)]
 pub struct TopicFiles {
     files: Vec<Arc<Segment>>,
@@ -16,9 +16,9 @@ pub struct TopicFiles {
 /// A live endpoint, and the file in which it is.
 #[derive(Debug, Clone)]
 pub struct LiveEndpoint {
-    /// The topic in that file.
+    /// The topic in the file of the endpoint.
     pub file: Arc<Segment>,
-    /// The place and the process of the endpoint.
+    /// The lane or reader slot, and the process, of the endpoint.
     pub id: EndpointId,
 }
 
@@ -31,7 +31,8 @@ impl PartialEq for LiveEndpoint {
 impl Eq for LiveEndpoint {}
 
 impl TopicFiles {
-    /// Returns the files of a topic: the one of `newest`, and those before it, from the oldest on.
+    /// Returns the files of a topic, from the oldest to the newest: the ones before, and that of
+    /// `newest`.
     pub(crate) fn new<'a>(
         former: impl Iterator<Item = &'a Arc<Segment>>,
         newest: &'a Arc<Segment>,
@@ -40,7 +41,7 @@ impl TopicFiles {
         Self { files }
     }
 
-    /// Adds the files that only `other` knows.
+    /// Adds the files that `other` contains and this value does not.
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
         // WHY at the front: which files both know, and so the newest one, are at the end.
@@ -51,8 +52,7 @@ impl TopicFiles {
         self
     }
 
-    /// Adds the file that has the name of the topic now, if there is one and this process can open
-    /// it.
+    /// Adds the file that has the topic's name now, if it exists and this process can open it.
     pub fn follow_name(&mut self) {
         let newest = self.newest();
         if let Ok(present) = newest.present(false)
@@ -69,7 +69,7 @@ impl TopicFiles {
         &self.files[self.files.len() - 1]
     }
 
-    /// Forgets the files, except the newest one, in which none of `endpoints` is.
+    /// Removes each file in which none of `endpoints` is, except the newest file.
     pub fn forget_without(&mut self, endpoints: &[LiveEndpoint]) {
         let newest = Arc::clone(self.newest());
         self.files.retain(|file| {
@@ -87,8 +87,8 @@ impl TopicFiles {
         }
     }
 
-    /// Returns the number of live announced readers that have joined, in all processes. Takes about
-    /// 0.2 µs for each.
+    /// Returns the number of live readers that have joined, in all processes, without observers.
+    /// Takes about 0.2 µs for each.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
         match &self.files[..] {
@@ -97,7 +97,8 @@ impl TopicFiles {
         }
     }
 
-    /// Returns the live publishers, in all processes, each in the newest file in which it is.
+    /// Returns the live publishers in all processes. A publisher that is in several files is
+    /// returned once, with the newest of them.
     #[must_use]
     pub fn publishers(&self) -> Vec<LiveEndpoint> {
         let mut found: Vec<(LiveEndpoint, u64)> = Vec::new();
@@ -111,8 +112,8 @@ impl TopicFiles {
         found.into_iter().map(|(end, _)| end).collect()
     }
 
-    /// Returns the live subscribers that have joined, in all processes, without observers. One that
-    /// is moving to another file is returned once, in the newer file.
+    /// Returns the live subscribers that have joined, in all processes, without observers. A
+    /// subscriber that is moving to another file is returned once, with the newer file.
     #[must_use]
     pub fn subscribers(&self) -> Vec<LiveEndpoint> {
         // WHY from the oldest on, and the check before the look at the next file: as above.
@@ -123,7 +124,7 @@ impl TopicFiles {
         live.filter(|end| !self.has_moved(end)).collect()
     }
 
-    /// Returns true if a reader has moved to another one of these files.
+    /// Returns true if a reader has moved to a different one of these files.
     fn has_moved(&self, reader: &LiveEndpoint) -> bool {
         let moved_to = reader.file.moved_to(reader.id.place);
         let mut files = self.files.iter();

@@ -1,4 +1,4 @@
-//! Topic types: the format of a topic's messages, and the outcome of a send when a lane is full.
+//! Topic types: the format of a topic's messages, and the effect of a full lane on a send.
 
 use std::array;
 use std::borrow::Cow;
@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use crate::protocol::identity::TypeIdentity;
 use crate::protocol::layout::PREFIXES_MAX;
 
-/// The message type, on which publisher and subscriber must agree. This crate does not interpret
-/// the schema.
+/// A message type. Publisher and subscriber must agree on it. This crate does not interpret the
+/// schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeInfo {
     /// The type's name, at most 128 bytes.
@@ -16,18 +16,19 @@ pub struct TypeInfo {
     pub schema: Cow<'static, str>,
     /// Hash of the schema text. Types with different hashes are different types.
     pub hash: [u8; 16],
-    /// Size of a message, in bytes. If `sized`, the size of the longest message.
+    /// Size of a message, in bytes. If `sized` is true, the size of the longest message.
     pub bytes: u64,
     /// Alignment of a message, in bytes.
     pub align: u32,
-    /// True if each message has a length of its own.
+    /// True if messages vary in length.
     pub sized: bool,
-    /// The shorter versions of this type, if it matches any type except itself.
+    /// The list of fields, by which shorter and longer versions of this type are recognised; empty
+    /// if the type matches only itself.
     pub growth: FieldPrefixes,
 }
 
-/// The fields of a message type and the prefixes of the list of these fields, by which a type is
-/// found to be a shorter or a longer version of another one. Empty if a type matches only itself.
+/// The fields of a message type, as prefixes of the list of its fields. They show whether a type is
+/// a shorter or longer version of another one. Empty if a type matches only itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FieldPrefixes {
     longest_first: Vec<FieldPrefix>,
@@ -37,15 +38,15 @@ pub struct FieldPrefixes {
 /// A prefix of the list of a type's fields, or the whole list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FieldPrefix {
-    /// The hash of the message's name and these fields; not 0.
+    /// The hash of the message's name and the fields in the prefix; never 0.
     pub hash: u64,
-    /// Number of bytes from the start of a message to the end of the last of these fields.
+    /// Number of bytes from the start of a message to the end of the last field of the prefix.
     pub bytes: u64,
 }
 
 impl FieldPrefixes {
     /// Creates a `FieldPrefixes` from the prefixes of the list of fields, longest first: the first
-    /// one is the whole list. Only the 17 longest ones are kept.
+    /// prefix is the whole list. Only the 17 longest prefixes are kept.
     #[must_use]
     pub fn new(longest_first: impl IntoIterator<Item = FieldPrefix>) -> Self {
         let is_valid = |prefix: &FieldPrefix| prefix.hash != 0;
@@ -56,21 +57,21 @@ impl FieldPrefixes {
         }
     }
 
-    /// Sets the length of the head, in bytes: all fields, of a type whose messages have data of any
-    /// length behind the fields.
+    /// Sets the length of the head, in bytes. The head is the fields of a type in whose messages
+    /// data of variable length follows the fields.
     #[must_use]
     pub const fn with_head(mut self, bytes: u32) -> Self {
         self.head_bytes = bytes;
         self
     }
 
-    /// Returns the length that [`Self::with_head`] has set, in bytes; 0 if it was not called.
+    /// Returns the length in bytes that [`Self::with_head`] has set; 0 if it was not called.
     #[must_use]
     pub const fn head_bytes(&self) -> u32 {
         self.head_bytes
     }
 
-    /// Returns all fields, then the prefixes of their list, longest first.
+    /// Returns the whole list of fields, and then its prefixes, longest first.
     #[must_use]
     pub fn prefixes(&self) -> &[FieldPrefix] {
         &self.longest_first
@@ -80,7 +81,7 @@ impl FieldPrefixes {
         self.longest_first.get(at).map_or(0, |prefix| prefix.hash)
     }
 
-    /// Returns the end of the prefix with this hash, in bytes, if there is one.
+    /// Returns the end, in bytes, of the prefix with this hash; `None` if there is no such prefix.
     fn prefix_end(&self, hash: u64) -> Option<u64> {
         let mut all = self.longest_first.iter();
         let found = all.find(|prefix| prefix.hash == hash);
@@ -89,8 +90,8 @@ impl FieldPrefixes {
 }
 
 impl TypeInfo {
-    /// Returns true if messages of both types are read alike. The length of the longest message
-    /// does not matter.
+    /// Returns true if messages of both types are read in the same way. The length of the longest
+    /// message may differ.
     #[must_use]
     pub fn is_same_as(&self, other: &Self) -> bool {
         let same_size = self.sized || self.bytes == other.bytes;
@@ -100,8 +101,9 @@ impl TypeInfo {
             && same_size
     }
 
-    /// Returns the words from which any process tells whether two types match. A reader publishes
-    /// them in its block, so that publishers of other types do not wait for it.
+    /// Returns the words from which any process can tell whether two types match. A reader
+    /// publishes them in its block, so that publishers of types that do not match do not wait for
+    /// it.
     #[must_use]
     pub fn identity(&self) -> TypeIdentity {
         let half = |at: usize| {
@@ -120,9 +122,9 @@ impl TypeInfo {
         }
     }
 
-    /// Returns the length of the prefix, in bytes, that messages of the type `sent` (or their
-    /// heads) have in common with those of this type. A reader of this type puts its defaults
-    /// behind that prefix.
+    /// Returns the length in bytes of the beginning that messages of the type `sent` (or their
+    /// heads) have in common with messages of this type. A reader of this type fills the rest with
+    /// its defaults.
     #[must_use]
     pub fn shared_bytes(&self, sent: &Self) -> u64 {
         let least = if self.sized {
@@ -140,15 +142,15 @@ impl TypeInfo {
             .min(least)
     }
 
-    /// Returns the end of the fields of this type without padding behind them, in bytes, if it
-    /// matches other types.
+    /// Returns the end of the last field of this type, in bytes, without the padding that follows
+    /// it; `None` if this type matches only itself.
     pub(crate) fn fields_end(&self) -> Option<u64> {
         let fields = self.growth.longest_first.first();
         fields.map(|fields| fields.bytes)
     }
 
-    /// Returns a type that says only the size and alignment of `T`, for rings whose endpoints are
-    /// compiled from the same source code.
+    /// Returns a type that contains only the size and alignment of `T`, for rings whose endpoints
+    /// are compiled from the same source code.
     #[must_use]
     pub fn opaque<T>() -> Self {
         let bytes = size_of::<T>() as u64;
@@ -169,14 +171,14 @@ impl TypeInfo {
     }
 }
 
-/// The outcome of a send when the publisher's lane is full of messages that a reader has not read.
+/// The effect of a send when the publisher's lane is full of messages that a reader has not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reliability {
     /// The send overwrites the oldest message. A slow reader loses messages, and counts them.
     #[default]
     BestEffort,
-    /// Readers may be gated. A send that would overwrite a message that such a reader has not
-    /// read is refused.
+    /// The send is refused if it would overwrite a message that a gated reader has not read.
+    /// Readers can be gated in such a lane.
     Reliable,
 }
 

@@ -1,5 +1,5 @@
-//! Access rules: the users that share the files of a namespace, and the owner, group and permission
-//! bits of files that follow from that.
+//! Access rules: which users share the files of a namespace, and which owner, group and permission
+//! bits these files therefore have.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -12,12 +12,13 @@ pub enum AccessRule {
     /// One user: files and directories have to belong to the user of this process.
     User,
     /// The members of the group with this number: files and directories have to belong to the
-    /// group, and to any user. Only a member, or root, can make such a file.
+    /// group, and may belong to any user. Only a member of the group, or root, can create such a
+    /// file.
     Group(u32),
 }
 
 impl AccessRule {
-    /// Returns the permission bits of new files, which are the widest that existing ones may have.
+    /// Returns the permission bits of new files. An existing file with more permissions is refused.
     pub(crate) fn file_mode(self) -> u32 {
         match self {
             Self::User => 0o600,
@@ -25,9 +26,9 @@ impl AccessRule {
         }
     }
 
-    /// Returns the permission bits of new directories, which are the widest that existing ones may
-    /// have. A group's directory has the set-group-id bit, so that what is made in it belongs to
-    /// the group.
+    /// Returns the permission bits of new directories. An existing directory with more permissions
+    /// is refused. A group's directory has the set-group-id bit, so that files created in it belong
+    /// to the group.
     pub(crate) fn dir_mode(self) -> u32 {
         match self {
             Self::User => 0o700,
@@ -35,8 +36,9 @@ impl AccessRule {
         }
     }
 
-    /// Returns true if exactly the users of this rule have access to a file or directory with the
-    /// permission bits `mode`, or fewer.
+    /// Returns true if a file or directory with the status `stat` has no permission bits other than
+    /// those in `mode`, and belongs to the user or group of this rule. No other user then has
+    /// access.
     pub(crate) fn excludes_others(self, stat: &Stat, mode: u32) -> bool {
         match self {
             Self::User => stat.uid == effective_uid() && stat.permissions() & !mode == 0,
@@ -44,16 +46,16 @@ impl AccessRule {
         }
     }
 
-    /// Returns true if the directory has the owner or group, and the mode, of one that this rule
-    /// makes.
+    /// Returns true if the directory has the owner or group, and the mode, that this rule gives to
+    /// new directories.
     pub(crate) fn permits_dir(self, stat: &Stat) -> bool {
         let is_usable = stat.mode_bits() & self.dir_mode() == self.dir_mode();
         self.excludes_others(stat, self.dir_mode()) && is_usable
     }
 
     /// Returns true if this rule accepts the owner or group of the file, and its mode. A file of
-    /// this user may lack permission bits. WHY: no other user has them then, and a call that needs
-    /// such a bit fails.
+    /// this user may lack permission bits. WHY: then no other user has the missing permissions
+    /// either, and a call that needs one of them fails.
     pub(crate) fn permits_file(self, stat: &Stat) -> bool {
         let is_usable = match self {
             Self::User => true,
@@ -62,7 +64,8 @@ impl AccessRule {
         self.excludes_others(stat, self.file_mode()) && is_usable
     }
 
-    /// Checks the file as [`Self::permits_file`] does. The error describes what was found.
+    /// Checks the file as [`Self::permits_file`] does. The error describes the owner and mode that
+    /// were found.
     pub(crate) fn check_file(self, stat: &Stat) -> Result<(), String> {
         if self.permits_file(stat) {
             return Ok(());

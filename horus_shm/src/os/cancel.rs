@@ -1,5 +1,5 @@
-//! Protection against `pthread_cancel`, which unwinds from within a system call: Rust frames on the
-//! stack then abort the process.
+//! Protection against `pthread_cancel`. It unwinds the stack from within a system call; if the
+//! stack contains Rust frames, this aborts the process.
 
 use libc::c_int;
 
@@ -17,10 +17,10 @@ unsafe fn pthread_setcancelstate(_: c_int, _: *mut c_int) -> c_int {
 /// The value of `PTHREAD_CANCEL_DISABLE` in `pthread.h`; libc does not define it.
 const CANCEL_DISABLE: c_int = 1;
 
-/// Guard that delays a `pthread_cancel` of the calling thread until it is dropped, on the same
-/// thread.
+/// A guard that delays a `pthread_cancel` of the calling thread until the guard is dropped. It must
+/// be dropped on the same thread.
 ///
-/// Costs two calls of some nanoseconds each: only for paths that make system calls.
+/// Costs two calls of some nanoseconds each. Meant only for code that makes system calls.
 #[derive(Debug)]
 #[must_use = "dropping it permits cancellation again"]
 pub(crate) struct NoCancelGuard {

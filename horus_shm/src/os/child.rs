@@ -1,4 +1,5 @@
-//! Child processes: they end with their parent, and so does all that they started.
+//! Child processes: functions to end a child when its parent ends, and to end all processes that
+//! the child started.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -10,10 +11,10 @@ use libc::{c_int, c_ulong, id_t, pid_t, ssize_t};
 use super::retry_if_interrupted;
 
 /// Makes the kernel kill the process that `command` starts (SIGKILL) as soon as the thread that
-/// starts it has ended, however that happens.
+/// started it ends, for whatever reason.
 ///
-/// The processes that it starts in turn are not killed. If the program changes its user or has file
-/// capabilities, the kernel clears this setting.
+/// Processes that the killed process had started are not killed. If the program changes its user or
+/// has file capabilities, the kernel clears this setting.
 pub fn kill_with_parent(command: &mut Command) {
     let parent = std::process::id();
     let order = move || {
@@ -34,14 +35,15 @@ pub fn kill_with_parent(command: &mut Command) {
     unsafe { command.pre_exec(order) };
 }
 
-/// Sends a signal to all processes of the group that the process `leader` leads or led.
+/// Sends a signal to all processes of the process group whose leader is or was the process
+/// `leader`.
 ///
-/// If the leader was waited for and its group is empty, the id may be that of another group. A
-/// caller prevents that by a look with [`has_ended`] before it waits.
+/// If the leader was waited for and its group is empty, the kernel may have given its id to another
+/// group. To prevent that, call [`has_ended`] and this function before you wait for the leader.
 ///
 /// # Errors
 ///
-/// The error of the system: `ESRCH` if no process is in the group.
+/// The error of the system call: `ESRCH` if the group has no process.
 pub fn signal_group(leader: u32, signal: i32) -> io::Result<()> {
     let group = leader as pid_t;
     // WHY: 0 and 1 mean this process's own group, and all processes.
@@ -53,12 +55,12 @@ pub fn signal_group(leader: u32, signal: i32) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns true if a child has ended, and leaves it to be waited for: until then, no other process
-/// or group gets its id.
+/// Returns true if a child has ended. Does not wait for it (reap it): until the caller does so, no
+/// other process or group gets its id.
 ///
 /// # Errors
 ///
-/// The error of the system: `ECHILD` if it was waited for.
+/// The error of the system call: `ECHILD` if the child was already waited for.
 pub fn has_ended(child: &Child) -> io::Result<bool> {
     let mut found = MaybeUninit::<libc::siginfo_t>::zeroed();
     let flags: c_int = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;

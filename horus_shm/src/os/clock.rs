@@ -1,14 +1,14 @@
-//! Cheap monotonic time: from the processor's time stamp counter where that is reliable, otherwise
-//! from the kernel.
+//! Cheap monotonic time. It is read from the processor's time stamp counter if that is reliable,
+//! and otherwise from the kernel.
 
 use crate::os::futex;
 
 /// A clock that shows nanoseconds of CLOCK_MONOTONIC. It may extrapolate them from the processor's
 /// time stamp counter.
 ///
-/// A reading costs 8 to 25 ns with the counter, and 20 to 60 ns with the kernel (a vDSO call). The
-/// counter drifts against the kernel's clock, so [`Clock::resync`] reads the kernel's time again.
-/// Its estimate of the counter's rate improves with the age of the clock.
+/// A reading takes 8 to 25 ns with the counter, and 20 to 60 ns with the kernel (a vDSO call). The
+/// counter drifts away from the kernel's clock; [`Clock::resync`] reads the kernel's time to
+/// correct this. The estimate of the counter's rate improves with the age of the clock.
 #[derive(Debug, Clone)]
 pub struct Clock {
     state: SourceState,
@@ -27,7 +27,7 @@ enum SourceState {
 struct CounterLine {
     first: ClockReading,
     last: ClockReading,
-    /// Nanoseconds per tick, in units of 2^-32.
+    /// Length of a tick, in units of 2^-32 nanoseconds.
     scale: u64,
 }
 
@@ -43,17 +43,18 @@ struct ClockReading {
 pub enum ClockSource {
     /// The processor's time stamp counter, synchronised with the kernel's clock.
     Counter,
-    /// CLOCK_MONOTONIC, read by a call for each reading.
+    /// CLOCK_MONOTONIC: each reading calls the kernel.
     Kernel,
     /// A time that the program sets with [`Clock::set`].
     Simulated,
 }
 
-/// Length of the observation from which the rate of the counter is first estimated.
+/// Time for which a new clock observes the counter to estimate its rate, in nanoseconds.
 const CALIBRATION_NS: u64 = 2_000_000;
 
 impl Clock {
-    /// Creates the cheapest reliable clock. Takes some 2 ms if that uses the counter.
+    /// Creates the cheapest reliable clock. If that clock uses the counter, the call takes some 2
+    /// ms.
     #[must_use]
     pub fn new() -> Self {
         if !is_counter_reliable() {
@@ -78,7 +79,7 @@ impl Clock {
         }
     }
 
-    /// Creates a clock that always shows `ns`, until [`Self::set`] gives it another time.
+    /// Creates a simulated clock. It shows `ns` until [`Self::set`] changes its time.
     #[must_use]
     pub const fn simulated(ns: u64) -> Self {
         Self {
@@ -103,7 +104,7 @@ impl Clock {
         }
     }
 
-    /// Returns the time, in nanoseconds since some moment before the process began.
+    /// Returns the time, in nanoseconds since an unspecified moment before the process began.
     #[inline(always)]
     #[must_use]
     pub fn now_ns(&self) -> u64 {
@@ -114,8 +115,8 @@ impl Clock {
         }
     }
 
-    /// Reads the kernel's time again, and returns it. The time of this clock may jump, also
-    /// backwards, by as much as the counter has drifted: some 50 ns for a millisecond.
+    /// Reads the kernel's time again, and returns it. The time of this clock may jump, forwards or
+    /// backwards, by the drift of the counter: some 50 ns for each millisecond since the last call.
     pub fn resync(&mut self) -> u64 {
         let SourceState::Counter(counter) = &mut self.state else {
             return self.now_ns();
@@ -136,8 +137,7 @@ impl Default for Clock {
 }
 
 impl CounterLine {
-    /// Returns the line through two readings; `None` if the counter did not advance between
-    /// them.
+    /// Returns the line through two readings; `None` if the counter did not advance between them.
     fn from_readings(first: ClockReading, last: ClockReading) -> Option<Self> {
         let ticks = last.ticks.checked_sub(first.ticks)?;
         let ns = last.ns.checked_sub(first.ns)?;
@@ -159,8 +159,8 @@ impl CounterLine {
 }
 
 impl ClockReading {
-    /// Reads the kernel's time between two reads of the counter. Does so three times, and returns
-    /// the reading whose two reads of the counter were closest.
+    /// Reads the kernel's time between two readings of the counter. Does this three times, and
+    /// returns the result for which the two readings of the counter were closest together.
     fn now() -> Self {
         let read = || {
             let before = read_counter();
@@ -199,8 +199,8 @@ fn read_counter() -> u64 {
     0
 }
 
-/// Returns true if, according to the processor and the kernel, the counter runs at one constant
-/// rate, even in sleep, and shows the same on all cores.
+/// Returns true if the processor and the kernel report that the counter runs at one constant rate,
+/// even in sleep states, and shows the same value on all cores.
 #[cfg(target_arch = "x86_64")]
 fn is_counter_reliable() -> bool {
     let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -219,8 +219,8 @@ fn is_counter_reliable() -> bool {
     false
 }
 
-/// Sleeps until CLOCK_MONOTONIC is `ns` nanoseconds; returns at once if it is already. A signal may
-/// end the sleep early.
+/// Sleeps until CLOCK_MONOTONIC reaches `ns` nanoseconds; returns at once if it already has. A
+/// signal may end the sleep early.
 pub fn sleep_until(ns: u64) {
     futex::sleep_until(ns);
 }

@@ -1,7 +1,7 @@
-//! The CPU of this machine, and the settings of copies and pauses that suit it.
+//! The CPU of this machine, and the settings for copies and pauses that suit it.
 //!
-//! Each rule of [`tuning_for`] names the measurement that it comes from. `docs/performance.md` has
-//! them with their circumstances, and says how to repeat them on another machine.
+//! Each rule of [`tuning_for`] names the measurement on which it is based. `docs/performance.md`
+//! describes these measurements, and says how to repeat them on another machine.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -10,50 +10,51 @@ use std::time::Instant;
 use crate::protocol::copy;
 use crate::protocol::tuning::{Pauses, Tuning, Vectors};
 
-/// Number of times that one measurement executes the instruction.
+/// Number of times that one measurement executes the measured instruction.
 const REPETITIONS_PER_MEASUREMENT: u32 = 64;
 
-/// Number of measurements of an instruction. The shortest one counts, because the others may have
+/// Number of measurements of an instruction. The shortest one is used, because the others may have
 /// been interrupted.
 const MEASUREMENTS_PER_INSTRUCTION: u32 = 8;
 
-/// The longest reading of the time stamp counter, in nanoseconds, that pays off for each message. A
-/// hypervisor may trap the instruction.
+/// Maximum duration of one reading of the time stamp counter, in nanoseconds, for which it is
+/// worthwhile to read it for each message. A hypervisor may trap the instruction.
 const TICKS_NS_MAX: f64 = 40.0;
 
-/// Minimum length in bytes of copies by `rep movsb`: with FSRM, with FSRM on AMD CPUs, and with
-/// ERMS alone.
+/// This and the next two constants: minimum length in bytes of a copy that uses `rep movsb`, on
+/// CPUs with FSRM, on AMD CPUs with FSRM, and on CPUs with only ERMS.
 ///
-/// The first two are measured. Emerald Rapids: 64 KiB between processes 9.7 -> 8.4 µs, streams of
-/// 4 and 64 KiB a tenth faster, 1480 B slower. Zen 5: 64 KiB 2.3 -> 1.8 µs, 16 KiB 760 -> 615 ns,
-/// but 4 KiB 260 -> 346 ns, and streams of 4 KiB 2.0 -> 1.2 million a second. The third is that of
-/// glibc for vectors of 32 bytes.
+/// The first two are based on measurements. Emerald Rapids: 64 KiB between processes 9.7 -> 8.4 µs,
+/// streams of 4 and 64 KiB a tenth faster, 1480 B slower. Zen 5: 64 KiB 2.3 -> 1.8 µs, 16 KiB 760
+/// -> 615 ns, but 4 KiB 260 -> 346 ns, and streams of 4 KiB 2.0 -> 1.2 million messages a second.
+/// The third is the value that glibc uses with vectors of 32 bytes.
 const STRING_COPY_BYTES_MIN: u32 = 2048;
 const STRING_COPY_BYTES_MIN_ON_AMD: u32 = 8192;
 const STRING_COPY_BYTES_MIN_WITHOUT_FSRM: u32 = 4096;
 
-/// The extensions of the instruction set that the settings depend on. All are false on CPUs other
-/// than x86-64.
+/// The instruction set extensions on which the settings depend. On CPUs other than x86-64, all
+/// fields are false.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Features {
-    /// Vectors of 32 bytes, with the support of the kernel.
+    /// AVX: the CPU has vectors of 32 bytes, and the kernel supports them.
     pub avx: bool,
-    /// Vectors of 64 bytes, with the support of the kernel.
+    /// AVX-512: the CPU has vectors of 64 bytes, and the kernel supports them.
     pub avx512: bool,
-    /// Enhanced `rep movsb`: long string copies are as fast as the memory allows.
+    /// ERMS (enhanced `rep movsb`): long copies by this instruction are as fast as the memory
+    /// allows.
     pub erms: bool,
-    /// Fast short `rep movsb`: short string copies begin at once.
+    /// FSRM (fast short `rep movsb`): short copies by this instruction start without delay.
     pub fsrm: bool,
-    /// CLDEMOTE: a hint that moves a cache line to a cache that cores share.
+    /// CLDEMOTE: a hint instruction that moves a cache line to a cache that several cores share.
     pub cldemote: bool,
 }
 
 /// The CPU of this machine, and the settings that follow from it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Machine {
-    /// The vendor that the CPU names, such as `GenuineIntel`; empty if it names none.
+    /// The vendor name that the CPU reports, such as `GenuineIntel`; empty if it reports none.
     pub vendor: String,
-    /// The extensions that it has.
+    /// The instruction set extensions that the CPU has.
     pub features: Features,
     /// Duration of one PAUSE in nanoseconds, measured by this process.
     pub pause_ns: f64,
@@ -64,8 +65,8 @@ pub struct Machine {
 }
 
 /// Returns what this process knows of its machine. The first call examines the CPU, which takes
-/// some 0.1 ms, and chooses the settings of the process; opening a topic does the same. Writes
-/// nowhere and makes no system call.
+/// some 0.1 ms, and chooses the settings of the process. (Opening the first topic does the same.)
+/// Makes no system call, and writes to no file.
 pub fn machine() -> &'static Machine {
     static MACHINE: OnceLock<Machine> = OnceLock::new();
     MACHINE.get_or_init(|| {
@@ -91,13 +92,14 @@ impl Machine {
     }
 }
 
-/// Replaces settings of this process, as in `vectors=avx,pauses=none,string-copy=no,hand-over=no`.
-/// Only for benchmarks, which compare settings.
+/// Replaces settings of this process with those in `text`, such as
+/// `vectors=avx,pauses=none,string-copy=no,hand-over=no`. Only for benchmarks, which compare
+/// settings.
 ///
 /// # Errors
 ///
-/// A text that says which part is wrong: an unknown setting or value, or one that needs an
-/// extension that the CPU does not have. Nothing is replaced then.
+/// A message that says which part of `text` is wrong: an unknown setting or value, or one that
+/// needs an extension that the CPU does not have. In that case nothing is replaced.
 #[doc(hidden)]
 pub fn retune(text: &str) -> Result<(), String> {
     let machine = machine();
@@ -160,7 +162,7 @@ impl fmt::Display for Machine {
     }
 }
 
-/// Returns the settings for a CPU.
+/// Returns the settings for a CPU with these features, whose counter takes `ticks_ns` to read.
 fn tuning_for(vendor: &str, features: Features, ticks_ns: f64) -> Tuning {
     Tuning {
         vectors: match features {
@@ -194,7 +196,7 @@ fn tuning_for(vendor: &str, features: Features, ticks_ns: f64) -> Tuning {
     }
 }
 
-/// Returns the duration of `instruction` in nanoseconds.
+/// Measures the duration of `instruction`, and returns it in nanoseconds.
 fn instruction_ns<R>(instruction: impl Fn() -> R) -> f64 {
     let measure = || {
         let begin = Instant::now();
@@ -212,7 +214,7 @@ mod cpuid {
 
     use super::Features;
 
-    /// The leaf of CPUID with the extensions that came after AVX.
+    /// The leaf of CPUID that lists the extensions introduced after AVX.
     const EXTENSIONS_LEAF: u32 = 7;
 
     #[allow(unused_unsafe, reason = "the call is safe in newer versions of Rust")]

@@ -1,10 +1,10 @@
-//! Long-lived file descriptors: their numbers are never those of the standard streams, and each use
+//! Long-lived file descriptors. Their numbers are never those of the standard streams, and each use
 //! checks that the number still belongs to the same file.
 //!
-//! WHY the first: a program may run with descriptor 0, 1 or 2 closed. The next file that it opens
-//! gets that number, and the program's later output goes into the file. WHY the second: programs
-//! also close descriptors that they do not know, all of them at once, and the numbers are then
-//! reused for other files.
+//! WHY not the numbers of standard streams: a program may run with descriptor 0, 1 or 2 closed. The
+//! next file that it opens gets that number, and the program's later output goes into the file. WHY
+//! the check: some programs close all descriptors that they did not open themselves. The numbers
+//! are then reused for other files.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
@@ -19,8 +19,8 @@ const LONG_LIVED_FD_MIN: RawFd = 3;
 /// Runs `open` while no standard stream is closed, so that the descriptors it opens get numbers
 /// above 2.
 ///
-/// A standard stream that is closed is opened for that time, in a mode that can neither read nor
-/// write.
+/// A standard stream that is closed is opened while `open` runs, in a mode that permits neither
+/// reads nor writes.
 ///
 /// # Errors
 ///
@@ -43,8 +43,9 @@ pub fn with_standard_streams_open<T>(open: impl FnOnce() -> io::Result<T>) -> io
     open()
 }
 
-/// Calls `open`, and returns a descriptor whose number is above 2. If another thread closed a
-/// standard stream meanwhile, so that `open` got its number, returns a duplicate with a higher one.
+/// Calls `open`, and returns a descriptor whose number is above 2. If another thread closes a
+/// standard stream during the call, `open` may get its number; then returns a duplicate with a
+/// higher number.
 pub(crate) fn open_long_lived(open: impl FnOnce() -> io::Result<OwnedFd>) -> io::Result<OwnedFd> {
     let fd = with_standard_streams_open(open)?;
     if fd.as_raw_fd() >= LONG_LIVED_FD_MIN {
@@ -59,11 +60,12 @@ pub(crate) fn open_long_lived(open: impl FnOnce() -> io::Result<OwnedFd>) -> io:
     Ok(unsafe { OwnedFd::from_raw_fd(copy as RawFd) })
 }
 
-/// Calls `open`, which returns a read-only descriptor for short use. If that has the number of a
-/// standard stream, opens another one with a higher number.
+/// Calls `open`, which returns a read-only descriptor that is used only for a short time. If the
+/// descriptor has the number of a standard stream, calls `open` again, for one with a higher
+/// number.
 ///
-/// WHY the standard streams are not looked at first, as [`with_standard_streams_open`] does: what a
-/// program writes to this descriptor fails, and changes no file.
+/// WHY this does not open closed standard streams first, as [`with_standard_streams_open`] does: if
+/// the program writes its output to a read-only descriptor, the write fails and changes no file.
 pub(crate) fn open_read_only(mut open: impl FnMut() -> io::Result<OwnedFd>) -> io::Result<OwnedFd> {
     let fd = open()?;
     if fd.as_raw_fd() >= LONG_LIVED_FD_MIN {
@@ -83,8 +85,8 @@ fn is_open(fd: RawFd) -> bool {
 /// A long-lived descriptor, with the device and inode of its file.
 ///
 /// Each use asks the kernel whether the descriptor still belongs to that file. WHY: the program may
-/// have closed it by its number, and another file must not be locked, mapped or closed in its
-/// place.
+/// have closed it by its number. If the number now belongs to another file, that file must not be
+/// locked, mapped or closed by mistake.
 #[derive(Debug)]
 pub(crate) struct CheckedFd {
     fd: Option<OwnedFd>,
@@ -93,13 +95,13 @@ pub(crate) struct CheckedFd {
 }
 
 impl CheckedFd {
-    /// Takes `fd`, and asks the kernel which file it belongs to.
+    /// Wraps `fd`, and asks the kernel to which file it belongs.
     pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
         let stat = fstat(fd.as_fd())?;
         Ok(Self::with_identity(fd, stat.dev, stat.ino))
     }
 
-    /// Takes `fd`, a descriptor of the file with this device and inode.
+    /// Wraps `fd`, a descriptor of the file with this device and inode.
     pub(crate) const fn with_identity(fd: OwnedFd, device: u64, inode: u64) -> Self {
         Self {
             fd: Some(fd),
@@ -108,11 +110,11 @@ impl CheckedFd {
         }
     }
 
-    /// Returns the descriptor, after a system call that checks it.
+    /// Returns the descriptor, after a system call that checks that it still belongs to its file.
     ///
     /// # Errors
     ///
-    /// [`closed_error`].
+    /// [`closed_error`] if the program closed the descriptor.
     pub(crate) fn get(&self) -> io::Result<BorrowedFd<'_>> {
         match &self.fd {
             Some(fd) if self.is_still_open() => Ok(fd.as_fd()),
@@ -120,8 +122,8 @@ impl CheckedFd {
         }
     }
 
-    /// Returns false if the program closed the descriptor, even if its number now belongs to
-    /// another file.
+    /// Returns false if the program closed the descriptor, even if the descriptor's number now
+    /// belongs to another file.
     pub(crate) fn is_still_open(&self) -> bool {
         let Some(fd) = &self.fd else { return false };
         match fstat(fd.as_fd()) {
@@ -131,7 +133,7 @@ impl CheckedFd {
         }
     }
 
-    /// Gives the descriptor up without closing it.
+    /// Releases the descriptor without closing it.
     pub(crate) fn leak(&mut self) {
         if let Some(fd) = self.fd.take() {
             let _ = fd.into_raw_fd();

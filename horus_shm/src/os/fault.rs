@@ -1,16 +1,17 @@
-//! Faults: the regions that this process has mapped, and the SIGBUS handler that keeps the process
-//! alive when the file of one is truncated.
+//! Faults: a table of the regions that this process has mapped, and a SIGBUS handler that keeps the
+//! process alive when the file of a region is truncated.
 //!
-//! An access to a page that a file no longer holds raises SIGBUS. The handler here looks the
-//! address up in a table of the regions that this process has mapped, maps zeroed memory over the
-//! region, marks it as lost, and returns; the access is repeated and finds zeros. Every endpoint
-//! compares the fault epoch with the last one it observed, before and after it accesses shared
-//! memory. So it detects that its topic is lost before it uses anything that it read or reports a
-//! write as done.
+//! An access to a page that a file no longer holds raises SIGBUS. The handler in this module looks
+//! for the address in the table. If a region contains it, the handler maps zeroed memory over the
+//! region, marks the region as lost, and returns; the access is repeated and finds zeros. Every
+//! endpoint compares the fault epoch with the last one that it observed, both before and after it
+//! accesses shared memory. So it detects that its topic is lost before it uses data that it read,
+//! or reports a write as done.
 //!
-//! A SIGBUS at any other address goes to the previous handler. A handler that is installed *after*
-//! ours decides itself whether to forward a fault: if it does not, a truncated topic ends the
-//! process as it would without this library. The same holds in a thread that blocks SIGBUS.
+//! A SIGBUS at any other address is forwarded to the previous handler. If the program installs its
+//! own handler *after* this one, that handler decides whether to forward a fault. If it does not, a
+//! truncated topic ends the process, as it would without this library. The same happens in a thread
+//! that blocks SIGBUS.
 
 use std::iter;
 use std::os::fd::RawFd;
@@ -25,42 +26,42 @@ use libc::{c_int, c_void, siginfo_t};
 use crate::os::region::Access;
 use crate::os::signal;
 
-/// Number of regions in a chunk of the table: those of some 75 topics.
+/// Number of regions in a chunk of the table: enough for some 75 topics.
 const CHUNK_REGIONS: usize = 512;
 
 /// Maximum number of times that a thread yields while another thread installs the handler.
 const INSTALL_WAIT_LIMIT: u32 = 1000;
 
-/// Stands for a descriptor's number if there is no file.
+/// The descriptor number that stands for "no file".
 const NO_FD: RawFd = -1;
 
 /// The regions that this process has mapped.
 static MAPPED_REGIONS: MappingChunk<CHUNK_REGIONS> = MappingChunk::new();
 
-/// A fault epoch that is never reached: an endpoint that stores it as the last one it observed
-/// checks its segment in each call.
+/// A fault epoch that is never reached. An endpoint that stores it as the last epoch that it
+/// observed checks its segment in each call.
 pub(crate) const NO_EPOCH: u64 = u64::MAX;
 
 /// The fault epoch; see [`epoch`].
 static FAULT_EPOCH: PaddedWord = PaddedWord(AtomicU64::new(0));
 
-/// A word that shares its cache lines with nothing else, because every `send` and `recv` reads it.
+/// A word that shares its cache lines with no other data. WHY: every `send` and `recv` reads it.
 #[repr(align(128))]
 struct PaddedWord(AtomicU64);
 
-/// Returns the fault epoch: a count that grows when a fork turns endpoints into copies, when a
+/// Returns the fault epoch. This counter grows when a fork copies endpoints into a child, when a
 /// region or a lock descriptor is lost, and when a topic file loses its name.
 ///
-/// An endpoint that finds the epoch it last observed may continue; if it finds another one, it must
-/// check its segment. Costs one relaxed load.
+/// If the epoch is the one that an endpoint last observed, the endpoint may continue; if not, it
+/// must check its segment. Costs one relaxed load.
 #[inline(always)]
 pub(crate) fn epoch() -> u64 {
     // Relaxed: an endpoint that finds a new epoch calls `epoch_before_check` next.
     FAULT_EPOCH.0.load(Ordering::Relaxed)
 }
 
-/// Returns the [`epoch`], for a caller that has just accessed shared memory: a fault of this thread
-/// in those accesses is counted.
+/// Returns the [`epoch`], for a caller that has just accessed shared memory. The value includes a
+/// fault that these accesses raised in this thread.
 #[inline(always)]
 pub(crate) fn epoch_after_access() -> u64 {
     // ORDERING(fault): SeqCst compiler fence, which is no instruction: the accesses before it
@@ -70,8 +71,8 @@ pub(crate) fn epoch_after_access() -> u64 {
     epoch()
 }
 
-/// Returns the [`epoch`], for a caller that checks next whether its segment is lost: it finds every
-/// loss that the returned epoch counts.
+/// Returns the [`epoch`], for a caller that checks next whether its segment is lost. That check
+/// finds every loss that is included in the returned epoch.
 pub(crate) fn epoch_before_check() -> u64 {
     // ORDERING(fault-epoch): Acquire. Pairs with `advance_epoch`: a thread that sees the epoch sees
     // the mark of the lost region.
@@ -84,15 +85,15 @@ pub(crate) fn advance_epoch() {
     FAULT_EPOCH.0.fetch_add(1, Ordering::Release);
 }
 
-/// Keeps a mapped region in the table of this process until the value is dropped.
+/// Keeps a mapped region in the table of this process until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct RegionWatch {
     entry: &'static MappingEntry,
 }
 
 impl RegionWatch {
-    /// Enters a mapping of the file `file.0`, from offset `file.1` on. The value must be dropped
-    /// before the mapping is unmapped.
+    /// Enters a mapping of the file `file.0`, which begins at the offset `file.1` of the file. The
+    /// returned value must be dropped before the memory is unmapped.
     pub(crate) fn new(address: *mut u8, bytes: usize, access: Access, file: (RawFd, u64)) -> Self {
         install_handler();
         let (fd, offset) = file;
@@ -107,7 +108,7 @@ impl RegionWatch {
         }
     }
 
-    /// Returns true once zeros were mapped over the region, because its file was truncated.
+    /// Returns true if zeros were mapped over the region because its file was truncated.
     pub(crate) fn is_mapping_lost(&self) -> bool {
         // Relaxed: ordered by the fault epoch.
         self.entry.lost.load(Ordering::Relaxed)
@@ -126,7 +127,7 @@ struct Mapping {
     address: *mut u8,
     bytes: usize,
     access: Access,
-    /// Descriptor of the file; [`NO_FD`] if the memory belongs to this process only.
+    /// Descriptor of the mapped file; [`NO_FD`] if the memory belongs to this process only.
     fd: RawFd,
     /// The offset in the file at which the mapping begins.
     offset: u64,
@@ -138,23 +139,23 @@ impl Mapping {
     }
 }
 
-/// A chunk of a table of mappings, and the pointer to the next chunk. A signal handler can search
-/// the table by address while other threads enter and clear mappings. WHY chunks that are never
-/// freed: the handler may be in one.
+/// A part of a table of mappings, and the pointer to the next part. A signal handler can search the
+/// table by address while other threads enter and clear mappings. Chunks are never freed. WHY: the
+/// handler may be searching one of them.
 struct MappingChunk<const N: usize> {
     entries: [MappingEntry; N],
     /// The next chunk of the table; null if this is the last one.
     next: AtomicPtr<Self>,
 }
 
-/// An entry of the table. Its words are read like the words of a seqlock, but without a retry. WHY:
-/// an entry that is changing cannot be the mapping in which the reader faulted, because a mapping
-/// in use keeps its entry.
+/// An entry of the table. Its words are read like those of a seqlock, but without retries. WHY: an
+/// entry that changes during the read cannot be that of the mapping in which the reader faulted,
+/// because a mapping in use keeps its entry.
 #[derive(Debug)]
 struct MappingEntry {
     /// A count of changes of this entry. It is odd while the other words of the entry change.
     version: AtomicU64,
-    /// Null if the entry is free.
+    /// Address of the first byte of the mapping; null if the entry is free.
     address: AtomicPtr<u8>,
     bytes: AtomicUsize,
     writable: AtomicBool,
@@ -191,7 +192,7 @@ impl<const N: usize> MappingChunk<N> {
         entered.find(|(_, mapping)| mapping.contains(address))
     }
 
-    /// Returns the entries of this chunk and all that follow. Async-signal-safe.
+    /// Returns the entries of this chunk and of all chunks that follow it. Async-signal-safe.
     fn entries(&'static self) -> impl Iterator<Item = &'static MappingEntry> {
         iter::successors(Some(self), |chunk| chunk.next()).flat_map(|chunk| &chunk.entries)
     }
@@ -203,7 +204,7 @@ impl<const N: usize> MappingChunk<N> {
         unsafe { next.as_ref() }
     }
 
-    /// Appends a chunk to this one, if it is the last, and returns the chunk that follows this one.
+    /// Appends a chunk if this one is the last, and returns the chunk that follows this one.
     fn append_chunk(&'static self) -> &'static Self {
         let new = Box::into_raw(Box::new(Self::new()));
         // ORDERING(watch-chunk): Release; Acquire if another thread was faster. Pairs with the load
@@ -237,7 +238,8 @@ impl MappingEntry {
         }
     }
 
-    /// Stores `mapping` in this entry if it is free; returns false if not.
+    /// Stores `mapping` in this entry and returns true, if the entry is free; otherwise returns
+    /// false.
     fn claim(&self, mapping: Mapping) -> bool {
         // ORDERING(watch): Acquire. Pairs with the Release in `store_even_version`.
         let version = self.version.load(Ordering::Acquire);
@@ -287,7 +289,7 @@ impl MappingEntry {
         self.version.store(version, Ordering::Release);
     }
 
-    /// Returns the mapping in this entry, unless the entry is changing.
+    /// Returns the mapping in this entry; `None` if the entry is free or changing.
     fn mapping(&self) -> Option<Mapping> {
         // ORDERING(watch): Acquire. Pairs with the Release in `store_even_version`.
         let version = self.version.load(Ordering::Acquire);
@@ -315,11 +317,11 @@ impl MappingEntry {
     }
 }
 
-/// Maps a private copy over each region that a forked child may write: its writes through an
-/// inherited loan must not reach other processes. The content stays, or becomes zeros if the file
-/// cannot be mapped.
+/// Replaces each writable region in a forked child by a private copy: what the child writes through
+/// an inherited loan must not reach other processes. The content stays the same, or becomes zeros
+/// if the file cannot be mapped.
 ///
-/// Called in the child, in its only thread. Async-signal-safe.
+/// Runs in the child, in its only thread. Async-signal-safe.
 pub(crate) fn make_regions_private() {
     for entry in MAPPED_REGIONS.entries() {
         let Some(mapping) = entry.mapping() else {
@@ -348,7 +350,7 @@ pub(crate) fn make_regions_private() {
     }
 }
 
-/// Installs the handler, once in a process. If that fails, a fault ends the process as it would
+/// Installs the handler, once in each process. If that fails, a fault ends the process as it would
 /// without the handler.
 fn install_handler() {
     const NOT_INSTALLED: u8 = 0;
@@ -474,7 +476,8 @@ mod tests {
         assert!(!is_lost, "the mark is of another region");
     }
 
-    /// No entry is given twice, and none is lost, if several threads append a chunk at once.
+    /// If several threads append a chunk at once, no entry is given to two of them, and none is
+    /// lost.
     #[test]
     fn threads_that_append_chunks_at_once_find_all_mappings() {
         const THREADS: usize = 4;
@@ -497,7 +500,7 @@ mod tests {
         }
     }
 
-    /// Address and length in an entry belong together whenever it is found.
+    /// Whenever an entry is found, its address and length belong to the same mapping.
     #[test]
     fn a_changing_entry_is_never_found_half_changed() {
         let table = table::<2>();

@@ -1,5 +1,4 @@
-//! Futexes, on which threads sleep, and memory barriers that this process makes on other CPUs
-//! (`membarrier`).
+//! Futexes, on which threads sleep, and `membarrier`, which executes memory barriers on other CPUs.
 
 use std::io;
 use std::sync::atomic::AtomicU32;
@@ -7,7 +6,7 @@ use std::time::Duration;
 
 use libc::{c_int, c_long};
 
-/// A flag of `struct futex_waitv`, from `linux/futex.h`; libc does not define it.
+/// A flag for `struct futex_waitv`, from `linux/futex.h`; libc does not define it.
 const FUTEX2_SIZE_U32: u32 = 2;
 const FUTEX2_PRIVATE: u32 = libc::FUTEX_PRIVATE_FLAG as u32;
 
@@ -16,12 +15,14 @@ pub(crate) const WAITV_MAX: usize = 128;
 
 const NANOS_PER_SECOND: u32 = 1_000_000_000;
 
-/// The processes whose threads can sleep on a word, or that a barrier reaches.
+/// The processes that a call concerns: those whose threads sleep on a word, or those that a barrier
+/// reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FutexScope {
-    /// The threads of this process.
+    /// Only this process.
     Process,
-    /// Every process of the machine; for a barrier, each that has called [`register_for_barriers`].
+    /// Every process of the machine; for a barrier, only those that have called
+    /// [`register_for_barriers`].
     Machine,
 }
 
@@ -32,7 +33,7 @@ fn timespec(duration: Duration) -> libc::timespec {
     }
 }
 
-/// Sleeps until CLOCK_MONOTONIC is `ns` nanoseconds; a signal may end the sleep early.
+/// Sleeps until CLOCK_MONOTONIC reaches `ns` nanoseconds; a signal may end the sleep early.
 pub(crate) fn sleep_until(ns: u64) {
     let until = timespec(Duration::from_nanos(ns));
     let clock = libc::CLOCK_MONOTONIC;
@@ -46,14 +47,14 @@ pub(crate) fn sleep_until(ns: u64) {
 pub(crate) enum SleepOutcome {
     /// A wake or a signal ended the sleep, or it did not begin because the word had changed.
     SleepEnd,
-    /// The timeout ended the sleep, without a wake.
+    /// The timeout ended the sleep; there was no wake.
     TimedOut,
     /// The sleep did not begin: this kernel lacks the system call.
     Unsupported,
 }
 
 impl SleepOutcome {
-    /// Converts the result of the last system call.
+    /// Converts the return value of the system call that was just made.
     fn from_syscall(answer: c_long) -> Self {
         let error = if answer < 0 {
             io::Error::last_os_error().raw_os_error()
@@ -68,9 +69,9 @@ impl SleepOutcome {
     }
 }
 
-/// Sleeps while `word` is `seen`, until a wake or for at most `timeout`.
+/// Sleeps while `word` has the value `seen`, until a wake or for at most `timeout`.
 ///
-/// May return early without a reason.
+/// May return early for no reason.
 pub(crate) fn wait(
     word: &AtomicU32,
     seen: u32,
@@ -102,7 +103,8 @@ const fn private_flag(scope: FutexScope) -> c_int {
     }
 }
 
-/// A word to wait for, and the value it must still have: the kernel's `struct futex_waitv`.
+/// A word on which to sleep, and the value that it must still have: the kernel's `struct
+/// futex_waitv`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FutexWaitv {
@@ -113,7 +115,7 @@ pub(crate) struct FutexWaitv {
 }
 
 impl FutexWaitv {
-    /// Fills the unused elements of an array.
+    /// The value for unused elements of an array.
     pub(crate) const UNUSED: Self = Self {
         value: 0,
         address: 0,
@@ -137,9 +139,10 @@ impl FutexWaitv {
     }
 }
 
-/// Sleeps while each word in `waiters` has the value given with it, for at most `timeout`.
+/// Sleeps while each word in `waiters` has the value given with it, until a wake or for at most
+/// `timeout`.
 ///
-/// May return early without a reason. Returns [`SleepOutcome::Unsupported`] before Linux 5.16.
+/// May return early for no reason. Returns [`SleepOutcome::Unsupported`] before Linux 5.16.
 ///
 /// # Safety
 ///
@@ -177,7 +180,7 @@ pub(crate) fn monotonic_time() -> Duration {
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), nanos)
 }
 
-/// Registers this process so that [`barrier`] reaches it; returns false if the kernel refuses.
+/// Registers this process, so that [`barrier`] reaches it. Returns false if the kernel refuses.
 pub(crate) fn register_for_barriers(scope: FutexScope) -> bool {
     membarrier(match scope {
         FutexScope::Process => libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
@@ -185,8 +188,8 @@ pub(crate) fn register_for_barriers(scope: FutexScope) -> bool {
     })
 }
 
-/// Makes a full memory barrier on every CPU that runs a registered process; returns false if the
-/// kernel refuses. Takes 0.2 µs if none of them runs, otherwise up to 20 µs.
+/// Executes a full memory barrier on every CPU that runs a registered process. Returns false if the
+/// kernel refuses. Takes 0.2 µs if no CPU runs such a process, otherwise up to 20 µs.
 pub(crate) fn barrier(scope: FutexScope) -> bool {
     membarrier(match scope {
         FutexScope::Process => libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED,

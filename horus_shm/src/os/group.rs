@@ -1,4 +1,4 @@
-//! Groups of users: their numbers, their names, and whether this process is a member.
+//! Groups of users: finds their numbers and names, and checks whether this process is a member.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -9,12 +9,13 @@ use libc::{c_char, c_int, gid_t};
 
 use super::retry_if_interrupted;
 
-/// Length of the first buffer for the entry of a group, in bytes. If the entry does not fit, longer
-/// ones follow, up to [`ENTRY_BYTES_MAX`].
+/// Length of the first buffer for the database entry of a group, in bytes. If the entry does not
+/// fit, longer buffers are tried, up to [`ENTRY_BYTES_MAX`].
 const ENTRY_BYTES_MIN: usize = 1 << 10;
 const ENTRY_BYTES_MAX: usize = 1 << 20;
 
-/// Returns the number of the group `name` in the system's database of groups, if it has that group.
+/// Returns the number of the group `name`; `None` if the system's database of groups does not list
+/// it.
 pub(crate) fn find_gid(name: &str) -> io::Result<Option<u32>> {
     let name = CString::new(name)?;
     find_entry(
@@ -26,7 +27,7 @@ pub(crate) fn find_gid(name: &str) -> io::Result<Option<u32>> {
     )
 }
 
-/// Returns the name of the group `gid`, if it has one. Only for messages.
+/// Returns the name of the group `gid`; `None` if it has none. Used only in messages.
 pub(crate) fn find_name(gid: u32) -> Option<String> {
     let found = find_entry(
         // SAFETY: `find_entry` passes valid memory.
@@ -40,8 +41,8 @@ pub(crate) fn find_name(gid: u32) -> Option<String> {
     found.ok().flatten()
 }
 
-/// Calls `call` with buffers of growing length until the entry fits, and returns what `read` takes
-/// from the entry that was found.
+/// Calls `call` with buffers of growing length until the entry of the group fits. Returns the
+/// result of `read` for the entry; `None` if there is no such group.
 fn find_entry<T>(
     mut call: impl FnMut(*mut libc::group, *mut c_char, usize, *mut *mut libc::group) -> c_int,
     read: impl FnOnce(&libc::group) -> T,

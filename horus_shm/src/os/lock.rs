@@ -1,5 +1,5 @@
-//! File locks: advisory locks on byte ranges, which belong to open file descriptions, and write
-//! leases.
+//! File locks: write leases, and advisory locks on byte ranges that belong to an open file
+//! description.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -15,20 +15,20 @@ const F_SETSIG: c_int = 10;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LockRange {
     start: off_t,
-    /// 0 means that the range ends at the largest offset.
+    /// Number of bytes; 0 means that the range extends to the largest offset.
     len: off_t,
 }
 
 impl LockRange {
-    /// The range of all offsets.
+    /// The range that contains all offsets.
     pub(crate) const ALL: Self = Self { start: 0, len: 0 };
 
     /// Creates a range of at least one byte.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` if an offset of the range does not fit the kernel's signed 64 bits, or if the
-    /// range is empty, which for the kernel would mean all offsets.
+    /// `InvalidInput` if the range is empty, which the kernel would take for all offsets, or if an
+    /// offset does not fit into the kernel's signed 64 bits.
     pub(crate) fn new(start: u64, len_bytes: u64) -> io::Result<Self> {
         let start = to_offset(start)?;
         let len = to_offset(len_bytes)?;
@@ -50,7 +50,7 @@ impl LockRange {
     }
 }
 
-/// The kind of lock on a range.
+/// The kind of lock that a range gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockKind {
     Shared,
@@ -66,8 +66,9 @@ impl LockKind {
     }
 }
 
-/// Locks a range for the open file description, or converts the lock that it has there. Does not
-/// block: returns false if a lock of another description conflicts, and keeps the old lock.
+/// Locks a range for the open file description, or changes the kind of the lock that the
+/// description has there. Does not block: if a lock of another description conflicts, returns false
+/// and leaves the old lock as it is.
 pub(crate) fn try_lock(fd: BorrowedFd<'_>, range: LockRange, kind: LockKind) -> io::Result<bool> {
     match set_lock(fd, range.to_raw(kind.to_raw())) {
         Ok(()) => Ok(true),
@@ -78,7 +79,7 @@ pub(crate) fn try_lock(fd: BorrowedFd<'_>, range: LockRange, kind: LockKind) -> 
     }
 }
 
-/// Unlocks a range, also if all or a part of it is not locked.
+/// Unlocks a range. Parts of the range that are not locked are no error.
 pub(crate) fn unlock(fd: BorrowedFd<'_>, range: LockRange) -> io::Result<()> {
     set_lock(fd, range.to_raw(libc::F_UNLCK))
 }
@@ -91,16 +92,16 @@ fn set_lock(fd: BorrowedFd<'_>, raw: libc::flock) -> io::Result<()> {
     Ok(())
 }
 
-/// A lock of another open file description.
+/// A lock that another open file description holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FoundLock {
-    /// The first byte of the lock.
+    /// Offset of the first byte that is locked.
     pub(crate) start: u64,
     pub(crate) kind: LockKind,
 }
 
-/// Returns a lock that conflicts with an exclusive lock on the range, if there is one. Only locks
-/// of *other* open file descriptions conflict.
+/// Returns a lock that would prevent an exclusive lock on the range; `None` if there is no such
+/// lock. Only locks of *other* open file descriptions count.
 pub(crate) fn find_conflicting_lock(
     fd: BorrowedFd<'_>,
     range: LockRange,
@@ -119,9 +120,9 @@ pub(crate) fn find_conflicting_lock(
     Ok(Some(FoundLock { start, kind }))
 }
 
-/// Requests a write lease; returns true if it was granted. The kernel grants it only if no other
-/// description of the file is open. While the lease is held, a process that opens the file gets
-/// `EWOULDBLOCK` or waits. [`end_lease`] or the last close ends it.
+/// Requests a write lease; returns true if the kernel grants it, which it does only if no other
+/// open file description of the file exists. While the lease is held, a process that opens the file
+/// gets `EWOULDBLOCK` or waits. The lease ends with [`end_lease`] or when the file is closed.
 pub(crate) fn try_write_lease(fd: BorrowedFd<'_>) -> io::Result<bool> {
     // WHY: when another process opens the file, the kernel signals the holder, by default with
     // SIGIO, which kills. SIGURG is ignored by default.
@@ -136,7 +137,7 @@ pub(crate) fn try_write_lease(fd: BorrowedFd<'_>) -> io::Result<bool> {
     }
 }
 
-/// Gives back the lease of [`try_write_lease`].
+/// Gives back the lease that [`try_write_lease`] got.
 pub(crate) fn end_lease(fd: BorrowedFd<'_>) -> io::Result<()> {
     set_lease(fd, libc::F_UNLCK)
 }
@@ -157,7 +158,8 @@ mod tests {
     use super::*;
     use crate::os::{OpenMode, open_file};
 
-    /// Returns true if a write lease is held that no other process has asked to end.
+    /// Returns true if this process holds a write lease and no other process has asked the kernel
+    /// to end it.
     fn has_write_lease(fd: BorrowedFd<'_>) -> io::Result<bool> {
         // SAFETY: the call takes no pointer.
         let kind = retry_if_interrupted(|| unsafe {

@@ -1,4 +1,4 @@
-//! System calls of the slow paths, typed: descriptors are owned or borrowed, failures are
+//! System calls outside the hot path, with types: descriptors are owned or borrowed, failures are
 //! [`io::Error`], and `EINTR` is never returned.
 
 use std::ffi::{CStr, CString, OsStr, OsString};
@@ -30,7 +30,8 @@ pub(crate) mod thread_room;
 // WHY: presence bytes are beyond 2^40, so offsets must have 64 bits.
 const _: () = assert!(size_of::<off_t>() == 8);
 
-/// Minimum length of the pieces in which a range is reserved while signals interrupt the call.
+/// Minimum length of the pieces of a range that are reserved one by one if signals interrupt the
+/// call.
 const RESERVE_PIECE_BYTES_MIN: off_t = 4096;
 
 /// The fields of `struct stat` that this library uses.
@@ -87,16 +88,17 @@ impl Stat {
     }
 }
 
-/// The access mode of an opened file.
+/// The access mode with which a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpenMode {
-    /// The file is read at once and closed again.
+    /// For a file that is read at once and then closed.
     ReadOnly,
-    /// The file is written or locked, or stays open.
+    /// For a file that is written or locked, or that stays open.
     ReadWrite,
 }
 
-/// Repeats `call` while a signal interrupts it. If `call` returns -1, returns the error in `errno`.
+/// Repeats `call` as long as signals interrupt it. If `call` returns -1 otherwise, returns the
+/// error in `errno`.
 fn retry_if_interrupted(mut call: impl FnMut() -> ssize_t) -> io::Result<usize> {
     loop {
         if let Ok(value) = usize::try_from(call()) {
@@ -128,8 +130,8 @@ fn open_at(dir: RawFd, path: &CStr, flags: c_int, mode: mode_t) -> io::Result<Ow
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 
-/// Opens an existing file without following a symlink, waiting for a FIFO's peer, or acquiring a
-/// controlling terminal. The caller has to check the kind of file by [`fstat`].
+/// Opens an existing file. Does not follow a symlink, wait for the other end of a FIFO, or acquire
+/// a controlling terminal. The caller has to check the kind of file by [`fstat`].
 pub(crate) fn open_file(
     dir: BorrowedFd<'_>,
     name: impl AsRef<OsStr>,
@@ -146,13 +148,14 @@ pub(crate) fn open_file(
     }
 }
 
-/// Opens a directory; a symlink to one is `ENOTDIR`.
+/// Opens a directory; the error is `ENOTDIR` if the name is that of a symlink.
 pub(crate) fn open_dir(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW;
     open_raw(dir.as_raw_fd(), name.as_ref(), flags, 0)
 }
 
-/// Opens a directory with `O_PATH`, which needs no permission to read it; a symlink is `ENOTDIR`.
+/// Opens a directory with `O_PATH`, which needs no permission to read it; the error is `ENOTDIR` if
+/// the name is that of a symlink.
 pub(crate) fn open_dir_o_path(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
     let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW;
     open_raw(dir.as_raw_fd(), name.as_ref(), flags, 0)
@@ -168,7 +171,7 @@ pub(crate) fn open_o_path(path: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
     )
 }
 
-/// Creates a file without a name in the file system of `dir`, for [`link_unnamed`].
+/// Creates a file without a name in the file system of `dir`. [`link_unnamed`] can give it a name.
 pub(crate) fn open_unnamed(dir: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     open_raw(
         dir.as_raw_fd(),
@@ -178,7 +181,8 @@ pub(crate) fn open_unnamed(dir: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     )
 }
 
-/// Gives `file`, made by [`open_unnamed`], the name `name` in `dir`; `EEXIST` if the name is taken.
+/// Gives the name `name` in `dir` to `file`, which [`open_unnamed`] created; the error is `EEXIST`
+/// if the name is taken.
 pub(crate) fn link_unnamed(
     file: BorrowedFd<'_>,
     dir: BorrowedFd<'_>,
@@ -209,7 +213,8 @@ pub(crate) fn fstat(fd: BorrowedFd<'_>) -> io::Result<Stat> {
     Ok(Stat::from_raw(unsafe { raw.assume_init_ref() }))
 }
 
-/// Returns the status of the file called `name`; for a symlink, of the link itself.
+/// Returns the status of the file called `name`; if it is a symlink, the status of the symlink
+/// itself.
 pub(crate) fn fstatat(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Result<Stat> {
     let name = c_path(name.as_ref())?;
     let mut raw = MaybeUninit::<libc::stat>::uninit();
@@ -223,7 +228,7 @@ pub(crate) fn fstatat(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Resul
     Ok(Stat::from_raw(unsafe { raw.assume_init_ref() }))
 }
 
-/// Makes a directory. The umask clears bits of `mode`: see [`chmod_o_path`].
+/// Creates a directory. The umask clears bits of `mode`; [`chmod_o_path`] can set them.
 pub(crate) fn make_dir(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>, mode: u32) -> io::Result<()> {
     let name = c_path(name.as_ref())?;
     // SAFETY: `name` is a C string that outlives the call.
@@ -233,7 +238,7 @@ pub(crate) fn make_dir(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>, mode: u32) 
     Ok(())
 }
 
-/// Removes the name of a file that is not a directory.
+/// Removes the name of a file that is not a directory (unlinks it).
 pub(crate) fn unlink(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Result<()> {
     unlink_raw(dir, name.as_ref(), 0)
 }
@@ -266,7 +271,7 @@ pub(crate) fn list_dir(dir: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
     }
 }
 
-/// Returns true if `name` in `dir` is a name of `file`.
+/// Returns true if the name `name` in the directory `dir` belongs to `file`.
 pub(crate) fn is_name_of(
     dir: BorrowedFd<'_>,
     name: impl AsRef<OsStr>,
@@ -286,7 +291,7 @@ pub(crate) fn fchmod(fd: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Like [`fchmod`], for a descriptor from [`open_dir_o_path`], which [`fchmod`] refuses.
+/// Does the same as [`fchmod`] for a descriptor from [`open_dir_o_path`], which [`fchmod`] rejects.
 pub(crate) fn chmod_o_path(place: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
     let path = c_path(OsStr::new(&proc_path(place)))?;
     // SAFETY: `path` is a C string that outlives the call.
@@ -294,8 +299,9 @@ pub(crate) fn chmod_o_path(place: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives an open file, also one from [`open_dir_o_path`], to the group `gid`; `EPERM` if this
-/// process is not a member of that group, `EINVAL` if its user namespace does not have the group.
+/// Changes the group of an open file to `gid`. Accepts descriptors from [`open_dir_o_path`]. The
+/// error is `EPERM` if this process is not a member of that group, and `EINVAL` if its user
+/// namespace does not have the group.
 pub(crate) fn set_group(file: BorrowedFd<'_>, gid: u32) -> io::Result<()> {
     let (fd, same_owner, itself) = (file.as_raw_fd(), u32::MAX, libc::AT_EMPTY_PATH);
     let path = c"".as_ptr();
@@ -306,7 +312,7 @@ pub(crate) fn set_group(file: BorrowedFd<'_>, gid: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Renames `from` in `dir` to `to`; `EEXIST` if that name is taken.
+/// Renames `from` in `dir` to `to`; the error is `EEXIST` if that name is taken.
 pub(crate) fn rename_to_free_name(
     dir: BorrowedFd<'_>,
     from: impl AsRef<OsStr>,
@@ -322,7 +328,8 @@ pub(crate) fn rename_to_free_name(
     Ok(())
 }
 
-/// Sets the length of a file; `EFBIG` if the length exceeds the file size limit of this process.
+/// Sets the length of a file; the error is `EFBIG` if the length exceeds the file size limit of
+/// this process.
 pub(crate) fn set_len(fd: BorrowedFd<'_>, len_bytes: u64) -> io::Result<()> {
     check_size_limit(len_bytes)?;
     let len = to_offset(len_bytes)?;
@@ -331,7 +338,7 @@ pub(crate) fn set_len(fd: BorrowedFd<'_>, len_bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns `EFBIG` if the file size limit of this process is less than `end_bytes`.
+/// Returns an error, `EFBIG`, if the file size limit of this process is less than `end_bytes`.
 fn check_size_limit(end_bytes: u64) -> io::Result<()> {
     let limit = soft_limit(libc::RLIMIT_FSIZE)?;
     // WHY: the kernel would return the same error, but also send SIGXFSZ, which kills.
@@ -348,7 +355,7 @@ pub(crate) type RlimitResource = c_int;
 #[cfg(not(target_env = "musl"))]
 pub(crate) type RlimitResource = libc::__rlimit_resource_t;
 
-/// Returns the soft limit of this process for `resource`; `RLIM_INFINITY` if there is none.
+/// Returns the soft limit of this process for `resource`; `RLIM_INFINITY` if it is unlimited.
 pub(crate) fn soft_limit(resource: RlimitResource) -> io::Result<u64> {
     let mut raw = MaybeUninit::<libc::rlimit>::uninit();
     // SAFETY: `raw` is valid for the write of one `rlimit`.
@@ -357,8 +364,8 @@ pub(crate) fn soft_limit(resource: RlimitResource) -> io::Result<u64> {
     Ok(unsafe { raw.assume_init_ref() }.rlim_cur)
 }
 
-/// Reserves a range of the file like [`fallocate`], but keeps the file's length: a range that was
-/// truncated must not come back as zeros.
+/// Reserves memory for a range of the file like [`fallocate`], but does not extend the file. WHY: a
+/// range that was truncated must not reappear as zeros.
 pub(crate) fn reserve(fd: BorrowedFd<'_>, offset: u64, len_bytes: u64) -> io::Result<()> {
     let reserved = reserve_in_pieces(offset, len_bytes, |at, len| {
         // SAFETY: the call takes no pointer.
@@ -379,8 +386,8 @@ pub(crate) fn reserve(fd: BorrowedFd<'_>, offset: u64, len_bytes: u64) -> io::Re
     }
 }
 
-/// Reserves the memory of a range, so that later accesses to it cannot fail; `ENOSPC` if there is
-/// no space. A file that is shorter than the range is extended.
+/// Reserves memory for a range of the file, so that later accesses to it cannot fail; the error is
+/// `ENOSPC` if there is no space. A file that is shorter than the range is extended.
 pub(crate) fn fallocate(fd: BorrowedFd<'_>, offset: u64, len_bytes: u64) -> io::Result<()> {
     reserve_in_pieces(offset, len_bytes, |at, len| {
         // This call returns its error number and does not set `errno`.
@@ -389,7 +396,8 @@ pub(crate) fn fallocate(fd: BorrowedFd<'_>, offset: u64, len_bytes: u64) -> io::
     })
 }
 
-/// Reserves a range piece by piece with `reserve`, which returns 0 or an error number.
+/// Reserves a range piece by piece. Calls `reserve` for each piece; it returns 0 or an error
+/// number.
 fn reserve_in_pieces(
     offset: u64,
     len_bytes: u64,
@@ -412,13 +420,14 @@ fn reserve_in_pieces(
     Ok(())
 }
 
-/// Fills `bytes` from the file, from `offset` on; `UnexpectedEof` if the file is too short.
+/// Fills `bytes` with the bytes of the file that begin at `offset`; the error is `UnexpectedEof` if
+/// the file is too short.
 pub(crate) fn read_at(fd: BorrowedFd<'_>, bytes: &mut [u8], offset: u64) -> io::Result<()> {
     // SAFETY: the slice is writable.
     unsafe { read_raw_at(fd, bytes.as_mut_ptr(), bytes.len(), offset) }
 }
 
-/// Like [`read_at`], into memory that may be uninitialised.
+/// Does the same as [`read_at`] for memory that may be uninitialised.
 ///
 /// # Safety
 ///
@@ -445,7 +454,8 @@ pub(crate) unsafe fn read_raw_at(
     Ok(())
 }
 
-/// Writes all of `bytes` at `offset`; `EFBIG` if that exceeds the file size limit of this process.
+/// Writes all of `bytes` at `offset`; the error is `EFBIG` if the end exceeds the file size limit
+/// of this process.
 pub(crate) fn write_at(fd: BorrowedFd<'_>, mut bytes: &[u8], offset: u64) -> io::Result<()> {
     check_size_limit(offset.saturating_add(bytes.len() as u64))?;
     let mut offset = to_offset(offset)?;
@@ -468,7 +478,7 @@ fn to_offset(bytes: u64) -> io::Result<off_t> {
     off_t::try_from(bytes).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
-/// Returns the magic number of the file system that `fd` is on, as statfs(2) lists it.
+/// Returns the magic number of the file system that holds `fd`, as statfs(2) lists it.
 pub(crate) fn file_system_type(fd: BorrowedFd<'_>) -> io::Result<u64> {
     let mut raw = MaybeUninit::<libc::statfs>::uninit();
     // SAFETY: `raw` is valid for the write of one `statfs`.
@@ -479,7 +489,7 @@ pub(crate) fn file_system_type(fd: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(kind as u64 & 0xffff_ffff)
 }
 
-/// Free space of a file system for an unprivileged user.
+/// The free space of a file system, as available to an unprivileged user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FreeSpace {
     pub(crate) bytes: u64,
@@ -487,7 +497,7 @@ pub(crate) struct FreeSpace {
     pub(crate) files: Option<u64>,
 }
 
-/// Returns the free space of the file system that `fd` is on.
+/// Returns the free space of the file system that holds `fd`.
 pub(crate) fn free_space(fd: BorrowedFd<'_>) -> io::Result<FreeSpace> {
     let mut raw = MaybeUninit::<libc::statvfs>::uninit();
     // SAFETY: `raw` is valid for the write of one `statvfs`.
@@ -509,8 +519,8 @@ pub(crate) fn free_space(fd: BorrowedFd<'_>) -> io::Result<FreeSpace> {
     Ok(FreeSpace { bytes, files })
 }
 
-/// Signals that the instructions of a thread can raise in the same thread. If a thread blocks one
-/// of them and raises it, the kernel kills the process, even if there is a handler.
+/// Signals that a thread can raise for itself by executing an instruction. If a thread blocks one
+/// of them and then raises it, the kernel kills the process, even if a handler is installed.
 const SELF_RAISED_SIGNALS: [c_int; 7] = [
     libc::SIGBUS,
     libc::SIGSEGV,
@@ -521,8 +531,8 @@ const SELF_RAISED_SIGNALS: [c_int; 7] = [
     libc::SIGABRT,
 ];
 
-/// Blocks, in the calling thread, all signals except those that the thread's own instructions
-/// raise. Signals that are sent to the process then go to its other threads.
+/// Blocks all signals in the calling thread, except those that its own instructions raise. Signals
+/// that are sent to the process are then handled by its other threads.
 pub(crate) fn block_process_signals() {
     let mut set = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: `set` is valid for the write.
@@ -547,7 +557,7 @@ pub(crate) fn random_bytes() -> io::Result<[u8; 16]> {
     Ok(bytes)
 }
 
-/// Returns the kernel's id of this boot of the machine. Reads it once in the life of a process.
+/// Returns the kernel's id of the current boot. Reads it only once in each process.
 pub(crate) fn boot_id() -> io::Result<[u8; 16]> {
     static BOOT_ID: OnceLock<[u8; 16]> = OnceLock::new();
     if let Some(id) = BOOT_ID.get() {
@@ -570,7 +580,7 @@ fn read_boot_id() -> io::Result<[u8; 16]> {
     }
 }
 
-/// Returns the user id that the kernel checks permissions against.
+/// Returns the user id with which the kernel checks permissions.
 pub(crate) fn effective_uid() -> u32 {
     // SAFETY: the call takes nothing and cannot fail.
     unsafe { libc::geteuid() }

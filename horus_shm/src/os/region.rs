@@ -1,4 +1,4 @@
-//! Regions: the memory of a lane or a block, on the heap or mapped from a file.
+//! Regions: memory that holds slots or blocks. It is allocated on the heap or mapped from a file.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::io;
@@ -11,20 +11,21 @@ use crate::protocol::layout::SEPARATION_BYTES;
 
 const PAGE_BYTES: usize = 4096;
 
-/// Maximum length of a region whose pages are populated when it is mapped, in bytes. WHY: that
-/// takes a few microseconds once, and faults at the first accesses would be in a real-time thread.
+/// Maximum length of a region whose pages are populated when it is mapped, in bytes. WHY: this
+/// takes a few microseconds once. Without it, the first accesses, often in a real-time thread,
+/// would cause page faults.
 const POPULATED_BYTES_MAX: usize = 64 << 10;
 
 /// The access that a region permits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Loads only; stores fault.
+    /// Loads only; a store raises a fault.
     Read,
     /// Loads and stores.
     Write,
 }
 
-/// Zeroed heap memory, or a mapped part of a file; freed or unmapped on drop.
+/// Zeroed heap memory, or a mapped part of a file. Drop frees or unmaps it.
 #[derive(Debug)]
 pub(crate) struct Region {
     address: *mut u8,
@@ -35,7 +36,7 @@ pub(crate) struct Region {
 enum RegionKind {
     Heap(Layout),
     /// A mapped part of a file. The fields are dropped in this order, because the region must leave
-    /// the table of faults before it is unmapped.
+    /// the table of the `fault` module before it is unmapped.
     Mapped(
         RegionWatch,
         #[expect(dead_code, reason = "held for its drop, which unmaps")] MmapRaw,
@@ -47,26 +48,26 @@ unsafe impl Send for Region {}
 // SAFETY: as above; the region itself has no operation that changes it.
 unsafe impl Sync for Region {}
 
-/// Advises the kernel to back `bytes` bytes at `begin`, memory of this process, by huge pages. Only
-/// a hint.
+/// Advises the kernel to use huge pages for the `bytes` bytes at `begin`, memory of this process.
+/// The kernel may ignore this.
 pub(crate) fn advise_huge_pages(begin: *mut u8, bytes: usize) {
     advise_kernel(begin, bytes, libc::MADV_HUGEPAGE);
 }
 
-/// Advises the kernel to back `bytes` bytes at `begin` by small pages.
+/// Advises the kernel to use small pages for the `bytes` bytes at `begin`.
 pub(crate) fn advise_small_pages(begin: *mut u8, bytes: usize) {
     advise_kernel(begin, bytes, libc::MADV_NOHUGEPAGE);
 }
 
-/// Moves memory that small pages back to huge pages. Returns false if the kernel cannot: it is
+/// Moves memory from small pages to huge pages. Returns false if the kernel cannot do this: it is
 /// older than Linux 6.1, or has no huge page left.
 pub(crate) fn move_to_huge_pages(begin: *mut u8, bytes: usize) -> bool {
     advise_huge_pages(begin, bytes);
     advise_kernel(begin, bytes, libc::MADV_COLLAPSE)
 }
 
-/// Gives an advice that does not change the content of memory of this process. Returns true if the
-/// kernel follows it.
+/// Passes `advice` to the kernel, which must not change the content of the memory. Returns true if
+/// the kernel accepts it.
 fn advise_kernel(begin: *mut u8, bytes: usize, advice: i32) -> bool {
     // SAFETY: the content of the pages stays, by the contract; it fails for other addresses.
     !cfg!(miri) && unsafe { libc::madvise(begin.cast(), bytes, advice) } == 0
@@ -89,9 +90,9 @@ impl Region {
         }
     }
 
-    /// Maps `bytes` bytes of `file` from `offset` on, shared with other processes, with all pages
-    /// if these are few. The file must stay open for as long as the region is used, because a
-    /// forked child maps it again.
+    /// Maps the `bytes` bytes of `file` that begin at `offset`, shared with other processes.
+    /// Populates all pages of a short mapping. The file must stay open while the region is used,
+    /// because a forked child maps it again.
     ///
     /// # Errors
     ///
@@ -125,8 +126,8 @@ impl Region {
         self.address
     }
 
-    /// Populates the pages of the first `bytes` bytes, which this process may write: the first
-    /// writes then cause no page faults. Does nothing before Linux 5.14, which lacks the call.
+    /// Populates the pages of the first `bytes` bytes, which must be writable, so that the first
+    /// writes cause no page faults. Does nothing before Linux 5.14, which lacks the system call.
     pub(crate) fn populate(&self, bytes: usize) {
         if matches!(self.kind, RegionKind::Heap(_)) {
             return;
@@ -139,7 +140,7 @@ impl Region {
         unsafe { libc::madvise(begin.cast(), ahead + bytes, libc::MADV_POPULATE_WRITE) };
     }
 
-    /// Returns true once an access found that the file no longer holds this region.
+    /// Returns true if an access found that the file no longer holds this region.
     pub(crate) fn is_mapping_lost(&self) -> bool {
         match &self.kind {
             RegionKind::Heap(_) => false,
@@ -163,7 +164,7 @@ mod tests {
 
     use super::*;
 
-    /// More regions than the first chunk of the table of faults has.
+    /// Creates more regions than fit in the first chunk of the `fault` module's table.
     #[test]
     #[cfg_attr(miri, ignore = "maps files")]
     fn each_of_very_many_regions_survives_a_truncated_file() {

@@ -1,5 +1,5 @@
-//! Real-time settings: the CPU and the priority of a thread, memory that stays resident, and CPUs
-//! that do not enter sleep states.
+//! Real-time settings: the CPU and the priority of a thread, memory that is never paged out, and
+//! CPUs that do not enter sleep states.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -23,7 +23,7 @@ fn check_result(answer: libc::c_int) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// The CPU does not exist, or this process may not use it.
+/// An error if the CPU does not exist, or if this process may not use it.
 pub fn pin_thread_to(core: usize) -> io::Result<()> {
     if core >= libc::CPU_SETSIZE as usize {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));
@@ -36,13 +36,13 @@ pub fn pin_thread_to(core: usize) -> io::Result<()> {
     check_result(unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) })
 }
 
-/// Gives the calling thread the policy SCHED_FIFO with this priority, 1 to 99. Until it sleeps, it
-/// then runs before all threads with a lower real-time priority or none.
+/// Gives the calling thread the policy SCHED_FIFO with this priority, 1 to 99. Until it sleeps, the
+/// thread then runs before all threads with a lower real-time priority or none.
 ///
 /// # Errors
 ///
-/// EPERM without CAP_SYS_NICE or a limit RLIMIT_RTPRIO of at least `priority`; EINVAL for other
-/// numbers.
+/// EPERM if the process has neither CAP_SYS_NICE nor a limit RLIMIT_RTPRIO of at least `priority`;
+/// EINVAL if `priority` is not between 1 and 99.
 pub fn set_fifo_priority(priority: u8) -> io::Result<()> {
     // SAFETY: the parameters of a policy are plain integers, for which zeros are valid.
     let mut wanted: libc::sched_param = unsafe { std::mem::zeroed() };
@@ -51,8 +51,8 @@ pub fn set_fifo_priority(priority: u8) -> io::Result<()> {
     check_result(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const wanted) })
 }
 
-/// Gives the calling thread the ordinary scheduling policy, if it inherited a real-time one. Has no
-/// effect if the system refuses it.
+/// Gives the calling thread the ordinary scheduling policy, if it inherited a real-time policy.
+/// Does nothing if the kernel refuses.
 pub(crate) fn leave_real_time() {
     // SAFETY: the parameters of a policy are plain integers, for which zeros are valid.
     let wanted: libc::sched_param = unsafe { std::mem::zeroed() };
@@ -60,23 +60,23 @@ pub(crate) fn leave_real_time() {
     let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const wanted) };
 }
 
-/// Locks all memory of the process, also what is mapped later: no page is paged out after its first
-/// access.
+/// Locks all memory of the process, and all memory that it maps later: no page is paged out after
+/// its first access.
 ///
 /// # Errors
 ///
-/// EPERM or ENOMEM without CAP_IPC_LOCK or a sufficient limit RLIMIT_MEMLOCK.
+/// EPERM or ENOMEM if the process has neither CAP_IPC_LOCK nor a sufficient limit RLIMIT_MEMLOCK.
 pub fn lock_memory() -> io::Result<()> {
     let flags = libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT;
     // SAFETY: the call takes no pointer.
     check_result(unsafe { libc::mlockall(flags) })
 }
 
-/// The file in which the kernel takes requests for a maximum wake-up latency of the CPUs (PM QoS).
+/// The file through which processes request a maximum wake-up latency of the CPUs (PM QoS).
 const LATENCY_FILE: &str = "/dev/cpu_dma_latency";
 
-/// A request that keeps all CPUs of the machine out of sleep states for as long as it lives: an
-/// idle CPU polls for work. The kernel withdraws the request when the process ends, for whatever
+/// A request that keeps all CPUs of the machine out of sleep states while this value lives: an idle
+/// CPU polls for work instead. The kernel withdraws the request when the process ends, for whatever
 /// reason.
 #[derive(Debug)]
 pub struct CpuAwakeRequest {
@@ -88,8 +88,8 @@ impl CpuAwakeRequest {
     ///
     /// # Errors
     ///
-    /// `/dev/cpu_dma_latency` does not exist (a kernel without PM QoS, a container), or this
-    /// process may not write it (usually only root may).
+    /// An error if `/dev/cpu_dma_latency` does not exist (a kernel without PM QoS, a container), or
+    /// if this process may not write to it (usually only root may).
     pub fn new() -> io::Result<Self> {
         Self::new_at(Path::new(LATENCY_FILE))
     }
@@ -104,8 +104,8 @@ impl CpuAwakeRequest {
     }
 }
 
-/// Writes to the next 256 KiB of the calling thread's stack, so that accesses to them cause no page
-/// fault later.
+/// Writes to the next 256 KiB of the calling thread's stack, so that later accesses to them cause
+/// no page fault.
 #[inline(never)]
 pub fn prefault_stack() {
     let mut stack = [0_u8; STACK_BYTES];

@@ -1,8 +1,8 @@
-//! The signal SIGBUS: one handler of this library, which forwards signals that do not concern it to
-//! the previous handler.
+//! The signal SIGBUS: this library installs one handler, which forwards signals that do not concern
+//! the library to the previous handler.
 //!
-//! Code that runs in a signal handler here uses atomics and plain system calls only: no allocation,
-//! no lock.
+//! Code in this file that runs in a signal handler uses only atomics and plain system calls: it
+//! neither allocates nor locks.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -13,7 +13,8 @@ use libc::{c_int, c_void, sigaction, siginfo_t};
 
 use crate::os::region::Access;
 
-/// `membarrier` commands, as in linux/membarrier.h; libc does not have them for every target.
+/// This and the next constant: commands of the `membarrier` system call, as in linux/membarrier.h.
+/// The libc crate does not define them for every target.
 const PRIVATE_EXPEDITED: c_int = 1 << 3;
 const REGISTER_PRIVATE_EXPEDITED: c_int = 1 << 4;
 
@@ -23,10 +24,10 @@ pub(crate) type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
 /// The action for SIGBUS that was set when this library installed its handler; null before that. It
 /// is never changed or freed.
 static PREVIOUS_ACTION: AtomicPtr<sigaction> = AtomicPtr::new(ptr::null_mut());
-/// True once the previous handler has run, if it was to run for one signal only (`SA_RESETHAND`).
+/// True once the previous handler has run, if it was installed to run only once (`SA_RESETHAND`).
 static PREVIOUS_HANDLER_HAS_RUN: AtomicBool = AtomicBool::new(false);
 
-/// Installs `handler` for SIGBUS. To be called only once in a process.
+/// Installs `handler` for SIGBUS. Call it only once in a process.
 pub(crate) fn install_sigbus_handler(handler: Handler) -> io::Result<()> {
     let previous = current_action()?;
     let mut ours = previous;
@@ -62,8 +63,8 @@ fn current_action() -> io::Result<sigaction> {
     Ok(unsafe { action.assume_init() })
 }
 
-/// Returns the address whose access raised the signal, if the reason is that the file does not, or
-/// no longer, hold that page.
+/// Returns the address of the access that raised the signal, if the cause is that the file does not
+/// hold that page, or no longer does; otherwise `None`.
 ///
 /// # Safety
 ///
@@ -75,7 +76,7 @@ pub(crate) unsafe fn missing_page_address(info: *const siginfo_t) -> Option<*mut
     (info.si_code == libc::BUS_ADRERR).then(|| unsafe { info.si_addr() }.cast())
 }
 
-/// Runs `body` in a signal handler, and restores `errno` for the interrupted code.
+/// Runs `body` in a signal handler, and then restores `errno` for the interrupted code.
 pub(crate) fn preserve_errno<T>(body: impl FnOnce() -> T) -> T {
     // SAFETY: the call takes nothing and cannot fail.
     let errno = unsafe { libc::__errno_location() };
@@ -92,7 +93,7 @@ pub(crate) fn preserve_errno<T>(body: impl FnOnce() -> T) -> T {
 ///
 /// # Safety
 ///
-/// A mapping of the caller begins at `address` and has `bytes` bytes; no code relies on its
+/// A mapping of the caller begins at `address` and has `bytes` bytes. No code relies on its
 /// content.
 pub(crate) unsafe fn map_zeros(address: *mut u8, bytes: usize, access: Access) -> bool {
     let protection = match access {
@@ -105,8 +106,8 @@ pub(crate) unsafe fn map_zeros(address: *mut u8, bytes: usize, access: Access) -
     map != libc::MAP_FAILED
 }
 
-/// Maps a part of a file over a mapping, as a private copy whose pages are copied when they are
-/// written; returns false if the kernel refuses. Async-signal-safe.
+/// Replaces a mapping by a private mapping of a part of a file. The kernel copies a page when it is
+/// written. Returns false if the kernel refuses. Async-signal-safe.
 ///
 /// # Safety
 ///
@@ -123,7 +124,7 @@ pub(crate) unsafe fn map_private(address: *mut u8, bytes: usize, fd: c_int, offs
     map != libc::MAP_FAILED
 }
 
-/// Makes a mapping read-only: a write ends the process. Async-signal-safe.
+/// Makes a mapping read-only, so that a write to it ends the process. Async-signal-safe.
 ///
 /// # Safety
 ///
@@ -133,8 +134,8 @@ pub(crate) unsafe fn forbid_writes(address: *mut u8, bytes: usize) {
     unsafe { libc::mprotect(address.cast(), bytes, libc::PROT_READ) };
 }
 
-/// Makes every running thread of this process pass a full barrier, if the kernel supports it.
-/// Async-signal-safe.
+/// Executes a full memory barrier in every running thread of this process, if the kernel supports
+/// it. Async-signal-safe.
 pub(crate) fn barrier_all_threads() {
     for command in [REGISTER_PRIVATE_EXPEDITED, PRIVATE_EXPEDITED] {
         // SAFETY: the call takes no pointer.
@@ -142,12 +143,12 @@ pub(crate) fn barrier_all_threads() {
     }
 }
 
-/// Runs the action that was set before this library installed its handler, as if that handler did
-/// not exist.
+/// Runs the SIGBUS action that was set before this library installed its handler, as if that
+/// handler did not exist.
 ///
 /// # Safety
 ///
-/// To be called in our handler, with the arguments from the kernel.
+/// It is called in this library's handler, with the arguments from the kernel.
 pub(crate) unsafe fn forward_to_previous(
     signal: c_int,
     info: *mut siginfo_t,
@@ -175,8 +176,8 @@ pub(crate) unsafe fn forward_to_previous(
     }
 }
 
-/// Restores the default action, and makes sure that the signal comes again: a fault recurs by
-/// itself, any other signal is raised. (The kernel never ignores a fault.)
+/// Restores the default action, and makes sure that the signal is raised again: a fault recurs by
+/// itself, any other signal is sent. (The kernel never ignores a fault.)
 fn take_default_action(signal: c_int, recurs: bool) {
     // SAFETY: the number is that of a signal; the default action runs no code of this process.
     unsafe { libc::signal(signal, libc::SIG_DFL) };
@@ -186,11 +187,11 @@ fn take_default_action(signal: c_int, recurs: bool) {
     }
 }
 
-/// Runs the handler of `action` under the signal mask of the action.
+/// Runs the handler of `action` with the signal mask of `action`.
 ///
 /// # Safety
 ///
-/// The contract of [`forward_to_previous`]; also, `action` must have a handler.
+/// The same as for [`forward_to_previous`]; in addition, `action` must have a handler.
 unsafe fn run_handler(
     action: &sigaction,
     signal: c_int,

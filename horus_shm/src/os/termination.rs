@@ -1,5 +1,5 @@
-//! Termination signals (SIGINT, SIGTERM): the first is recorded for the program, instead of ending
-//! the process at once.
+//! Termination signals (SIGINT, SIGTERM): the first one does not end the process at once, but is
+//! recorded for the program.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -14,23 +14,24 @@ use crate::protocol::sync::Word;
 /// The signals that [`TerminationSignals`] records.
 const TERMINATION_SIGNALS: [c_int; 2] = [libc::SIGINT, libc::SIGTERM];
 
-/// A word with the number of the first termination signal, 0 until one comes, and the flags
-/// `ARMED_FLAG` and `REPORTED_FLAG`. WHY one word: a thread may be suspended in the handler while
-/// the last user is dropped. Either that user finds the signal here, or the handler finds
-/// `NOT_RECORDING`; never neither.
+/// One word that contains the number of the first termination signal (0 if none has come), and the
+/// flags `ARMED_FLAG` and `REPORTED_FLAG`. WHY one word: a thread may be suspended in the handler
+/// while the last user is dropped. Either that user finds the signal here, or the handler finds
+/// `NOT_RECORDING`; one of the two always happens.
 static SIGNAL_STATE: AtomicU64 = AtomicU64::new(NOT_RECORDING);
-/// Value of [`SIGNAL_STATE`] while no [`TerminationSignals`] lives.
+/// The value of [`SIGNAL_STATE`] while no [`TerminationSignals`] exists, so that nothing is
+/// recorded.
 const NOT_RECORDING: u64 = 0;
-/// Flag: the handler records signals, because at least one [`TerminationSignals`] lives.
+/// Flag: at least one [`TerminationSignals`] lives, so the handler records signals.
 const ARMED_FLAG: u64 = 1 << 32;
-/// Flag: [`TerminationSignals::received`] has returned the signal that came.
+/// Flag: [`TerminationSignals::received`] has returned the recorded signal.
 const REPORTED_FLAG: u64 = 1 << 33;
 static USERS: Mutex<ReasonUsers> = Mutex::new(ReasonUsers {
     count: 0,
     previous: None,
 });
 
-/// The users that record signals, and the actions that were set before.
+/// The number of users that record signals, and the signal actions that were set before.
 struct ReasonUsers {
     count: usize,
     previous: Option<[sigaction; 2]>,
@@ -40,12 +41,13 @@ fn lock_users() -> MutexGuard<'static, ReasonUsers> {
     USERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A user that records termination signals. While at least one lives, the first SIGINT or SIGTERM
-/// is recorded, and a second one ends the process at once, with exit status 128 plus its number.
+/// A user that records termination signals. While at least one user lives, the first SIGINT or
+/// SIGTERM is recorded. The second one ends the process at once, with exit status 128 plus the
+/// signal's number.
 ///
 /// When the last user is dropped, the previous actions are restored, unless the program has set
-/// other ones meanwhile. A recorded signal that no user has read is then sent to the process again,
-/// so none is lost.
+/// other actions in the meantime. If a signal was recorded and no user has read it, it is then sent
+/// to the process again, so that no signal is lost.
 #[derive(Debug)]
 pub struct TerminationSignals(());
 
@@ -54,7 +56,7 @@ impl TerminationSignals {
     ///
     /// # Errors
     ///
-    /// The error of the system; a seccomp filter may forbid handlers.
+    /// The error of the system call; for example, a seccomp filter may forbid to install handlers.
     pub fn install() -> io::Result<Self> {
         let mut users = lock_users();
         if users.count == 0 {
@@ -75,7 +77,7 @@ impl TerminationSignals {
         Ok(Self(()))
     }
 
-    /// Returns the number of the first signal that came, if any. Costs a load.
+    /// Returns the number of the first signal that came; `None` if none has come. Costs one load.
     #[must_use]
     pub fn received(&self) -> Option<i32> {
         // Relaxed: a number; no other memory is read because of it.
@@ -106,15 +108,15 @@ impl Drop for TerminationSignals {
     }
 }
 
-/// Returns the number of the signal in the word `state`.
+/// Returns the number of the signal in the word `state`; `None` if there is none.
 fn recorded_signal(state: u64) -> Option<c_int> {
     let number = (state & 0xff) as c_int;
     (number != 0).then_some(number)
 }
 
-/// Stops recording termination signals. If one was recorded and not read by
-/// [`TerminationSignals::received`], sends it to this process again; so the caller must have
-/// restored the previous signal actions.
+/// Stops recording termination signals. If a signal was recorded and not read by
+/// [`TerminationSignals::received`], sends it to this process again. Therefore the caller must
+/// already have restored the previous signal actions.
 fn stop_recording() {
     let state = loop {
         let state = SIGNAL_STATE.get();
@@ -135,7 +137,7 @@ fn send_to_self(signal: c_int) {
     unsafe { libc::kill(this, signal) };
 }
 
-/// The signal handler: records the first signal, and ends the process at the second.
+/// The signal handler: records the first signal, and ends the process when a second one comes.
 extern "C" fn record_signal(signal: c_int) {
     // Relaxed: the word is self-contained, and `NOT_RECORDING` is stored after the system calls
     // that restored the previous actions.
@@ -176,7 +178,7 @@ fn replace_action(signal: c_int, action: &sigaction) -> io::Result<sigaction> {
     call_sigaction(signal, action)
 }
 
-/// Returns the action of a signal. Replaces it by `action` if that is not null.
+/// Returns the action of a signal, and replaces it by `action` if that is not null.
 fn call_sigaction(signal: c_int, action: *const sigaction) -> io::Result<sigaction> {
     let mut before = MaybeUninit::<sigaction>::uninit();
     // SAFETY: `action` is null or valid, as both callers pass it, and `before` is valid for the
@@ -188,7 +190,7 @@ fn call_sigaction(signal: c_int, action: *const sigaction) -> io::Result<sigacti
     Ok(unsafe { before.assume_init() })
 }
 
-/// Restores the previous action of a signal, if the present one is [`record_signal`].
+/// Restores the previous action of a signal, if its current action is [`record_signal`].
 fn restore_action(signal: c_int, previous: &sigaction) {
     let is_ours = |action: &sigaction| action.sa_sigaction == record_signal as *const () as usize;
     if current_action(signal).is_ok_and(|action| is_ours(&action)) {

@@ -2,17 +2,17 @@
 
 use libc::{c_int, c_ulong};
 
-/// Number of bytes of a thread's name, with its NUL.
+/// Length of a thread's name in bytes, including the NUL at its end.
 const NAME_BYTES: usize = 16;
 
-/// Returns the id of the calling thread, in its own PID namespace. Makes a system call.
+/// Returns the id of the calling thread in the PID namespace of this process. Makes a system call.
 #[must_use]
 pub fn id() -> u32 {
     // SAFETY: it has no arguments and cannot fail.
     unsafe { libc::gettid() }.cast_unsigned()
 }
 
-/// Returns the name of the calling thread, padded with NUL. Makes a system call.
+/// Returns the name of the calling thread, padded with NUL bytes. Makes a system call.
 #[must_use]
 pub fn name() -> [u8; NAME_BYTES] {
     let mut name = [0_u8; NAME_BYTES];

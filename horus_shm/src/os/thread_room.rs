@@ -1,30 +1,32 @@
-//! The number of threads that this process can still create, by the limits of the system.
+//! The number of threads that this process can still create under the limits of the system.
 
 use std::fs;
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 
-/// Number of mappings of a thread: its stack and its signal stack, each with a guard page.
+/// Number of memory mappings of a thread: its stack and its signal stack, each with a guard page.
 const MAPS_PER_THREAD: u64 = 4;
 
-/// One in so many of the allowed mappings is reserved for memory that the process maps later.
+/// The reciprocal of the share of the allowed mappings that is reserved for memory that the process
+/// maps later: one eighth.
 const MAPS_RESERVED: u64 = 8;
 
-/// The number of threads that this process can still start, and the limit that allows no more.
+/// The number of threads that this process can still start, and the limit that determines it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ThreadRoom {
     /// Number of threads that can still be started.
     pub threads: u64,
-    /// Name of the limit that allows no more.
+    /// Name of the limit that determines `threads`.
     pub limit: &'static str,
 }
 
-/// Returns the number of threads that the tightest limit leaves; `None` if the system shows no
-/// limit.
+/// Returns the number of threads that the tightest limit still permits; `None` if the system
+/// reports no limit.
 ///
-/// Reads some files of `/proc` and `/sys`. Other processes may use the room up meanwhile.
+/// Reads some files of `/proc` and `/sys`. Other processes may start threads in the meantime, so
+/// that fewer remain.
 ///
-/// WHY the mappings count: a thread that cannot map its signal stack ends the process.
+/// WHY the number of mappings counts: a thread that cannot map its signal stack ends the process.
 #[must_use]
 pub fn thread_room() -> Option<ThreadRoom> {
     let kernel = |name| read_number(Path::new("/proc/sys").join(name));
@@ -64,12 +66,12 @@ const fn room_under(limit: &'static str, most: u64, used: u64) -> Option<ThreadR
     Some(ThreadRoom { threads, limit })
 }
 
-/// Returns the number in a file; `None` if it has none, as `max` in a control group.
+/// Returns the number in a file; `None` if it contains none, such as `max` in a control group.
 fn read_number(path: PathBuf) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// Returns the number of threads of the system, from the text of `/proc/loadavg`.
+/// Returns the number of threads in the system, from the text of `/proc/loadavg`.
 fn threads_of_system(load: &str) -> Option<u64> {
     load.split(' ').nth(3)?.split('/').nth(1)?.parse().ok()
 }
@@ -82,7 +84,7 @@ fn own_threads() -> u64 {
     fs::read_dir("/proc/self/task").map_or(1, |threads| threads.count() as u64)
 }
 
-/// Returns the limit on the threads of this user; `None` if there is none. Root has none.
+/// Returns the limit on the number of threads of this user; `None` if there is none. Root has none.
 fn user_limit() -> Option<u64> {
     // SAFETY: the call has no arguments and cannot fail.
     if unsafe { libc::geteuid() } == 0 {
@@ -96,8 +98,8 @@ fn user_limit() -> Option<u64> {
     (status == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
-/// Returns the directories of the control groups that may limit the threads of a process with this
-/// `/proc/self/cgroup`: its own and those above.
+/// Returns the directories of the control groups that may limit the threads of a process: its own
+/// group and those above it. `text` is the content of the process's `/proc/self/cgroup`.
 fn pids_directories(text: &str) -> Vec<PathBuf> {
     let mut directories = Vec::new();
     for line in text.lines() {
@@ -143,7 +145,8 @@ mod tests {
         assert_eq!(threads_of_system(""), None);
     }
 
-    /// Returns the number of mappings that each of some threads adds.
+    /// Starts some threads, and returns the average number of memory mappings that each of them
+    /// adds.
     fn maps_of_a_thread() -> f64 {
         const THREADS: usize = 64;
         let maps = || {

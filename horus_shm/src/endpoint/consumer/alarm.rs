@@ -1,5 +1,5 @@
-//! Alarms: each wakes a task when its consumer has a message. One thread of this process serves all
-//! of them.
+//! Alarms: an alarm wakes a task when its consumer has a message. One thread of this process serves
+//! all alarms.
 //!
 //! The first task that finds no message starts the thread. The thread sleeps until one of the
 //! topics for which tasks wait has a message, or the set of alarms changes. It ends when no task
@@ -27,10 +27,10 @@ static ALARMS: ForkLocal<Alarms> = ForkLocal::new();
 #[derive(Debug, Default)]
 struct Alarms {
     state: Mutex<AlarmState>,
-    /// A count that grows when the thread that serves alarms has to look at the state again.
+    /// A counter that grows when the thread that serves alarms has to check the state again.
     version: AtomicU64,
     changed: LocalEventcount,
-    /// Notified when the thread drops the watches on which it slept.
+    /// Notified when the thread has dropped the watches on which it slept.
     watches_dropped: Condvar,
 }
 
@@ -40,14 +40,14 @@ struct AlarmState {
     last_id: u64,
     /// True while the thread that serves alarms runs.
     has_thread: bool,
-    /// The consumers whose watches the thread holds while it sleeps.
+    /// The consumers whose watches the thread uses while it sleeps.
     lent: Vec<*const ConsumerProgress>,
 }
 
 // SAFETY: the pointers are only compared, never dereferenced; all else is `Send`.
 unsafe impl Send for AlarmState {}
 
-/// An alarm that is set.
+/// An alarm that has been set.
 #[derive(Debug)]
 struct PendingAlarm {
     id: u64,
@@ -55,15 +55,16 @@ struct PendingAlarm {
     waker: Waker,
 }
 
-/// Wakes a task when a consumer has a message; cancelled on drop.
+/// Wakes a task when a consumer has a message. Dropping the alarm cancels it.
 ///
-/// The task has to poll for the message itself, and to set the alarm again if there is none: the
-/// message may have been received already, or may not be for this consumer.
+/// The task has to poll for the message itself, and to set the alarm again if there is none. There
+/// may be none because the message has already been received, or because it is not for this
+/// consumer.
 #[derive(Debug)]
 pub struct Alarm {
     watch: Watch,
     epoch: u64,
-    /// Identifies the alarm in [`AlarmState::pending`]; 0 before it was set for the first time.
+    /// The number of the alarm in [`AlarmState::pending`]; 0 before it is set for the first time.
     id: u64,
 }
 
@@ -79,10 +80,11 @@ impl Alarm {
         }
     }
 
-    /// Wakes `waker` once, as soon as there is a message, which may be at once.
+    /// Wakes `waker` once, as soon as there is a message. If there is one already, wakes it at
+    /// once.
     ///
-    /// Never blocks for long: takes a lock, and starts the library's thread if it does not run. If
-    /// the thread cannot be started, or in a forked child, the task is woken now.
+    /// Does not block for long: takes a lock, and starts the thread that serves alarms if it is not
+    /// running. If the thread cannot be started, or in a forked child, the task is woken at once.
     pub fn set(&mut self, waker: &Waker) {
         if self.epoch != fork_epoch() {
             return waker.wake_by_ref();
@@ -140,10 +142,10 @@ impl Drop for Alarm {
     }
 }
 
-/// Removes the alarms of a consumer. When it returns, the thread holds nothing of its topic.
+/// Removes the alarms of a consumer. After the call, the thread holds no reference to its topic.
 ///
-/// WHY: a process may end right after it dropped its last handle, and the topic's file would stay
-/// if the thread still had a reference to it.
+/// WHY: a process may end right after it has dropped its last handle. The topic's file would then
+/// not be removed if the thread still had a reference to the topic.
 pub(super) fn remove_alarms(progress: &Arc<ConsumerProgress>) {
     let alarms = ALARMS.get();
     let name = Arc::as_ptr(progress);
@@ -169,7 +171,8 @@ pub(super) fn remove_alarms(progress: &Arc<ConsumerProgress>) {
 /// The next step of the thread that serves alarms.
 enum NextStep {
     Wake(Vec<Waker>),
-    /// Sleep until [`Alarms::version`] differs from this one, or one of the watches has a message.
+    /// Sleep until [`Alarms::version`] differs from this value, or one of the watches has a
+    /// message.
     Sleep(u64),
     End,
 }
@@ -179,7 +182,7 @@ impl Alarms {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts the thread; false if that fails.
+    /// Starts the thread; returns false if that fails.
     fn start_thread(&'static self) -> bool {
         let thread = thread::Builder::new().name("horus-alarms".into());
         thread.spawn(|| self.run_thread()).is_ok()
@@ -228,8 +231,9 @@ impl Alarms {
         NextStep::Sleep(self.version.get())
     }
 
-    /// Sleeps until the version is not `version` any more, or one of `watches` is due. Returns
-    /// `None` if there are no watches and the version did not change for [`IDLE_TIMEOUT`].
+    /// Sleeps until the version differs from `version`, or the consumer of one of `watches` has to
+    /// poll. Returns `None` if there are no watches and the version has not changed for
+    /// [`IDLE_TIMEOUT`].
     fn sleep(&self, version: u64, watches: &[Watch]) -> Option<()> {
         let wait_policy = if watches.is_empty() {
             WaitPolicy::with_timeout(IDLE_TIMEOUT)
@@ -247,7 +251,8 @@ fn is_due(watch: &Watch) -> bool {
     watch.has_message() || watch.is_closed()
 }
 
-/// Wakes a task. WHY caught: a waker that panics must not affect the wakes of other tasks.
+/// Wakes a task, and catches a panic of the waker. WHY: it must not affect the wakes of other
+/// tasks.
 fn wake_catching_panic(waker: Waker) {
     let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
 }

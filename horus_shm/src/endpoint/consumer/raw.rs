@@ -1,4 +1,4 @@
-//! Untyped consumers of a ring. Each has a cursor in every lane.
+//! Untyped consumers of a ring. A consumer has a cursor in every lane.
 
 mod bytes;
 mod follow;
@@ -39,99 +39,104 @@ use join::{LaneStart, StartOrigin};
 use moving::FormerFiles;
 use waits::PublisherRoom;
 
-/// The value of an index in `RawConsumer::lanes` that stands for no lane.
+/// The value of an index into `RawConsumer::lanes` that means "no lane".
 const NO_LANE: usize = usize::MAX;
 
-/// Number of messages in a row that make a burst.
+/// Minimum number of successive messages that count as a burst.
 const BURST_MESSAGES_MIN: u64 = 2;
-/// Number of times that the cursor is published while a full lane is drained. WHY not once:
-/// publishers should write meanwhile.
+/// Number of times that the cursor is published while a full lane is drained. WHY more than once:
+/// publishers can use the room while the reader is still draining.
 const DRAIN_STEPS: u64 = 8;
 
-/// The way in which a reader reads a topic: whether publishers wait for it, or know of it.
+/// The way in which a reader reads a topic. It decides whether publishers wait for the reader, and
+/// whether they know of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadMode {
-    /// The reader never delays a writer. It loses messages if it is slow.
+    /// The reader never delays a writer. If it is slow, it loses messages.
     KeepLast,
-    /// The reader is gated: reliable writers do not overwrite messages that it has not read.
+    /// The reader is gated: reliable writers do not overwrite a message that it has not read.
     Gated,
     /// The reader maps all memory read-only and claims no reader slot, so no writer knows of it.
-    /// For tools.
+    /// Meant for tools.
     Observer,
 }
 
-/// A lane and this consumer's reader of it.
+/// A lane that this consumer reads, and its state in that lane.
 #[derive(Debug)]
 struct FollowedLane {
     lane: u32,
     reader: LaneReader<RawLane>,
     extent: Arc<Extent>,
-    /// Number of bytes of a message of this lane that this reader takes.
+    /// Number of bytes that this reader copies of each message of the lane.
     shared: usize,
-    /// The version of the lane's messages, if this reader has to complete them with its defaults.
+    /// The type version of the lane's messages; `None` if this reader need not complete them with
+    /// its defaults.
     other: Option<Box<grown::OtherVersion>>,
 }
 
 /// The metadata of a received message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MessageInfo {
-    /// Sequence number of the message in its lane, from 1 on.
+    /// Sequence number of the message, counted from 1 in its lane.
     number: u64,
-    /// Number of bytes that were received; defaults may follow them.
+    /// Number of bytes that were received. Defaults may follow them in the caller's buffer.
     bytes: usize,
 }
 
-/// The untyped consumer of a ring.
+/// A consumer that handles messages as bytes, for any type of message.
 #[derive(Debug)]
 pub struct RawConsumer {
-    /// Readers of the mapped lanes, in the order of their discovery.
+    /// The state of each mapped lane, in the order in which the lanes were found.
     lanes: Vec<FollowedLane>,
     next: usize,
-    /// The last message received.
+    /// The metadata of the last message that was received.
     last: MessageInfo,
-    /// Index in `lanes` of the lane of the last message; [`NO_LANE`] if there is none.
+    /// Index in `lanes` of the lane from which the last message came; [`NO_LANE`] if there is none.
     last_lane: usize,
     received: u64,
-    /// Number of messages that had been received when `recv` last found none. The messages since
-    /// then are a burst.
+    /// The value of `received` when `recv` last found no message. The messages received since then
+    /// are a burst.
     rested: u64,
-    /// Random state that decides the length of a pause.
+    /// State of a random number generator, which decides the length of a pause.
     chance: u64,
-    /// The topic's count of changes at the time of the last search for new lanes.
+    /// The topic's change counter at the time of the last search for new lanes. It grows when a
+    /// lane gets new slots.
     known: u64,
-    /// The last attempt to map lanes, if it failed.
+    /// The last attempt to map lanes, if that attempt failed.
     failed: Option<Box<join::FailedMapping>>,
     changes: *const AtomicU64,
-    /// The fault epoch that this consumer last observed. If the present one differs, the consumer
+    /// The fault epoch that this consumer last observed. If the present epoch differs, the consumer
     /// checks its file.
     seen_epoch: u64,
-    /// The start of this reader in each lane, by the index of the lane.
+    /// The place in each lane from which on this reader reads, by the index of the lane.
     starts: Box<[LaneStart]>,
-    /// A mask with a bit for each lane that this consumer does not read at all.
+    /// A bit mask of the lanes that this consumer ignores.
     ignored: u64,
     reading: ReadMode,
-    /// True if a lane's slots can be pinned, and are read in place, or if its messages have to be
-    /// completed.
+    /// True if the consumer has to take the slower path: because the slots of a lane can be pinned
+    /// and are read in place, or because the messages of a lane have to be completed with defaults.
     in_place: bool,
-    /// True if each message has a length of its own.
+    /// True if messages vary in length.
     sized: bool,
-    /// Length of the longest message that fits a slot of any lane, in bytes.
+    /// Length in bytes of the longest message that fits in a slot of any lane.
     longest: usize,
-    /// Number of slots of the longest lane.
+    /// Number of slots of the lane that has the most slots.
     lap: u64,
-    /// Number of slots of the shortest lane whose slots can be pinned.
+    /// Number of slots of the lane that has the fewest slots, among the lanes whose slots can be
+    /// pinned.
     pinnable_slots: u64,
-    /// True if no message may be cut: see [`Self::whole_bytes`].
+    /// True if messages must not be cut: see [`Self::whole_bytes`].
     whole: bool,
-    /// True if a lane has a later extent than the one that is read.
+    /// True if some lane has a later extent than the one that is being read.
     has_later: bool,
-    /// The lanes whose publisher does not offer what this reader requests.
+    /// The lanes whose publishers do not offer what this reader requests.
     unmatched: Vec<matching::UnmatchedLane>,
     on_mismatch: Option<fn(&UnmatchedPublisher)>,
     place: Option<Arc<ReaderSlot>>,
-    /// Of a gated reader: the eventcount at which publishers wait for room.
+    /// For a gated reader: the eventcount at which publishers wait for room.
     room: Option<PublisherRoom>,
-    /// The files that this reader read before; `None` before it moves for the first time.
+    /// The files that this reader read before it moved to the present one; `None` if it has not
+    /// moved.
     past: Option<Box<FormerFiles>>,
     progress: Arc<ConsumerProgress>,
     segment: Arc<Segment>,
@@ -142,8 +147,8 @@ pub struct RawConsumer {
 unsafe impl Send for RawConsumer {}
 
 impl RawConsumer {
-    /// Joins as a reader, from the present head of every lane on. The reader also gets the history
-    /// that the lane's publisher offers.
+    /// Joins the topic as a reader. In every lane, it reads the messages sent from now on, and the
+    /// history that the lane's publisher offers.
     ///
     /// # Errors
     ///
@@ -154,13 +159,13 @@ impl RawConsumer {
         Self::open(segment, reading, StartOrigin::Head)
     }
 
-    /// Joins as [`Self::new`] does, as a gated reader, but goes on at the cursors of a gated reader
-    /// that died, if its slot was not freed since then: messages are not lost by its death. A
-    /// message that it was reading may come twice.
+    /// Joins as a gated reader, as [`Self::new`] does, but continues at the cursors of a gated
+    /// reader that died, if that reader's slot has not been freed. Its death then loses no message.
+    /// A message that it was reading may be received twice.
     ///
     /// # Errors
     ///
-    /// As [`Self::new`].
+    /// The same as for [`Self::new`].
     pub fn successor(segment: Arc<Segment>) -> Result<Self, OpenError> {
         let segment = segment.present(true)?;
         Self::open(segment, ReadMode::Gated, StartOrigin::Successor)
@@ -184,7 +189,7 @@ impl RawConsumer {
         Ok(this)
     }
 
-    /// Joins every lane, without a look at the messages in them.
+    /// Joins every lane, without reading the messages in them.
     fn join_lanes(
         segment: Arc<Segment>,
         reading: ReadMode,
@@ -236,7 +241,7 @@ impl RawConsumer {
         Ok(this)
     }
 
-    /// Maps the lanes, and announces that this reader has joined.
+    /// Maps the lanes, and then announces that this reader has joined.
     fn map_and_announce(&mut self) -> Result<(), OpenError> {
         self.look_for_lanes();
         if let Some(place) = &self.place {
@@ -250,13 +255,13 @@ impl RawConsumer {
 
     /// Copies the next message of any lane into `dst`. Never blocks.
     ///
-    /// Lanes have their turn one after another, two in each call; if these are empty, the lane of
-    /// the last message comes before all others. A message waits behind messages of another lane
-    /// for half as many calls as there are lanes at most.
+    /// Each call polls two lanes in turn. If these have no message, it polls the lane of the last
+    /// message next, and then all others. So while a message waits, the number of messages received
+    /// from other lanes is at most half the number of lanes.
     ///
     /// # Safety
     ///
-    /// `dst` is writable for `bytes` bytes, which are at most the payload of the ring.
+    /// `dst` is writable for `bytes` bytes. `bytes` is at most the payload of the ring.
     #[inline(always)]
     pub unsafe fn recv(&mut self, dst: *mut u8, bytes: usize) -> PollOutcome {
         if self.is_unusable() {
@@ -309,16 +314,16 @@ impl RawConsumer {
         }
     }
 
-    /// Copies messages into `dst` one after another, and calls `each` after every one, until
-    /// there is none right now, or there were enough to fill a lane. Returns their number. Never
-    /// blocks.
+    /// Copies messages into `dst` one after another, and calls `each` after each message. Ends when
+    /// there is no more message now, or when it has received about as many as a lane has slots.
+    /// Returns their number. Never blocks.
     ///
-    /// The cursors that make room in reliable lanes are published in steps of an eighth of a lane's
-    /// capacity.
+    /// In reliable lanes, the reader makes room for the publishers in steps of an eighth of a
+    /// lane's capacity.
     ///
     /// # Safety
     ///
-    /// As [`Self::recv`].
+    /// The same as for [`Self::recv`].
     #[inline]
     pub unsafe fn drain(&mut self, dst: *mut u8, bytes: usize, mut each: impl FnMut()) -> u64 {
         if !self.is_unusable() {
@@ -338,12 +343,12 @@ impl RawConsumer {
         drained
     }
 
-    /// Receives more messages from the lane of the last one, up to an eighth of its capacity, and
-    /// publishes the reader's position at the end. Returns their number.
+    /// Receives more messages from the lane of the last one, up to an eighth of the lane's
+    /// capacity, and then publishes the reader's position. Returns the number of messages.
     ///
     /// # Safety
     ///
-    /// As [`Self::recv`].
+    /// The same as for [`Self::recv`].
     #[inline(always)]
     unsafe fn recv_run(&mut self, dst: *mut u8, bytes: usize, each: &mut impl FnMut()) -> u64 {
         if self.in_place {
@@ -381,8 +386,8 @@ impl RawConsumer {
         run
     }
 
-    /// Checks the file again after a copy. If it was truncated, the bytes came from private zero
-    /// pages, and the message does not count.
+    /// Checks the file again after a copy. If the file was truncated, the bytes came from private
+    /// zero pages, and the message is discarded.
     #[inline(always)]
     fn confirm_message(&mut self) -> PollOutcome {
         if self.became_unusable() {
@@ -392,22 +397,23 @@ impl RawConsumer {
         PollOutcome::Message
     }
 
-    /// Returns true if this handle must not access its memory: it is a forked copy, or the memory
-    /// is lost. Also returns true while it reads former files: calls then go to `recv_draining` and
-    /// its like.
+    /// Returns true if this handle must not access its memory, because it is a copy in a forked
+    /// child, or because the memory is lost. Also returns true while it still reads former files;
+    /// the caller then continues with `recv_draining` or a similar function.
     #[inline(always)]
     fn is_unusable(&mut self) -> bool {
         fault::epoch() != self.seen_epoch && !self.check_health_and_move()
     }
 
-    /// Does the same as [`Self::is_unusable`] after this thread accessed shared memory; if true,
-    /// the bytes it read are meaningless.
+    /// Does the same as [`Self::is_unusable`], after this thread has accessed shared memory. If it
+    /// returns true, the bytes that were read are meaningless.
     #[inline(always)]
     fn became_unusable(&mut self) -> bool {
         fault::epoch_after_access() != self.seen_epoch && !self.check_health()
     }
 
-    /// Checks whether a new fault epoch concerns this consumer; returns false if it is unusable.
+    /// Checks whether a new fault epoch concerns this consumer; returns false if the consumer is
+    /// unusable.
     #[cold]
     fn check_health(&mut self) -> bool {
         let _uncancelled = NoCancelGuard::new();
@@ -418,8 +424,8 @@ impl RawConsumer {
         checked.is_ok()
     }
 
-    /// Checks as [`Self::check_health`] does, before a call, and moves to another file if the
-    /// present one has lost its name. Also returns false while this consumer reads former files.
+    /// Checks as [`Self::check_health`] does. If the present file has lost its name, moves to the
+    /// file that has the name now. Also returns false while this consumer still reads former files.
     #[cold]
     fn check_health_and_move(&mut self) -> bool {
         let is_usable = self.check_health();
@@ -430,15 +436,15 @@ impl RawConsumer {
         is_usable && !self.is_draining()
     }
 
-    /// Checks that this consumer can still receive. Takes about a nanosecond.
+    /// Checks whether this consumer can still receive. Takes about a nanosecond.
     ///
     /// # Errors
     ///
-    /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if it will never receive again.
+    /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if the consumer can never receive again.
     /// [`RecvError::NamespaceRemoved`] or [`RecvError::NameLost`] if it does not receive from
-    /// publishers that open the topic from now on. [`RecvError::LaneNotMapped`] if the last call to
-    /// receive could not receive from one of the publishers, and [`RecvError::Incompatible`] if it
-    /// could receive from none.
+    /// publishers that open the topic from now on. [`RecvError::LaneNotMapped`] if the last receive
+    /// call could not read the lane of one publisher, and [`RecvError::Incompatible`] if no live
+    /// publisher matches this consumer.
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         if fault::epoch() != self.seen_epoch {
@@ -455,14 +461,15 @@ impl RawConsumer {
         self.expect_match()
     }
 
-    /// Counts the message that was just read from a lane as received.
+    /// Counts the message that was just read from a lane.
     #[inline(always)]
     fn count_received(&mut self, lane: usize, arrival: MessageInfo) {
         self.count_received_at(lane, self.lanes[lane].reader.position(), arrival);
     }
 
-    /// Counts as [`Self::count_received`] does, for a reader that is now at `position`. WHY that is
-    /// passed: each access to the list of lanes costs loads, and `recv` has too many already.
+    /// Counts as [`Self::count_received`] does, for a reader whose position in the lane is now
+    /// `position`. WHY the position is passed: each access to the list of lanes costs loads, and
+    /// `recv` already has too many.
     #[inline(always)]
     fn count_received_at(&mut self, lane: usize, position: u64, arrival: MessageInfo) {
         self.received += 1;
@@ -472,15 +479,15 @@ impl RawConsumer {
         self.wake_publishers_that_sleep();
     }
 
-    /// Returns the sequence number of the last message received, in its lane from 1 on; 0 before
-    /// the first.
+    /// Returns the sequence number of the last message received, counted from 1 in its lane; 0
+    /// before the first message.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.last.number
     }
 
-    /// Returns the lane of the last message received; `None` before the first, or if that lane is
-    /// ignored now.
+    /// Returns the index of the lane from which the last message came; `None` before the first
+    /// message, or if that lane is ignored now.
     #[must_use]
     pub fn last_lane(&self) -> Option<u32> {
         match self.lanes.get(self.last_lane) {
@@ -489,20 +496,20 @@ impl RawConsumer {
         }
     }
 
-    /// Returns true once this handle is a copy in a forked child: it receives nothing any more.
+    /// Returns true if this handle is a copy in a forked child, which can never receive.
     #[must_use]
     pub fn is_forked(&self) -> bool {
         self.segment.is_forked()
     }
 
-    /// Returns the number of times that a publisher stopped waiting for this reader (reliable
-    /// topics).
+    /// Returns the number of times that a publisher of a reliable topic has stopped waiting for
+    /// this reader.
     #[must_use]
     pub fn detached(&self) -> u64 {
         self.progress.block().detached.get()
     }
 
-    /// Returns the way in which this reader takes part.
+    /// Returns the way in which this reader reads the topic.
     #[must_use]
     pub const fn reading(&self) -> ReadMode {
         self.reading

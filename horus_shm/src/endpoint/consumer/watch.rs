@@ -1,5 +1,6 @@
-//! Watches on a consumer that another thread holds. A watch tells whether there is a message for
-//! the consumer, and sleeps until there is one.
+//! Watches. A watch is for a thread that waits on behalf of a consumer without holding the
+//! consumer. It tells whether there is a message for the consumer, and can sleep until there is
+//! one.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -24,62 +25,64 @@ use crate::wait::{
 };
 
 /// Maximum length of a sleep between two polls, if another thread also checks the watches and wakes
-/// the sleeper.
+/// the sleeping thread.
 const GUARDED_SLEEP_MAX: Duration = Duration::from_secs(3600);
 
-/// The reasons to which [`ConsumerHealth::mismatch`] refers by an index.
+/// The list of reasons into which [`ConsumerHealth::mismatch`] is an index.
 const MISMATCHES: [Mismatch; 2] = [Mismatch::Type, Mismatch::Reliability];
 
-/// The block and the cursors of a consumer, also for threads that wait on its behalf.
+/// The block and the cursors of a consumer, shared with threads that wait on its behalf.
 #[derive(Debug)]
 pub(crate) struct ConsumerProgress {
-    /// The blocks of the topic's readers. If the consumer is not announced, only its own block.
+    /// The blocks of the topic's readers; if the consumer is an observer, only its own block.
     readers: Readers,
-    /// Index of the consumer's block in `readers`.
+    /// Index in `readers` of the consumer's block.
     reader: u32,
     lanes: u32,
-    /// For each lane from which the consumer found that it gets nothing, the count of changes at
-    /// that time, plus 1; 0 for others.
+    /// For each lane from which the consumer gets nothing: the value of the change counter when the
+    /// consumer found this, plus 1. For all other lanes: 0.
     empty: Box<[AtomicU64]>,
-    /// Not 0 once the consumer is dropped, or has left the file.
+    /// Not 0 if the consumer has been dropped, or has left the file.
     closed: AtomicU64,
-    /// Not 0 once a task has waited for a message of the consumer.
+    /// Not 0 if a task has ever waited for a message of the consumer.
     has_alarms: AtomicU64,
+    /// The watch on the consumer in the file to which it moved; empty if it has not moved.
     health: Arc<ConsumerHealth>,
-    /// The watch in the file to which the consumer moved.
     next: OnceLock<Watch>,
-    /// The time before which the consumer does not try again to move, in ns of CLOCK_MONOTONIC.
+    /// The time at which the consumer tries again to move, in nanoseconds of CLOCK_MONOTONIC.
     retry_ns: AtomicU64,
     #[expect(dead_code, reason = "held for the memory behind `readers`")]
     memory: BlockMemory,
 }
 
-/// The state of a consumer that is the same in all files between which it moves.
+/// The part of a consumer's state that it keeps when it moves from file to file.
 #[derive(Debug, Default)]
 pub(crate) struct ConsumerHealth {
-    /// Not 0 once the consumer is dropped.
+    /// Not 0 if the consumer has been dropped.
     closed: AtomicU64,
-    /// A lane whose messages the consumer misses because it cannot be mapped.
+    /// The error of a lane that cannot be mapped, so that the consumer misses its messages; `None`
+    /// if there is no such lane.
     unmapped: Mutex<Option<LaneNotMapped>>,
     /// The index in [`MISMATCHES`] of the reason why the consumer matches no live publisher, plus
-    /// 1; 0 if it matches one, or there is no live publisher.
+    /// 1. The value is 0 if the consumer matches a live publisher, or if there is none.
     mismatch: AtomicU64,
     /// Number of times that the consumer has moved to another file.
     moves: AtomicU64,
-    /// Not 0 once the consumer found that its namespace was removed.
+    /// Not 0 if the consumer has found that its namespace was removed.
     namespace_removed: AtomicU64,
 }
 
-/// The memory in which a reader's block lies. It keeps that memory alive.
+/// The memory that contains a reader's block. This value keeps the memory alive.
 #[derive(Debug)]
 enum BlockMemory {
-    /// The reader is not announced: its block is in memory of its own.
+    /// The reader is an observer: its block is in private memory.
     Own(#[expect(dead_code, reason = "held for its memory")] Region),
     Topic(#[expect(dead_code, reason = "held for its memory")] Arc<Segment>),
 }
 
 impl ConsumerProgress {
-    /// Creates the progress of an observer of `lanes` lanes, which other processes cannot see.
+    /// Creates the block and the cursors of an observer for `lanes` lanes, in memory that other
+    /// processes cannot see.
     pub(super) fn in_private_memory(lanes: u32, health: Arc<ConsumerHealth>) -> Self {
         let wait_bytes = size_of::<WaitBlock<AtomicU64>>();
         let bytes = reader_bytes(lanes);
@@ -93,7 +96,7 @@ impl ConsumerProgress {
         Self::new((readers, 0), lanes, BlockMemory::Own(region), health)
     }
 
-    /// Creates the progress of the announced reader at index `reader`.
+    /// Returns the block and the cursors of the reader in the reader slot with index `reader`.
     pub(super) fn announced(
         segment: &Arc<Segment>,
         reader: u32,
@@ -126,12 +129,12 @@ impl ConsumerProgress {
         }
     }
 
-    /// Returns the reader blocks, which include the consumer's.
+    /// Returns the blocks of all readers, including the consumer's.
     pub(super) const fn readers(&self) -> Readers {
         self.readers
     }
 
-    /// Returns the index of the consumer among [`Self::readers`].
+    /// Returns the index of the consumer's block in [`Self::readers`].
     pub(super) const fn reader(&self) -> u32 {
         self.reader
     }
@@ -141,21 +144,22 @@ impl ConsumerProgress {
         self.readers.block(self.reader)
     }
 
-    /// Returns the consumer's cursor in a lane, which is below the lane limit.
+    /// Returns the consumer's cursor in the lane with index `lane`, which must be below the lane
+    /// limit.
     pub(super) fn cursor(&self, lane: u32) -> &AtomicU64 {
         debug_assert!(lane < self.lanes);
         self.readers.cursor(self.reader, lane)
     }
 
-    /// Stores the error of a lane that cannot be mapped, or `None` if there is none any more.
+    /// Stores the error of a lane that cannot be mapped; `None` if all lanes can be mapped.
     #[cold]
     pub(crate) fn set_unmapped(&self, error: Option<LaneNotMapped>) {
         let unmapped = self.health.unmapped.lock();
         *unmapped.unwrap_or_else(PoisonError::into_inner) = error;
     }
 
-    /// Notes that the consumer gets nothing from a lane before the count of changes is another one
-    /// than `changes`; or, with `None`, that it may get messages.
+    /// Records that the consumer gets nothing from a lane while the change counter has the value
+    /// `changes`. With `None`, records that it may get messages.
     pub(super) fn set_empty(&self, lane: u32, changes: Option<u64>) {
         if let Some(empty) = self.empty.get(lane as usize) {
             // Relaxed: a watch that does not see it yet is due once more, and one that sees it for
@@ -164,12 +168,13 @@ impl ConsumerProgress {
         }
     }
 
-    /// Returns true if the consumer gets nothing from a lane, given the present count of changes.
+    /// Returns true if the consumer gets nothing from a lane. `changes` is the present value of the
+    /// change counter.
     fn is_empty(&self, lane: u32, changes: u64) -> bool {
         self.empty[lane as usize].get() == changes.wrapping_add(1)
     }
 
-    /// Stores the reason why the consumer matches no live publisher, or `None` if it does.
+    /// Stores the reason why the consumer matches no live publisher; `None` if it matches one.
     pub(crate) fn set_mismatch(&self, cause: Option<Mismatch>) {
         let index = MISMATCHES.iter().position(|known| Some(*known) == cause);
         // Relaxed: for people.
@@ -177,48 +182,49 @@ impl ConsumerProgress {
         mismatch.set(index.map_or(0, |index| index as u64 + 1));
     }
 
-    /// Returns the state of the consumer in all of its files.
+    /// Returns the part of the consumer's state that is the same in all of its files.
     pub(super) const fn health(&self) -> &Arc<ConsumerHealth> {
         &self.health
     }
 
-    /// Notes that the consumer has found its namespace removed.
+    /// Records that the consumer has found that its namespace was removed.
     pub(super) fn set_namespace_removed(&self) {
         // Relaxed: for people.
         self.health.namespace_removed.set(1);
     }
 
-    /// Returns true once the consumer has moved to another file.
+    /// Returns true if the consumer has moved to another file.
     pub(super) fn has_moved(&self) -> bool {
         self.next.get().is_some()
     }
 
-    /// Stores the watch in the file to which the consumer moved.
+    /// Stores the watch on the consumer in the file to which it moved.
     pub(super) fn set_watch_of_next_file(&self, watch: Watch) {
         let _ = self.next.set(watch);
         // Relaxed: for people, and only the consumer stores it.
         self.health.moves.set(self.health.moves.get() + 1);
     }
 
-    /// Notes that the consumer tries again to move after `pause`.
+    /// Records that the consumer tries again to move after the time `pause`.
     pub(super) fn retry_after(&self, pause: Duration) {
         // Relaxed: only when a watch shows that the consumer should try.
         self.retry_ns
             .set((monotonic_time() + pause).as_nanos() as u64);
     }
 
-    /// Returns true if the consumer would try to move now.
+    /// Returns true if the consumer's next call would try to move to another file.
     fn would_try_to_move(&self) -> bool {
         monotonic_time().as_nanos() as u64 >= self.retry_ns.get()
     }
 
-    /// Makes the drop of the consumer also remove its alarms.
+    /// Records that tasks wait for this consumer, so that its drop also removes its alarms.
     pub(super) fn set_has_alarms(&self) {
         self.has_alarms.set(1);
     }
 }
 
-/// Marks a consumer as dropped for its watches, and wakes the threads that sleep on them.
+/// Marks a consumer as dropped, so that its watches see it, and wakes the threads that sleep on
+/// them.
 #[cold]
 pub(super) fn close_consumer(progress: &Arc<ConsumerProgress>, place: Option<&ReaderSlot>) {
     // Relaxed: the fence below orders it before the load of the sleepers.
@@ -239,15 +245,16 @@ pub(super) fn close_consumer(progress: &Arc<ConsumerProgress>, place: Option<&Re
     }
 }
 
-/// Waits for the messages of a [`RawConsumer`](crate::RawConsumer) without holding it.
+/// Waits for the messages of a [`RawConsumer`](crate::RawConsumer) without holding the consumer.
 ///
-/// `Send` and `Sync`; any number of threads may wait on one. Keeps the topic open in this process,
-/// but not the consumer's slot.
+/// It is `Send` and `Sync`; any number of threads may wait on one watch. It keeps the topic open in
+/// this process, but does not keep the consumer's reader slot.
 #[derive(Debug, Clone)]
 pub struct Watch {
     segment: Arc<Segment>,
     progress: Arc<ConsumerProgress>,
-    /// The consumer's slot, under whose bit all threads sleep that wait on its behalf.
+    /// The consumer's reader slot. All threads that wait on behalf of the consumer sleep under the
+    /// slot's bit.
     place: Option<Weak<ReaderSlot>>,
 }
 
@@ -266,13 +273,13 @@ impl Watch {
         }
     }
 
-    /// Returns true if a publisher's head is past the consumer's position.
+    /// Returns true if the head of some lane is past the consumer's position.
     ///
-    /// Loads the head of each lane: a few nanoseconds for each that has changed. May return true
-    /// for positions without a message for the consumer (skips, or a damaged file). Returns true in
-    /// a forked child and for a truncated file, so that a caller polls the consumer and gets the
-    /// error. If a publisher was killed before it stored the head, its last message shows when the
-    /// next one is published.
+    /// Loads the head of each lane, which takes a few nanoseconds for each lane that has changed.
+    /// May also return true if there is no message for the consumer at that position: its slot was
+    /// skipped, or the file is damaged. Returns true in a forked child and for a truncated file, so
+    /// that the caller polls the consumer and gets the error. If a publisher was killed just before
+    /// it stored the head, its last message becomes visible only when the next one is published.
     #[must_use]
     pub fn has_message(&self) -> bool {
         self.segment.check_health().is_err()
@@ -286,7 +293,7 @@ impl Watch {
             }
     }
 
-    /// Goes on in the file to which the consumer moved, if it has left this one.
+    /// Switches to the file to which the consumer moved, if the consumer has left the present one.
     pub fn follow(&mut self) {
         while self.progress.closed.get() != 0
             && let Some(next) = self.progress.next.get()
@@ -295,7 +302,7 @@ impl Watch {
         }
     }
 
-    /// Returns true once the consumer is dropped: there will be no message any more.
+    /// Returns true if the consumer has been dropped: there will be no more messages.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         // Relaxed: as in `has_message`.
@@ -308,7 +315,7 @@ impl Watch {
         self.segment.is_forked()
     }
 
-    /// Returns a number that changes with every published message, read or not.
+    /// Returns a number that changes with every published message, whether or not it has been read.
     #[must_use]
     pub fn arrivals(&self) -> u64 {
         let own = self
@@ -318,10 +325,10 @@ impl Watch {
         own.wrapping_add(next.map_or(0, Self::arrivals))
     }
 
-    /// Returns the head, and the position of the consumer, of each lane that it reads.
+    /// Returns, for each lane that the consumer reads, the lane's head and the consumer's position.
     ///
-    /// Relaxed, all of it: no payload is read because of it, and a sleeper makes a fence before it
-    /// looks.
+    /// All loads are relaxed: no payload is read because of their results, and a thread that is
+    /// about to sleep executes a fence before it calls this.
     fn lanes(&self) -> impl Iterator<Item = (u64, u64)> {
         // WHY none of a closed consumer: its cursors may be those of another one by now.
         let lanes = if self.progress.closed.get() != 0 {
@@ -342,12 +349,12 @@ impl Watch {
         })
     }
 
-    /// Polls `look` until it returns a value, or until `wait_policy` ends. Sleeps between two polls
-    /// until one of `watches` gets a message or loses its consumer.
+    /// Calls `look` repeatedly until it returns a value, or until `wait_policy` ends. Between two
+    /// calls, sleeps until one of `watches` gets a message or its consumer is dropped.
     ///
-    /// Blocks; wakes at least every 50 ms to poll. It polls every millisecond if one of the watches
-    /// is that of an observer, which cannot be woken; if there are more than 128; or if there are
-    /// several and the kernel lacks `futex_waitv` (Linux before 5.16).
+    /// Blocks. Calls `look` at least every 50 ms. Calls it every millisecond in these cases: one of
+    /// the watches belongs to an observer, which cannot be woken; there are more than 128 watches;
+    /// or there are several and the kernel lacks `futex_waitv` (Linux before 5.16).
     pub fn wait_any<R>(
         watches: &[Self],
         wait_policy: WaitPolicy,
@@ -356,11 +363,11 @@ impl Watch {
         Self::wait_any_or_event((None, SLEEP_MAX), watches, wait_policy, look)
     }
 
-    /// Does the same as [`Self::wait_any`], but also wakes when `own` is notified, and does not
-    /// wake every 50 ms to poll.
+    /// Does the same as [`Self::wait_any`], but also wakes up when `own` is notified, and does not
+    /// wake up every 50 ms.
     ///
-    /// WHY only with `own`: a wake may be lost, so another thread has to look at the watches every
-    /// 50 ms, and to notify `own` if one of them [is due](Self::is_due).
+    /// Requires that another thread checks the watches every 50 ms, and notifies `own` if one of
+    /// them [is due](Self::is_due). WHY: the wake for a message may be lost.
     pub fn wait_any_guarded<R>(
         own: &LocalEventcount,
         watches: &[Self],
@@ -375,13 +382,13 @@ impl Watch {
         )
     }
 
-    /// Sleeps once for at most an hour. The sleep ends early if `own` is notified, if one of
-    /// `watches` gets a message, or if the consumer of one is dropped. Returns the value of `look`
-    /// without a sleep if there is one; otherwise returns `None` after the sleep. See
+    /// Sleeps once, for at most an hour. The sleep ends early if `own` is notified, if one of
+    /// `watches` gets a message, or if the consumer of one is dropped. If `look` returns a value,
+    /// returns it without sleeping; otherwise returns `None` after the sleep. See
     /// [`Self::wait_any_guarded`].
     ///
-    /// Sleeps for a millisecond where a wake cannot be relied on, for instance if there are more
-    /// than 127 watches.
+    /// Sleeps for only a millisecond if wakes are not reliable, for instance if there are more than
+    /// 127 watches.
     pub fn sleep_guarded<R>(
         own: &LocalEventcount,
         watches: &[Self],
@@ -394,15 +401,15 @@ impl Watch {
         )
     }
 
-    /// Returns true if the thread that waits has to poll the consumer: it may have a message or an
-    /// error, or it is dropped.
+    /// Returns true if the consumer should be polled now: it may have a message or an error, or it
+    /// has been dropped.
     #[must_use]
     pub fn is_due(&self) -> bool {
         self.has_message() || self.is_closed()
     }
 
-    /// Does the same as [`Self::wait_any`], but also wakes when `own` is notified, and sleeps for
-    /// at most `longest` between two polls.
+    /// Does the same as [`Self::wait_any`], but also wakes up when `own` is notified, and sleeps
+    /// for at most `longest` between two calls of `look`.
     pub(super) fn wait_any_or_event<R>(
         (own, longest): (Option<Event<'_>>, Duration),
         watches: &[Self],
@@ -414,7 +421,8 @@ impl Watch {
         })
     }
 
-    /// Calls `sleep` with the eventcounts of `own` and of the watches, and the longest sleep.
+    /// Calls `sleep` with the eventcounts of `own` and of the watches, and with the maximum time to
+    /// sleep.
     fn with_eventcounts<R>(
         (own, longest): (Option<Event<'_>>, Duration),
         watches: &[Self],
@@ -438,7 +446,7 @@ impl Watch {
         sleep(&events, slice)
     }
 
-    /// Adds the consumer's slot in each of its files to `places`.
+    /// Adds to `places` the consumer's reader slot in each of its files.
     fn add_slots(&self, places: &mut Vec<Arc<ReaderSlot>>) {
         places.extend(self.place.as_ref().and_then(Weak::upgrade));
         if let Some(next) = self.progress.next.get() {
@@ -446,13 +454,13 @@ impl Watch {
         }
     }
 
-    /// Returns the number of files that the consumer reads.
+    /// Returns the number of files that the consumer reads now.
     fn open_files(&self) -> usize {
         let next = self.progress.next.get().map_or(0, Self::open_files);
         next + usize::from(self.progress.closed.get() == 0)
     }
 
-    /// Returns a watch on the same consumer that reports lanes that cannot be mapped.
+    /// Returns a watch on the same consumer that reports whether its lanes can be mapped.
     #[must_use]
     pub fn lane_watch(&self) -> LaneWatch {
         LaneWatch {
@@ -460,7 +468,7 @@ impl Watch {
         }
     }
 
-    /// Returns the progress of the watched consumer.
+    /// Returns the block and the cursors of the watched consumer.
     pub(super) const fn progress(&self) -> &Arc<ConsumerProgress> {
         &self.progress
     }
@@ -472,19 +480,19 @@ impl Watch {
     }
 }
 
-/// Reports whether a [`RawConsumer`](crate::RawConsumer) misses a publisher whose lane it cannot
-/// map, and whether it matches no live publisher.
+/// Reports whether a [`RawConsumer`](crate::RawConsumer) misses messages because it cannot map a
+/// publisher's lane, and whether it matches no live publisher.
 ///
-/// `Send` and `Sync`. Keeps neither the consumer nor its topic open.
+/// It is `Send` and `Sync`. It keeps neither the consumer nor the topic open.
 #[derive(Debug, Clone)]
 pub struct LaneWatch {
     health: Weak<ConsumerHealth>,
 }
 
 impl LaneWatch {
-    /// Returns the error of a lane that the consumer cannot map, as its last call to receive found
-    /// it; `None` if there is none, or the consumer is dropped. Takes a lock that the consumer
-    /// takes only when the error changes.
+    /// Returns the error of a lane that the consumer could not map in its last receive call; `None`
+    /// if there is no such lane, or if the consumer has been dropped. Takes a lock that the
+    /// consumer takes only when the error changes.
     #[must_use]
     pub fn unmapped(&self) -> Option<LaneNotMapped> {
         let health = self.health.upgrade()?;
@@ -494,9 +502,9 @@ impl LaneWatch {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the reason why the consumer matches no live publisher, as its last call to receive
-    /// that looked for publishers found it; `None` if it matches one, there is none, or the
-    /// consumer is dropped.
+    /// Returns the reason why the consumer matches no live publisher, as found by its last receive
+    /// call that searched for publishers. Returns `None` if it matches one, if there is no
+    /// publisher, or if the consumer has been dropped.
     #[must_use]
     pub fn mismatch(&self) -> Option<Mismatch> {
         // Relaxed: for people.
@@ -504,8 +512,8 @@ impl LaneWatch {
         MISMATCHES.get(number.checked_sub(1)?).copied()
     }
 
-    /// Returns the number of times that the consumer has moved to another file, because its own
-    /// lost the topic's name.
+    /// Returns the number of times that the consumer has moved to another file because its own file
+    /// had lost the topic's name.
     #[must_use]
     pub fn moves(&self) -> u64 {
         // Relaxed: for people.
@@ -513,7 +521,7 @@ impl LaneWatch {
         health.map_or(0, |health| health.moves.get())
     }
 
-    /// Returns true once the consumer has found its namespace removed or replaced.
+    /// Returns true if the consumer has found that its namespace was removed or replaced.
     #[must_use]
     pub fn is_namespace_removed(&self) -> bool {
         // Relaxed: for people.
@@ -521,7 +529,7 @@ impl LaneWatch {
         health.is_some_and(|health| health.namespace_removed.get() != 0)
     }
 
-    /// Returns true once the consumer is dropped.
+    /// Returns true if the consumer has been dropped.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         // Relaxed: nothing is read because of it.
@@ -530,7 +538,7 @@ impl LaneWatch {
             .is_none_or(|health| health.closed.get() != 0)
     }
 
-    /// Returns true if both are watches on the same consumer.
+    /// Returns true if this and `other` watch the same consumer.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Weak::ptr_eq(&self.health, &other.health)

@@ -1,106 +1,107 @@
-//! Errors of sends.
+//! Errors of send calls.
 
 use std::fmt;
 
 use crate::file::label::TopicLabel;
 
-/// The reasons why a message was not sent. The error returns the argument of the call.
+/// The reason why a message was not sent. The error contains the message, if it was passed by
+/// value.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError<T> {
-    /// A reliable subscriber is the lane's whole capacity behind. Transient: try again after it has
-    /// read.
+    /// A reliable subscriber is behind by the whole lane. Transient: try again after it has read.
     #[error(
         "{topic}: a reliable reader is a whole lane behind: try again, or detach stalled readers"
     )]
     Full {
-        /// The topic.
+        /// The topic of the publisher.
         topic: TopicLabel,
-        /// The unsent message.
+        /// The message that was not sent.
         message: T,
     },
     /// The handle was inherited through `fork`. Permanent: open a new one in the child.
     #[error("{topic}: the handle belongs to the parent process: open a new one after fork")]
     Forked {
-        /// The topic.
+        /// The topic of the publisher.
         topic: TopicLabel,
-        /// The unsent message.
+        /// The message that was not sent.
         message: T,
     },
-    /// The topic's memory is lost: its file was truncated, or the program closed descriptors of
-    /// this library. Permanent: open it again.
+    /// The topic's memory is lost, because its file was truncated, or because the program closed
+    /// descriptors of this library. Permanent: open the topic again.
     #[error(
         "{topic}: its memory is lost: the file was truncated, or the program closed descriptors of \
          this library: drop all of its handles and open it again"
     )]
     RegionLost {
-        /// The topic.
+        /// The topic of the publisher.
         topic: TopicLabel,
-        /// The unsent message.
+        /// The message that was not sent.
         message: T,
     },
-    /// The message is longer than this publisher may send. Permanent.
+    /// The message is longer than this publisher is allowed to send. Permanent.
     #[error(
         "{topic}: a message of {bytes} bytes, and this publisher may send {max} at most: open it \
          with a larger max_message_bytes"
     )]
     TooLong {
-        /// The topic.
+        /// The topic of the publisher.
         topic: TopicLabel,
-        /// The unsent message.
+        /// The message that was not sent.
         message: T,
         /// Length of the message, in bytes.
         bytes: u64,
         /// Length of the longest message that this publisher may send, in bytes.
         max: u64,
     },
-    /// The memory for messages of this length cannot be had. The publisher goes on with shorter
-    /// ones. Try again when there is memory.
+    /// There is no memory for messages of this length. The publisher can still send shorter ones.
+    /// Try again when memory is available.
     #[error(
         "{topic}: no memory for slots of {bytes} bytes: {}: free memory, raise the limits of this \
          process, or lower the capacity",
         std::io::Error::from_raw_os_error(*errno)
     )]
     NoSpace {
-        /// The topic.
+        /// The topic of the publisher.
         topic: TopicLabel,
-        /// The unsent message.
+        /// The message that was not sent.
         message: T,
         /// Length of the message, in bytes.
         bytes: u64,
-        /// The number of the system's error, as in `errno`.
+        /// The system's error number, as in `errno`.
         errno: i32,
     },
-    /// The file of the topic was removed or replaced, and this publisher cannot move to the one
-    /// that has the name now. Transient: it tries again ten times a second at most.
+    /// The file of the topic was removed or replaced, and this publisher cannot move to the file
+    /// that has the topic's name now. Transient: the publisher tries again, at most ten times a
+    /// second.
     #[error(
         "{topic}: its file was removed or replaced, and the present one cannot be used: {}: remove \
          that, or free what is missing",
         std::io::Error::from_raw_os_error(*errno)
     )]
     NameLost {
-        /// The topic.
+        /// The topic of the publisher.
         topic: TopicLabel,
-        /// The unsent message.
+        /// The message that was not sent.
         message: T,
-        /// The number of the system's error, as in `errno`; `EUCLEAN` for an unusable file, or if
-        /// the topic is full.
+        /// The system's error number, as in `errno`; `EUCLEAN` if the file is unusable, or if the
+        /// topic is full.
         errno: i32,
     },
     /// The message cannot be encoded in the form that the topic carries. Permanent.
     #[error("{topic}: the message cannot be encoded: {reason}")]
     Unencodable {
-        /// The topic.
+        /// The topic of the publisher.
         topic: TopicLabel,
-        /// The unsent message.
+        /// The message that was not sent.
         message: T,
-        /// The reason why it cannot be encoded.
+        /// The reason why the message cannot be encoded.
         reason: String,
     },
 }
 
 impl<T> SendError<T> {
-    /// Returns the label of the topic.
+    /// Returns the label of the topic that the error concerns.
     pub const fn topic(&self) -> TopicLabel {
         match self {
             Self::Full { topic, .. }
@@ -126,12 +127,12 @@ impl<T> SendError<T> {
         }
     }
 
-    /// Returns true if the lane was full ([`Self::Full`]): try again when readers have read.
+    /// Returns true if the lane was full ([`Self::Full`]). Try again after readers have read.
     pub const fn is_full(&self) -> bool {
         matches!(self, Self::Full { .. })
     }
 
-    /// Returns the number of the system's error, as in `errno`, or `other` if there is none.
+    /// Returns the system's error number, as in `errno`; `other` if the error has none.
     pub(crate) const fn errno_or(&self, other: i32) -> i32 {
         match self {
             Self::NoSpace { errno, .. } | Self::NameLost { errno, .. } => *errno,
@@ -139,7 +140,7 @@ impl<T> SendError<T> {
         }
     }
 
-    /// Returns the same error with another message.
+    /// Returns the same error, but with `message` as the message that was not sent.
     #[cold]
     pub fn with<U>(self, message: U) -> SendError<U> {
         match self {

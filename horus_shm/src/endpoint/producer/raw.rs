@@ -1,4 +1,4 @@
-//! Untyped producers of a ring. Each has one lane.
+//! Untyped producers of a ring. A producer has one lane.
 
 mod claim;
 mod growth;
@@ -41,11 +41,11 @@ use in_place::SeparateLoan;
 use moving::{FailedMove, PublisherSession};
 use room::RefusalRun;
 
-/// The untyped producer of a ring.
+/// A producer that handles messages as bytes, for any type of message.
 #[derive(Debug)]
 pub struct RawProducer {
     writer: LaneWriter<RawLane>,
-    /// The fault epoch that this producer last observed. If the present one differs, the producer
+    /// The fault epoch that this producer last observed. If the present epoch differs, the producer
     /// checks its file.
     seen_epoch: u64,
     lane: u32,
@@ -54,30 +54,30 @@ pub struct RawProducer {
     wait: *const WaitBlock<AtomicU64>,
     order: WakeOrder,
     fruitless: u32,
-    /// True if slots can be pinned, and are used in place.
+    /// True if slots can be pinned, and messages are written in place.
     in_place: bool,
-    /// The lane's position when [`Self::lend`] lent a slot; `None` if none is lent.
+    /// The lane's position when [`Self::lend`] lent a slot; `None` if no slot is lent.
     lent: Option<u64>,
     apart: SeparateLoan,
-    /// Length of the longest message that fits the slots of `extent`, in bytes.
+    /// Length in bytes of the longest message that fits in the slots of `extent`.
     slot_bytes: u64,
     extent: Arc<Extent>,
-    /// The extents before `extent` that still have a name, from the oldest on.
+    /// The earlier extents of the lane that still have a name, from the oldest on.
     former: Vec<FormerExtent>,
-    /// The position from which on the oldest extent in `former` may be removed.
+    /// The position of the lane from which on the oldest extent in `former` may be removed.
     former_due: u64,
     has_displaced: bool,
-    /// The random number of this publisher in its lane.
+    /// The random number that identifies this publisher in its lane.
     session: u64,
-    /// The last attempt to move to another file, if it failed.
+    /// The last attempt to move to another file, if that attempt failed.
     not_moved: Option<FailedMove>,
-    /// The producers that this publisher had in the files from which it moved. Kept while reliable
-    /// readers there still have to move, too.
+    /// The producers that this publisher had in its former files. Each is kept while reliable
+    /// readers in its file still have to move.
     awaited: Vec<Self>,
     /// The time at which this publisher last checked whether the readers of former files have
     /// moved.
     looked: Option<Instant>,
-    /// True while this publisher sends messages again that it had sent in a former file.
+    /// True while this publisher repeats messages that it sent in a former file.
     is_repeating: bool,
     /// True once this publisher has moved to another file.
     has_moved: bool,
@@ -89,8 +89,9 @@ pub struct RawProducer {
 unsafe impl Send for RawProducer {}
 
 impl RawProducer {
-    /// Claims a lane: a free one, or the lane of a dead owner, at the position where it stopped. A
-    /// publisher whose history is latched prefers the lane with the history of its key.
+    /// Claims a free lane, or the lane of a dead owner, where it continues at the position that the
+    /// owner had reached. If the publisher's history stays after it has left, it prefers the lane
+    /// that contains the history of its key.
     ///
     /// # Errors
     ///
@@ -101,7 +102,7 @@ impl RawProducer {
         Self::open(segment, on_stalled, None)
     }
 
-    /// Claims a lane as [`Self::new`] does, and goes on with the session `former` if there is one.
+    /// Claims a lane as [`Self::new`] does. Continues the session `former` if there is one.
     fn open(
         segment: Arc<Segment>,
         on_stalled: OnStalled,
@@ -180,7 +181,8 @@ impl RawProducer {
     }
 
     /// Stores the fault epoch of a check that found this producer usable. While its file has lost
-    /// its name, or readers of former files have to move, each call checks again.
+    /// its name, or readers of former files still have to move, stores a value that makes each call
+    /// check again.
     fn note_epoch(&mut self, seen_epoch: u64) {
         self.seen_epoch = if self.segment.is_name_lost() || !self.awaited.is_empty() {
             fault::NO_EPOCH
@@ -189,13 +191,14 @@ impl RawProducer {
         };
     }
 
-    /// Maps the whole lane now, so that no message waits for a page. Blocks for some 0.1 ms a MiB.
-    /// Does nothing before Linux 5.14.
+    /// Populates the pages of the whole lane now, so that no message has to wait for a page. Blocks
+    /// for some 0.1 ms for each MiB. Does nothing before Linux 5.14.
     pub fn touch(&self) {
         self.extent.populate();
     }
 
-    /// Publishes the `bytes` bytes at `src`. Wait-free except for the probe of a dead reader.
+    /// Publishes the `bytes` bytes at `src`. Wait-free, except that it may check whether a reader
+    /// is alive.
     ///
     /// # Errors
     ///
@@ -203,7 +206,7 @@ impl RawProducer {
     ///
     /// # Safety
     ///
-    /// `src` is readable for `bytes` bytes, which are at most [`Self::slot_bytes`].
+    /// `src` is readable for `bytes` bytes. `bytes` is at most [`Self::slot_bytes`].
     #[inline(always)]
     pub unsafe fn send(&mut self, src: *const u8, bytes: usize) -> Result<(), SendError<()>> {
         if fault::epoch() != self.seen_epoch {
@@ -233,15 +236,15 @@ impl RawProducer {
         self.confirm_file()
     }
 
-    /// Publishes `message`. Wait-free except for the probe of a dead reader.
+    /// Publishes `message`. Wait-free, except that it may check whether a reader is alive.
     ///
     /// # Errors
     ///
-    /// As [`Self::send`].
+    /// The same as for [`Self::send`].
     ///
     /// # Panics
     ///
-    /// If messages of the ring cannot have that length.
+    /// The call panics if messages of the ring cannot have that length.
     #[inline(always)]
     pub fn send_bytes(&mut self, message: &[u8]) -> Result<(), SendError<()>> {
         self.expect_length(message.len());
@@ -273,8 +276,8 @@ impl RawProducer {
         );
     }
 
-    /// Checks the file again after a write: if it was truncated, the bytes went to private zero
-    /// pages.
+    /// Checks the file again after a write; returns an error if the file was truncated, because the
+    /// bytes may have gone to private zero pages.
     #[inline(always)]
     fn confirm_file(&mut self) -> Result<(), SendError<()>> {
         if fault::epoch_after_access() != self.seen_epoch {
@@ -283,7 +286,8 @@ impl RawProducer {
         Ok(())
     }
 
-    /// Checks whether a new fault epoch concerns this producer.
+    /// Checks whether a new fault epoch concerns this producer; returns an error if the producer is
+    /// unusable.
     #[cold]
     fn check_health(&mut self) -> Result<(), SendError<()>> {
         let _uncancelled = NoCancelGuard::new();
@@ -297,7 +301,7 @@ impl RawProducer {
         Ok(())
     }
 
-    /// Returns the error of a send for which there is no room.
+    /// Returns the error of a send that found no room in the lane.
     #[cold]
     fn full_error(&self) -> SendError<()> {
         SendError::Full {
@@ -306,7 +310,8 @@ impl RawProducer {
         }
     }
 
-    /// Wakes the readers that sleep. If none does, it costs a load of a line that rarely changes.
+    /// Wakes the readers that sleep. If no reader sleeps, this costs only a load of a cache line
+    /// that rarely changes.
     #[inline(always)]
     fn wake_readers(&mut self) {
         if has_sleepers(&self.readers_event()) {
@@ -314,8 +319,9 @@ impl RawProducer {
         }
     }
 
-    /// Wakes the readers that sleep, after a lane was published. WHY with a fence: they may rely on
-    /// one in each send of their publishers, and this one may make none.
+    /// Wakes the readers that sleep, after a new lane was published. Executes a fence first. WHY:
+    /// readers may rely on a fence in each send of their publishers, but this publisher's sends may
+    /// contain none.
     fn wake_after_publication(&mut self) {
         // SAFETY: as in `readers`.
         let block = unsafe { &*self.wait };
@@ -347,35 +353,36 @@ impl RawProducer {
         reader_slot::reap_sleepers(&self.segment);
     }
 
-    /// Returns the position in the lane: the number of messages by all of its owners, with skipped
-    /// slots, and with those before a move to another file.
+    /// Returns the producer's position in its lane. This is the number of messages that all owners
+    /// of the lane have sent, plus the number of skipped slots. Messages sent before a move to
+    /// another file are included.
     #[must_use]
     pub const fn position(&self) -> u64 {
         self.writer.next_message_number()
     }
 
-    /// Returns the card of this producer, from which [`EndpointCard::mismatch`] tells which readers
-    /// it matches.
+    /// Returns the card of this producer. [`EndpointCard::mismatch`] compares it with the card of a
+    /// reader.
     #[must_use]
     pub fn card(&self) -> EndpointCard {
         self.extent.offer.card()
     }
 
-    /// Returns the index of the lane.
+    /// Returns the index of this producer's lane.
     #[must_use]
     pub const fn lane(&self) -> u32 {
         self.lane
     }
 
-    /// Returns true if this publisher ended the latched history of another one, because the topic
-    /// has no other lane left.
+    /// Returns true if this publisher took the lane with the kept history of another publisher, and
+    /// so ended that history, because the topic had no other lane left.
     #[must_use]
     pub const fn has_displaced_history(&self) -> bool {
         self.has_displaced
     }
 
-    /// Returns the reliable reader that is furthest behind, if there is one: for error texts after
-    /// [`SendError::Full`]. Makes some system calls.
+    /// Returns the reliable reader that is furthest behind; `None` if there is no reliable reader.
+    /// Meant for error messages after [`SendError::Full`]. Makes some system calls.
     #[must_use]
     pub fn slowest_reader(&self) -> Option<Participant> {
         let (reader, _) = self.writer.slowest_reader()?;

@@ -1,4 +1,5 @@
-//! Many producers, many consumers, each receives every message: one lane for each producer.
+//! A ring with many producers and many consumers. Each producer has its own lane, and each consumer
+//! receives every message.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -11,11 +12,11 @@ use crate::endpoint::producer::{OnStalled, Producer, RawProducer};
 use crate::file::error::OpenError;
 use crate::file::segment::Segment;
 
-/// A ring with many producers and many consumers; a consumer receives every message if it is fast
-/// enough.
+/// A ring with many producers and many consumers. A consumer receives every message, provided that
+/// it is fast enough.
 ///
-/// Consumers keep private cursors: none of them can delay a producer or another consumer. A
-/// consumer that is lapped loses the oldest messages and counts them exactly.
+/// Consumers keep private cursors, so none of them can delay a producer or another consumer. A
+/// consumer that is too slow loses the oldest messages, and counts exactly how many it lost.
 ///
 /// ```
 /// use horus_shm::{FanoutShm, RingOptions};
@@ -44,7 +45,7 @@ impl<T: Pod> FanoutShm<T> {
         })
     }
 
-    /// Adds a producer, with a lane of its own.
+    /// Adds a producer, which gets its own lane.
     ///
     /// # Errors
     ///
@@ -56,7 +57,7 @@ impl<T: Pod> FanoutShm<T> {
         )?))
     }
 
-    /// Adds a consumer, from the present head of every lane on.
+    /// Adds a consumer, which receives the messages sent from now on.
     ///
     /// # Errors
     ///

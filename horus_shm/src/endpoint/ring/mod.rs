@@ -1,4 +1,4 @@
-//! The four kinds of rings: thin, typed views of lanes.
+//! The four kinds of rings, which are thin, typed views of lanes.
 //!
 //! | ring | lanes | readers | a slow reader |
 //! |---|---|---|---|
@@ -7,7 +7,8 @@
 //! | [`FanoutShm`] | one a producer | any, keep-last | loses messages and counts them |
 //! | [`PodShm`] | 1 | any, latest value | sees the newest |
 //!
-//! A ring is a topic file of a fixed form: `create` or `open` it by name, then get its endpoints.
+//! A ring is a topic file with a fixed configuration. `create` it or `open` it by name, then get
+//! its endpoints.
 
 mod fanout;
 mod mpsc;
@@ -28,27 +29,28 @@ use crate::file::offer::Request;
 use crate::file::segment::Segment;
 use crate::file::topic_type::{Reliability, TypeInfo};
 
-/// The options of the creator of a ring. To open a ring, leave an option `None` to accept the
-/// ring's value.
+/// The options of a ring. When you create a ring, `None` selects the default. When you open one,
+/// `None` accepts the ring's value.
 #[derive(Debug, Clone, Default)]
 pub struct RingOptions {
-    /// Number of slots of a lane, rounded up to a power of two. Default: as many as fit in 256 KiB,
-    /// but 16 to 1024; 4 if a slot has more than 1 MiB.
+    /// Number of slots of a lane, which is rounded up to a power of two. Default: as many slots as
+    /// fit in 256 KiB, but at least 16 and at most 1024; 4 if a slot has more than 1 MiB.
     pub capacity: Option<u64>,
-    /// Number of lanes, and so of producers at a time, if the kind of ring permits more than one.
-    /// Default 64.
+    /// Maximum number of producers at the same time, each of which has a lane. Only for rings with
+    /// several producers. Default: 64.
     pub producers: Option<u32>,
-    /// Number of readers at a time, if the kind of ring permits more than one. Default 64.
+    /// Maximum number of readers at the same time. Only for rings with several readers. Default:
+    /// 64.
     pub consumers: Option<u32>,
-    /// True if messages can be written and read in their slots. Default: true for those of 4 KiB
+    /// True if messages can be written and read in their slots. Default: true for messages of 4 KiB
     /// and more, in rings whose readers are not gated.
     pub pinnable: Option<bool>,
-    /// The message's schema. Default: plain bytes of the type's size.
+    /// The type of the messages. Default: plain bytes with the size of `T`, without a schema.
     pub type_info: Option<TypeInfo>,
 }
 
 impl RingOptions {
-    /// Creates options that only set the number of slots of a lane.
+    /// Creates options that set only the number of slots of a lane.
     #[must_use]
     pub fn capacity(capacity: u64) -> Self {
         Self {
@@ -71,7 +73,7 @@ impl RingOptions {
     }
 }
 
-/// The source of a ring's memory.
+/// The source of a ring's memory: a new file, an existing file, or the heap.
 #[derive(Debug, Clone, Copy)]
 enum RingOrigin<'a> {
     Create(&'a Arc<Namespace>, &'a str),
@@ -93,7 +95,7 @@ impl RingOrigin<'_> {
     }
 }
 
-/// Sets the parts of a request that are the same in all rings with one gated reader.
+/// Sets the fields of a request that are the same for all rings with one gated reader.
 fn fix_for_gated_reader(request: &mut Request, origin: RingOrigin<'_>) {
     request.reliability = Some(Reliability::Reliable);
     request.reader_limit = Some(1);
@@ -122,8 +124,8 @@ macro_rules! constructors {
         ///
         /// # Errors
         ///
-        /// As [`Segment::open`](crate::Segment::open); an option that is set and differs from the
-        /// ring's is a mismatch.
+        /// The same as for [`Segment::open`](crate::Segment::open). If an option is set and differs
+        /// from the ring's value, this is a mismatch.
         pub fn open(
             namespace: &std::sync::Arc<crate::Namespace>,
             name: &str,
@@ -132,7 +134,7 @@ macro_rules! constructors {
             Self::from_origin(super::RingOrigin::Open(namespace, name), options)
         }
 
-        /// Creates a ring on the heap, between threads of this process.
+        /// Creates a ring on the heap, for the threads of this process.
         ///
         /// # Errors
         ///
@@ -141,7 +143,7 @@ macro_rules! constructors {
             Self::from_origin(super::RingOrigin::Heap, options)
         }
 
-        /// Returns the memory under the ring.
+        /// Returns the memory that the ring uses.
         #[must_use]
         pub const fn segment(&self) -> &std::sync::Arc<crate::Segment> {
             &self.segment

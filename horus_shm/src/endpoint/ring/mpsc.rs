@@ -1,4 +1,5 @@
-//! Many producers, one consumer, nothing lost: one lane for each producer, and one gated reader.
+//! A ring with many producers and one consumer that loses no message. Each producer has its own
+//! lane, and the consumer is a gated reader.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -11,10 +12,10 @@ use crate::endpoint::producer::{OnStalled, Producer, RawProducer};
 use crate::file::error::OpenError;
 use crate::file::segment::Segment;
 
-/// A ring with many producers and one consumer; a full lane refuses the send, nothing is
-/// overwritten unread.
+/// A ring with many producers and one consumer. A send into a full lane is refused; an unread
+/// message is never overwritten.
 ///
-/// Each producer's messages keep their order; between producers there is none.
+/// The messages of each producer keep their order. Between different producers there is no order.
 ///
 /// ```
 /// use horus_shm::{MpscShm, RingOptions};
@@ -43,7 +44,7 @@ impl<T: Pod> MpscShm<T> {
         })
     }
 
-    /// Adds a producer, with a lane of its own.
+    /// Adds a producer, which gets its own lane.
     ///
     /// # Errors
     ///
@@ -55,10 +56,9 @@ impl<T: Pod> MpscShm<T> {
         )?))
     }
 
-    /// Creates the consumer: from now on the producers wait for it. If a consumer died and the
-    /// producers still wait for it, the new one goes on at its cursors (a message it was reading
-    /// may come twice).
-    ///
+    /// Creates the consumer, for which the producers wait from now on. If an earlier consumer died
+    /// and the producers are still waiting for it, the new one continues at its cursors. It may
+    /// receive a message again that the earlier consumer was reading when it died.
     /// # Errors
     ///
     /// [`OpenError::TooManySubscribers`] while another consumer lives.

@@ -1,4 +1,4 @@
-//! Latest values: one lane whose readers take the newest published slot.
+//! A ring for latest values: one lane, whose readers read the newest published slot.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use crate::endpoint::producer::{OnStalled, Producer, RawProducer};
 use crate::file::error::OpenError;
 use crate::file::segment::Segment;
 
-/// Minimum number of slots of the lane: a reader copies one while the writer fills the next.
+/// Minimum number of slots of the lane. A reader can copy one slot while the writer fills the next.
 const POD_SLOTS_MIN: u64 = 4;
 /// Default number of slots of the lane.
 const POD_SLOTS_DEFAULT: u64 = 16;
 
-/// A ring for the latest value of one producer, with any number of consumers.
+/// A ring for the latest value of one producer. It can have any number of consumers.
 ///
 /// ```
 /// use horus_shm::{PodShm, RingOptions};
@@ -53,7 +53,8 @@ impl<T: Pod> PodShm<T> {
         })
     }
 
-    /// Creates the producer. If a producer died, the new one goes on where it stopped.
+    /// Creates the producer. If an earlier producer died, the new one continues where that one
+    /// stopped.
     ///
     /// # Errors
     ///
@@ -65,8 +66,8 @@ impl<T: Pod> PodShm<T> {
         )?))
     }
 
-    /// Adds a consumer. It sees the present value of a live producer, and every later one that it
-    /// reads in time.
+    /// Adds a consumer. It receives the present value if the producer is alive, and each later
+    /// value that it reads before the producer overwrites it.
     ///
     /// # Errors
     ///

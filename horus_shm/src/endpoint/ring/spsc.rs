@@ -1,4 +1,5 @@
-//! One producer, one consumer, nothing lost: a lane, and one gated reader.
+//! A ring with one producer and one consumer that loses no message. It has one lane and one gated
+//! reader.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -11,8 +12,8 @@ use crate::endpoint::producer::{OnStalled, Producer, RawProducer};
 use crate::file::error::OpenError;
 use crate::file::segment::Segment;
 
-/// A ring with one producer and one consumer; a full ring refuses the send, nothing is overwritten
-/// unread.
+/// A ring with one producer and one consumer. A send into a full ring is refused; an unread message
+/// is never overwritten.
 ///
 /// ```
 /// use horus_shm::{RingOptions, SpscShm};
@@ -44,7 +45,8 @@ impl<T: Pod> SpscShm<T> {
         })
     }
 
-    /// Creates the producer. If a producer died, the new one goes on where it stopped.
+    /// Creates the producer. If an earlier producer died, the new one continues where that one
+    /// stopped.
     ///
     /// # Errors
     ///
@@ -56,9 +58,10 @@ impl<T: Pod> SpscShm<T> {
         )?))
     }
 
-    /// Creates the consumer: from now on the producer waits for it. Messages sent before are not
-    /// received, unless a consumer died and the producer still waits for it: then the new one goes
-    /// on at its cursor (the message it was reading may come twice).
+    /// Creates the consumer, for which the producer waits from now on. The consumer does not
+    /// receive messages sent before, with one exception. If an earlier consumer died and the
+    /// producer is still waiting for it, the new one continues at its cursor. It may receive a
+    /// message again that the earlier consumer was reading when it died.
     ///
     /// # Errors
     ///

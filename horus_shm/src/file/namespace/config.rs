@@ -1,4 +1,4 @@
-//! Configurations of namespaces: the directory, the name, and the users that share it.
+//! Configurations of namespaces: the directory, the name, and the users that share the namespace.
 
 use std::env;
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ const DIR_VARIABLE: &str = "HORUS_SHM_DIR";
 const NAMESPACE_VARIABLE: &str = "HORUS_NAMESPACE";
 const GROUP_VARIABLE: &str = "HORUS_SHM_GROUP";
 
-/// The directory and name of a namespace to open, and the users that share it.
+/// The directory and name of a namespace to open, and the users that share the namespace.
 ///
 /// By default, a namespace belongs to one user. [`NamespaceConfig::with_group`] shares it among the
 /// members of a group.
@@ -26,8 +26,8 @@ pub struct NamespaceConfig {
 }
 
 impl NamespaceConfig {
-    /// Selects the namespace `name` in `dir`, for the user of this process. Both directories are
-    /// made when the namespace is opened; the parent of `dir` must exist.
+    /// Selects the namespace `name` in `dir`, for the user of this process. Opening the namespace
+    /// creates `dir` and the namespace's directory if necessary; the parent of `dir` must exist.
     pub fn new(dir: impl Into<PathBuf>, name: NamespaceName) -> Self {
         Self {
             dir: dir.into(),
@@ -36,16 +36,17 @@ impl NamespaceConfig {
         }
     }
 
-    /// Selects the namespace that the environment names: `$HORUS_NAMESPACE` in the directory
-    /// `$HORUS_SHM_DIR`, shared by the members of the group `$HORUS_SHM_GROUP`.
+    /// Selects the namespace that the environment variables name: `$HORUS_NAMESPACE` in the
+    /// directory `$HORUS_SHM_DIR`, shared by the members of the group `$HORUS_SHM_GROUP`.
     ///
-    /// If a variable is unset or empty, its default is used: the name `default`, no group, and the
-    /// directory `/dev/shm/horus-<uid>`, or `/dev/shm/horus-g<gid>` with a group. So two terminals
-    /// of one user share a namespace, and so do all members of a group who set it.
+    /// If a variable is unset or empty, its default is used. The default name is `default`, and the
+    /// default is no group. The default directory is `/dev/shm/horus-<uid>`, or
+    /// `/dev/shm/horus-g<gid>` with a group. So two terminals of one user share a namespace, and so
+    /// do all members of a group who set `$HORUS_SHM_GROUP`.
     ///
     /// # Errors
     ///
-    /// [`NamespaceError::Name`] if `$HORUS_NAMESPACE` is not a valid name; the errors of
+    /// [`NamespaceError::Name`] if `$HORUS_NAMESPACE` is not a valid name; otherwise the errors of
     /// [`NamespaceConfig::with_group`].
     pub fn from_env() -> Result<Self, NamespaceError> {
         let set = |variable| env::var_os(variable).filter(|value: &OsString| !value.is_empty());
@@ -63,16 +64,17 @@ impl NamespaceConfig {
         Ok(Self { dir, name, access })
     }
 
-    /// Shares the namespace among the members of `group`: the name of a group, or its number in
-    /// decimal digits. All processes that use the namespace have to select the same group. If the
-    /// directory is the default one of [`NamespaceConfig::from_env`], the group's replaces it.
+    /// Shares the namespace among the members of `group`, which is the name of a group, or its
+    /// number in decimal digits. All processes that use the namespace have to select the same
+    /// group. If the directory is the default one of [`NamespaceConfig::from_env`], the default
+    /// directory of the group replaces it.
     ///
-    /// Directories get the mode 2770, files 0660, and both belong to the group. A process that is
-    /// not a member gets [`NamespaceError::NotAMember`]. A member can do to the others what a
-    /// process of the same user can do without a group, except to trace or kill them.
+    /// Directories get the mode 2770 and files 0660, and all of them belong to the group. A process
+    /// that is not a member gets [`NamespaceError::NotAMember`]. Members can affect each other's
+    /// processes just as processes of one user can, except that they cannot trace or kill them.
     ///
-    /// Reads the system's database of groups, for which some systems ask another machine: do not
-    /// call it in a control loop.
+    /// Reads the system's database of groups. Some systems ask another machine for this, so do not
+    /// call this function in a control loop.
     ///
     /// # Errors
     ///
@@ -93,7 +95,7 @@ impl NamespaceConfig {
         })
     }
 
-    /// Selects another name in the same directory, shared by the same users.
+    /// Selects a different name in the same directory, shared by the same users.
     #[must_use]
     pub fn with_name(self, name: NamespaceName) -> Self {
         Self { name, ..self }
@@ -117,7 +119,7 @@ impl NamespaceConfig {
         }
     }
 
-    /// Returns the same configuration with an absolute path.
+    /// Returns the same configuration, but with the absolute path of its directory.
     pub(super) fn to_absolute(&self) -> io::Result<Self> {
         let dir = path::absolute(&self.dir)?;
         Ok(Self {
@@ -131,7 +133,8 @@ impl NamespaceConfig {
     }
 }
 
-/// The directory that all processes of the same users find without being told.
+/// Returns the directory that is used by default. All processes of the same users compute the same
+/// path.
 fn default_dir(access: AccessRule) -> PathBuf {
     PathBuf::from(match access {
         AccessRule::User => format!("/dev/shm/horus-{}", os::effective_uid()),

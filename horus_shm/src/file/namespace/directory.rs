@@ -1,5 +1,5 @@
-//! Directories of namespaces: made if they are missing; refused if another user could write to
-//! them, or if they are not on a local file system.
+//! Directories of namespaces. A missing one is created. One that another user could write to, or
+//! that is not on a local file system, is refused.
 
 use std::ffi::OsStr;
 use std::io;
@@ -10,11 +10,11 @@ use super::NamespaceError;
 use crate::os::access::AccessRule;
 use crate::os::{self, Stat, group};
 
-/// Maximum number of attempts to open a directory while other processes make and remove it.
+/// Maximum number of attempts to open a directory that other processes keep creating and removing.
 const OPEN_ATTEMPTS_MAX: u32 = 8;
 
-/// Magic numbers, as in statfs(2), and names of file systems that are refused: another machine or a
-/// user-space process controls their locks or mappings.
+/// File systems that are refused: their magic numbers, as in statfs(2), and their names. Their
+/// locks or mappings are controlled by another machine or by a user-space process.
 const REFUSED_FILE_SYSTEMS: [(u64, &str); 10] = [
     (0x6969, "NFS"),
     (0x6573_5546, "FUSE"),
@@ -28,8 +28,8 @@ const REFUSED_FILE_SYSTEMS: [(u64, &str); 10] = [
     (0x7375_7245, "Coda"),
 ];
 
-/// Opens the directory `name` in `parent`, and makes it if it is missing; `path` is its path, for
-/// messages.
+/// Opens the directory `name` in `parent`, and creates it if it is missing. `path` is the
+/// directory's path, for use in messages.
 pub(super) fn open(
     parent: BorrowedFd<'_>,
     name: &OsStr,
@@ -65,7 +65,7 @@ pub(super) fn open(
     Err(NamespaceError::Gone { path: path.into() })
 }
 
-/// Opens the parent of the directory `path`; returns it and the directory's name in it.
+/// Opens the parent of the directory `path`. Returns the parent, and the directory's name in it.
 pub(super) fn open_parent(path: &Path) -> Result<(OwnedFd, &OsStr), NamespaceError> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(NamespaceError::BadDirectory { path: path.into() });
@@ -85,8 +85,8 @@ pub(super) fn io_error(
     }
 }
 
-/// Returns true if the refused directory may be half made: the process that makes it has not yet
-/// restored the permission bits that the umask cleared, and may have died.
+/// Returns true if the refused directory may be incomplete: the process that creates it has not yet
+/// restored the permission bits that the umask cleared, and may have died before it could.
 fn may_be_half_made(refused: &NamespaceError) -> bool {
     match refused {
         NamespaceError::Refused {
@@ -110,7 +110,7 @@ fn may_be_half_made(refused: &NamespaceError) -> bool {
     }
 }
 
-/// Makes the directory `name` in `parent`, with the permission bits of the rule.
+/// Creates the directory `name` in `parent`, with the permission bits of the access rule.
 fn make_directory(parent: BorrowedFd<'_>, name: &OsStr, access: AccessRule) -> io::Result<()> {
     match access {
         AccessRule::Group(gid) if !access.permits_dir(&os::fstat(parent)?) => {
@@ -125,9 +125,10 @@ fn make_directory(parent: BorrowedFd<'_>, name: &OsStr, access: AccessRule) -> i
     }
 }
 
-/// Makes a directory of the group `gid` under another name, and gives it its name when it is
+/// Creates a directory of the group `gid` under a temporary name, and renames it when it is
 /// complete. WHY: if this process dies in between, the other members may have no right to remove
-/// the directory from `parent`. They would be locked out until the user of this process returns.
+/// the incomplete directory from `parent`. With the final name, it would lock them out until the
+/// user of this process returns.
 fn make_under_other_name(parent: BorrowedFd<'_>, name: &OsStr, gid: u32) -> io::Result<()> {
     let random = u128::from_ne_bytes(os::random_bytes()?);
     let mut other_name = OsStr::new(".").to_owned();
@@ -217,7 +218,8 @@ pub(super) fn refuse_if_foreign(
     })
 }
 
-/// Returns the error for a directory that could not be opened, according to what has its name.
+/// Returns the error for a directory that could not be opened, according to the kind of file that
+/// has its name.
 fn refused_entry_error(
     found: Option<Stat>,
     path: &Path,
@@ -234,8 +236,8 @@ fn refused_entry_error(
     }
 }
 
-/// Returns the error of a system call, or that this process is not a member of the group, if that
-/// is the reason.
+/// Returns the error of a system call. If the call failed because this process is not a member of
+/// the group, returns an error that says so.
 fn member_or_io_error(
     doing: &'static str,
     path: &Path,

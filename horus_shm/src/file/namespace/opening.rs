@@ -1,4 +1,4 @@
-//! Opening namespaces: joining one, and removing the remains of dead processes in it.
+//! Opening a namespace: joins it, and removes what dead processes left in it.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use super::{Namespace, NamespaceConfig, NamespaceError, directory};
 use crate::file::sweep::sweep;
 
 impl Namespace {
-    /// Opens the namespace that `config` names, and makes it if it is missing. Two calls for the
-    /// same directory return the same namespace, unless it was removed in between.
+    /// Opens the namespace that `config` selects, and creates it if it is missing. Two calls for
+    /// the same directory return the same namespace, unless it was removed in between.
     ///
-    /// Makes some thirty system calls. Does not block, except while other processes remove the
-    /// namespace: about a second at most.
+    /// Makes some thirty system calls. Does not block, unless other processes are removing the
+    /// namespace; then it takes about a second at most.
     ///
     /// # Errors
     ///
-    /// [`NamespaceError`].
+    /// [`NamespaceError`] if the namespace cannot be opened.
     pub fn open(config: &NamespaceConfig) -> Result<Arc<Self>, NamespaceError> {
         let config = config
             .to_absolute()
@@ -28,11 +28,11 @@ impl Namespace {
         Ok(opened.namespace)
     }
 
-    /// Opens the namespace that the environment names: see [`NamespaceConfig::from_env`].
+    /// Opens the namespace that the environment variables name: see [`NamespaceConfig::from_env`].
     ///
     /// # Errors
     ///
-    /// [`NamespaceError`].
+    /// [`NamespaceError`] if the namespace cannot be opened.
     pub fn current() -> Result<Arc<Self>, NamespaceError> {
         Self::open(&NamespaceConfig::from_env()?)
     }

@@ -1,5 +1,5 @@
-//! Removal of namespaces that this process has not joined, even of one that can no longer be
-//! opened.
+//! Removal of namespaces that this process has not joined. Works even if the namespace can no
+//! longer be opened.
 
 use std::ffi::OsStr;
 use std::io;
@@ -15,14 +15,14 @@ use crate::os::{self, OpenMode, Stat, lock};
 use crate::process::liveness::{self, ProcessInfo};
 
 impl Namespace {
-    /// Removes the namespace that `config` names, and all topics in it, without joining it. Works
-    /// even if its registry is damaged, was replaced, or is not a file. Does nothing if the
-    /// namespace does not exist.
+    /// Removes the namespace that `config` selects, and all topics in it, without joining it. Works
+    /// even if the namespace's registry is damaged, was replaced, or is not a file. Does nothing if
+    /// the namespace does not exist.
     ///
     /// # Errors
     ///
-    /// [`NamespaceRemoveError::Attended`] if a process (also this one) is alive in the namespace,
-    /// or has one of its topics open. Nothing was removed then.
+    /// [`NamespaceRemoveError::Attended`] if a process (this one included) is alive in the
+    /// namespace, or has one of its topics open. Nothing was removed then.
     pub fn remove_at(config: &NamespaceConfig) -> Result<(), NamespaceRemoveError> {
         // WHY: another thread that opens the namespace meanwhile finds all of it, or none.
         let _known = lock_open_namespaces();
@@ -37,7 +37,7 @@ impl Namespace {
     }
 }
 
-/// A removal of the namespace at `path`; the path is only for messages.
+/// A removal of the namespace at `path`, which is used only in messages.
 struct NamespaceRemoval {
     path: PathBuf,
     access: AccessRule,
@@ -74,7 +74,7 @@ impl NamespaceRemoval {
         self.open_dir(place.as_fd(), name)
     }
 
-    /// Opens a directory, if it exists.
+    /// Opens a directory; returns `None` if it does not exist.
     fn open_dir(
         &self,
         dir: BorrowedFd<'_>,
@@ -113,8 +113,9 @@ impl NamespaceRemoval {
         self.remove_rest(parent, name, dir)
     }
 
-    /// Removes all topics, if no process has one of them open. WHY by leases: a process that joined
-    /// a registry which was replaced since holds no lock of the present one.
+    /// Removes all topics, if no process has one of them open. WHY this is checked with leases: a
+    /// process that joined a registry which was replaced later holds no lock on the present
+    /// registry.
     fn remove_topics(&self, topics: BorrowedFd<'_>) -> Result<(), NamespaceRemoveError> {
         let names = os::list_dir(topics).map_err(self.io("list the topics of"))?;
         let mut leases = Vec::new();
@@ -152,8 +153,8 @@ impl NamespaceRemoval {
             .try_for_each(|name| self.remove_entry(topics, name))
     }
 
-    /// Returns an error if the file belongs to another user, whose processes only that user or root
-    /// can find.
+    /// Returns an error if the file belongs to another user. Only that user or root can find out
+    /// whether a process uses the file.
     fn expect_owner(&self, stat: &Stat) -> Result<(), NamespaceRemoveError> {
         if stat.uid == os::effective_uid() {
             return Ok(());
@@ -175,7 +176,7 @@ impl NamespaceRemoval {
         self.remove_entry(parent, name)
     }
 
-    /// Removes a file of any kind, or an empty directory, if it exists.
+    /// Removes a file of any kind, or an empty directory. Does nothing if it does not exist.
     fn remove_entry(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), NamespaceRemoveError> {
         match remove_entry_of_any_kind(dir, name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

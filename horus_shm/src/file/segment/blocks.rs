@@ -1,4 +1,4 @@
-//! Access to the blocks of a segment, for this crate, its models and its tests only.
+//! Access to the blocks of a segment. Only this crate, its models and its tests may use it.
 
 use std::fs::File;
 use std::io;
@@ -15,15 +15,15 @@ use crate::protocol::lane;
 use crate::protocol::layout::{ControlBlock, LaneBlock, ReaderBlock, WaitBlock};
 use crate::protocol::sync::Word;
 
-/// The blocks of a topic.
+/// Access to the blocks of a topic: the shared words with which its endpoints coordinate.
 ///
-/// A block that is written against its protocol corrupts what other processes borrow. That is why
-/// these are not methods of [`TopicMemory`]: the trait is exported only in
+/// A write that violates the protocol of a block corrupts messages that other processes have
+/// borrowed. That is why these are not methods of [`TopicMemory`]: the trait is exported only in
 /// [`internals`](crate::internals).
 ///
 /// # Errors
 ///
-/// Every method returns [`OpenError::Io`] if the area of its block cannot be mapped.
+/// Every method returns [`OpenError::Io`] if the memory area that holds the block cannot be mapped.
 ///
 /// # Panics
 ///
@@ -38,29 +38,31 @@ pub trait Blocks {
     /// Returns the block that all readers share.
     fn wait_block(&self, access: Access) -> Result<&WaitBlock<AtomicU64>, OpenError>;
 
-    /// Returns the block of the announced reader at index `reader`.
+    /// Returns the block of the reader in the reader slot with index `reader`.
     fn reader_block(
         &self,
         reader: u32,
         access: Access,
     ) -> Result<&ReaderBlock<AtomicU64>, OpenError>;
 
-    /// Returns the cursors of the announced reader at index `reader`, one word a lane.
+    /// Returns the cursors of the reader in the reader slot with index `reader`, one word for each
+    /// lane.
     fn cursors(&self, reader: u32, access: Access) -> Result<&[AtomicU64], OpenError>;
 
-    /// Opens the file of the newest extent of lane `lane`, to read and to write.
+    /// Opens the file of the newest extent of lane `lane` for reading and writing.
     ///
     /// # Errors
     ///
-    /// [`OpenError::NotATopic`] or [`OpenError::Io`] if there is none, or on the heap.
+    /// [`OpenError::NotATopic`] or [`OpenError::Io`] if the lane has no such file, for example on
+    /// the heap.
     fn lane_file(&self, lane: u32) -> Result<File, OpenError>;
 
-    /// Adds an extent with the settings `offer` to lane `lane`, as its owner does, and opens its
-    /// file, to read and to write.
+    /// Adds an extent with the settings `offer` to lane `lane`, as the lane's owner does. Opens the
+    /// file of the extent for reading and writing.
     ///
     /// # Errors
     ///
-    /// The errors of a publisher that claims the lane.
+    /// The same as for a publisher that claims the lane.
     fn add_lane_file(&self, lane: u32, offer: Offer) -> Result<File, OpenError>;
 }
 

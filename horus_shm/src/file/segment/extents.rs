@@ -1,4 +1,5 @@
-//! The extents of a topic that this process has mapped.
+//! The extents of a topic: lists those that this process has mapped, and maps, creates and removes
+//! extents.
 
 use std::io;
 use std::sync::atomic::AtomicU64;
@@ -13,8 +14,8 @@ use crate::os::region::Access;
 use crate::protocol::layout::{LaneBlock, PLAUSIBLE_POSITION_MAX, POSITION_MAX, SkipCounter};
 use crate::protocol::sync::{Word as _, edge};
 
-/// Maximum number of extents of a lane that are searched for messages of one reader, from the
-/// newest on.
+/// Maximum number of extents of a lane that are searched for a reader's messages. The search goes
+/// backwards from the newest extent.
 pub(crate) const SEARCHED_GENERATIONS_MAX: u64 = 16;
 
 impl TopicMemory {
@@ -23,11 +24,12 @@ impl TopicMemory {
         self.extents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns an extent of a lane, and maps it if this process has not mapped it for that use.
+    /// Returns an extent of a lane. Maps it first if this process has not yet mapped it for that
+    /// use.
     ///
     /// # Errors
     ///
-    /// As [`Extent::open`].
+    /// The same as for [`Extent::open`].
     pub(crate) fn extent(&self, id: ExtentId, usage: ExtentUse) -> Result<Arc<Extent>, OpenError> {
         let mut extents = self.lock_extents();
         let on_heap = self.file().is_none();
@@ -52,13 +54,13 @@ impl TopicMemory {
         Ok(extent)
     }
 
-    /// Makes the next extent of lane `lane`, which readers do not find before
-    /// [`Self::publish_extent`]. The caller owns the lane, and has written nothing from `position`
-    /// on.
+    /// Creates the next extent of lane `lane`, which begins at `position`. Readers find it only
+    /// after [`Self::publish_extent`]. The caller owns the lane, and has written nothing at
+    /// `position` or later.
     ///
     /// # Errors
     ///
-    /// As [`Extent::create`].
+    /// The same as for [`Extent::create`].
     pub(crate) fn make_extent(
         &self,
         lane: u32,
@@ -98,7 +100,8 @@ impl TopicMemory {
         Ok(extent)
     }
 
-    /// Shows an extent to readers as the newest one of its lane, which the caller owns.
+    /// Publishes an extent as the newest one of its lane, so that readers find it. The caller owns
+    /// the lane.
     pub(crate) fn publish_extent(&self, id: ExtentId) -> Result<(), OpenError> {
         let block = self.lane_block(id.lane, Access::Write)?;
         // Relaxed: the count publishes it.
@@ -106,7 +109,7 @@ impl TopicMemory {
         self.publish_change()
     }
 
-    /// Makes readers look at the generations of all lanes.
+    /// Makes readers check all lanes for new extents.
     pub(crate) fn publish_change(&self) -> Result<(), OpenError> {
         let control = self.control(Access::Write)?;
         // ORDERING(change): pairs with the load in `RawConsumer::look_for_lanes`.
@@ -119,8 +122,8 @@ impl TopicMemory {
         self.headers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the id of the next extent of a lane that the caller owns: no extent that this
-    /// process has mapped has it, even if the number in the file was damaged.
+    /// Returns an unused id for the next extent of a lane that the caller owns. It differs from the
+    /// ids of all extents that this process has mapped, even if the number in the file was damaged.
     fn next_extent_id(&self, lane: u32, block: &LaneBlock<AtomicU64>) -> ExtentId {
         let extents = self.lock_extents();
         let of_lane = extents.iter().filter(|extent| extent.id.lane == lane);
@@ -131,20 +134,20 @@ impl TopicMemory {
         ExtentId { lane, generation }
     }
 
-    /// Returns what the publisher of an extent offers, if its file can be read.
+    /// Returns the offer of an extent's publisher; `None` if the extent's file cannot be read.
     pub(crate) fn offer_of(&self, id: ExtentId) -> Option<Offer> {
         self.header_of(id).map(|(_, offer)| offer)
     }
 
-    /// Returns the position at which an extent begins, and the offer of its publisher, if its file
-    /// can be read.
+    /// Returns the position at which an extent begins, and the offer of its publisher; `None` if
+    /// the extent's file cannot be read.
     fn header_of(&self, id: ExtentId) -> Option<(ExtentBase, Offer)> {
         self.with_header(id, |base, offer| (base, offer.clone()))
     }
 
-    /// Calls `read` with an extent's base and offer, and returns its result; `None` if the file of
-    /// the extent cannot be read. Reads the file once: a header never changes. `read` may not look
-    /// at other headers.
+    /// Calls `read` with the base and the offer of an extent, and returns the result; `None` if the
+    /// extent's file cannot be read. The file is read only once, because a header never changes.
+    /// `read` must not access other headers.
     pub(crate) fn with_header<R>(
         &self,
         id: ExtentId,
@@ -165,7 +168,8 @@ impl TopicMemory {
         Some(read(*base, offer))
     }
 
-    /// Keeps a header, so that its file is not read again, and is known after it was removed.
+    /// Stores a header, so that its file is not read again, and the header is known after the file
+    /// is gone.
     fn note_header(&self, id: ExtentId, base: ExtentBase, offer: &Offer) {
         let mut headers = self.lock_headers();
         // WHY: a publisher that grows often must not fill the memory of its observers.
@@ -177,7 +181,7 @@ impl TopicMemory {
     }
 
     /// Returns the end of an extent, which is the base of the next one; `None` if there is no next
-    /// extent, or its file cannot be read.
+    /// extent, or the file of the next extent cannot be read.
     pub(crate) fn end_of(&self, ExtentId { lane, generation }: ExtentId) -> Option<ExtentBase> {
         let generation = generation + 1;
         self.with_header(ExtentId { lane, generation }, |base, _| base)
@@ -192,8 +196,9 @@ impl TopicMemory {
         is_mapped || self.file().is_some_and(|file| is_linked(file, id))
     }
 
-    /// Forgets an extent of a file, which is unmapped when its last user drops it. WHY not one on
-    /// the heap: other readers can find it only here, until its owner removes it.
+    /// Removes an extent of a file from the list of mapped extents. It is unmapped when its last
+    /// user drops it. WHY this does nothing for extents on the heap: other readers can find such an
+    /// extent only in this list, until its owner removes it.
     pub(crate) fn forget_extent(&self, extent: &Arc<Extent>) {
         if self.file().is_some() {
             self.lock_extents()
@@ -201,8 +206,8 @@ impl TopicMemory {
         }
     }
 
-    /// Removes an extent of a lane that the caller owns: readers that have it keep it, and no
-    /// others find it.
+    /// Removes an extent of a lane that the caller owns. Readers that have mapped it keep it, but
+    /// other readers no longer find it.
     pub(crate) fn remove_extent(&self, id: ExtentId) {
         match self.file() {
             Some(file) => remove_lane_file(file, id),

@@ -1,4 +1,4 @@
-//! The file that has the name of a topic now, for endpoints whose own file lost it.
+//! The file that has the name of a topic now, for endpoints whose own file has lost that name.
 
 use std::sync::Arc;
 
@@ -8,12 +8,13 @@ use crate::file::open;
 use crate::file::segment::{Segment, TopicMemory};
 
 impl Segment {
-    /// Returns the topic to open endpoints in: this one, or the result of [`Self::reopen`] if its
-    /// file has lost its name.
+    /// Returns the topic in which new endpoints should be opened: this one, or the result of
+    /// [`Self::reopen`] if this topic's file has lost its name. If `creates`, a missing file is
+    /// created.
     ///
     /// # Errors
     ///
-    /// As [`Self::reopen`].
+    /// The same as for [`Self::reopen`].
     pub fn present(self: &Arc<Self>, creates: bool) -> Result<Arc<Self>, OpenError> {
         if self.is_name_lost() && !self.is_forked() {
             self.reopen(creates)
@@ -22,18 +23,19 @@ impl Segment {
         }
     }
 
-    /// Returns true if both are the same topic file.
+    /// Returns true if this and `other` use the same topic file.
     #[must_use]
     pub fn is_same_file(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.memory, &other.memory)
     }
 
-    /// Opens the topic file that has the name of this topic now, with the same request, and creates
-    /// one if `creates`.
+    /// Opens the topic file that has the name of this topic now, with the same request. If there is
+    /// no such file and `creates` is true, creates one.
     ///
     /// # Errors
     ///
-    /// As [`Self::open_or_create`], or as [`Self::open`].
+    /// The same as for [`Self::open_or_create`] if `creates` is true, otherwise as for
+    /// [`Self::open`].
     pub fn reopen(&self, creates: bool) -> Result<Arc<Self>, OpenError> {
         let Some(file) = self.file() else {
             return Err(OpenError::RegionLost { path: self.path() });
@@ -49,21 +51,22 @@ impl Segment {
 }
 
 impl TopicMemory {
-    /// Returns the first 8 bytes of the random number of the topic file; 0 on the heap.
+    /// Returns the first 8 bytes of the topic file's random id; 0 on the heap.
     pub(crate) fn file_number(&self) -> u64 {
         let file = self.file().and_then(|file| file.topic_id.first_chunk());
         file.copied().map_or(0, u64::from_le_bytes)
     }
 
-    /// Returns the relation of the topic file to its name, as this process found it when it last
-    /// looked, up to 100 ms ago.
+    /// Returns the state of the topic file's name, as the last check found it. That check was at
+    /// most some 100 ms ago.
     #[must_use]
     pub fn name_state(&self) -> NameState {
         let watch = self.file().and_then(|file| file.name_watch.as_ref());
         watch.map_or(NameState::Linked, NameWatch::state)
     }
 
-    /// Returns true if the name of the topic leads to another file or to none: its endpoints move.
+    /// Returns true if the topic's name leads to another file or to none. Endpoints then move to
+    /// the file that gets the name.
     pub(crate) fn is_name_lost(&self) -> bool {
         self.name_state() == NameState::Lost
     }

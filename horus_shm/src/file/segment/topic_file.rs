@@ -45,28 +45,29 @@ impl FileId {
     }
 }
 
-/// An open topic file at which this process is present, and its mapped parts.
+/// An open topic file that this process is marked as using, and the parts of it that are mapped.
 #[derive(Debug)]
 pub(crate) struct TopicFile {
-    /// Declared first, so that it is dropped before `namespace`. `None` until the file is attended.
+    /// The watch on the file's name; `None` until this process is marked as using the file.
+    /// Declared first, so that it is dropped before `namespace`.
     pub(crate) name_watch: Option<NameWatch>,
     pub(crate) fd: CheckedFd,
-    /// The identity of the file.
+    /// The identity of the file: its device and inode.
     pub(crate) id: FileId,
     pub(crate) namespace: Arc<Namespace>,
     pub(crate) name: TopicName,
-    /// The random id of the file, which the names of its lane files contain; 0 if the file is
+    /// The random id of the file, which is a part of the names of its lane files; 0 if the file is
     /// unusable.
     pub(crate) topic_id: [u8; 16],
     pub(super) lane_area: PartMappings,
     pub(super) reader_area: PartMappings,
 }
 
-/// A copy of the blocks of all lanes of a topic file.
+/// A private copy of the blocks of all lanes of a topic file.
 pub(crate) struct LaneBlocksCopy(Vec<u8>);
 
 impl LaneBlocksCopy {
-    /// Returns the word at `offset` of the block of lane `lane`.
+    /// Returns the word at `offset` in the block of lane `lane`.
     pub(crate) fn word(&self, lane: u32, offset: usize) -> u64 {
         let at = lane_block_offset(lane) + offset;
         let word = self.0.get(at..).and_then(|bytes| bytes.first_chunk());
@@ -74,7 +75,7 @@ impl LaneBlocksCopy {
     }
 }
 
-/// The mappings of one part of the file: a read-only one, a writable one, both, or none yet.
+/// The mappings of one part of the file: none yet, a read-only one, a writable one, or both.
 #[derive(Debug, Default)]
 pub(super) struct PartMappings {
     pub(super) read: OnceLock<Region>,
@@ -103,13 +104,14 @@ impl TopicFile {
         }
     }
 
-    /// Sets the random id of the file, as its header states it.
+    /// Sets the random id of the file, which the caller has read from its header.
     pub(crate) const fn with_id(mut self, topic_id: [u8; 16]) -> Self {
         self.topic_id = topic_id;
         self
     }
 
-    /// Returns true if a lane has history that outlives its publisher. A truncated file has none.
+    /// Returns true if a lane has history that is kept after its publisher has left. If the file is
+    /// truncated, there is none.
     ///
     /// # Errors
     ///
@@ -126,8 +128,8 @@ impl TopicFile {
         }))
     }
 
-    /// Returns true if one of the newest extents of a lane has messages of a publisher whose
-    /// history stays. `head` is the position at which the lane ends.
+    /// Returns true if one of the newest extents of a lane contains messages of a publisher whose
+    /// history is kept. `head` is the position at which the lane ends.
     fn has_latched_extent(&self, newest: ExtentId, head: u64) -> bool {
         let mut end = head;
         for generation in (1..=newest.generation).rev().take(EXTENTS_MAX) {
@@ -150,7 +152,7 @@ impl TopicFile {
         false
     }
 
-    /// Returns the boot and the registry that files of this topic belong to.
+    /// Returns the present boot and registry, which files of this topic belong to.
     ///
     /// # Errors
     ///
@@ -159,8 +161,8 @@ impl TopicFile {
         open::provenance(&self.namespace, || self.path())
     }
 
-    /// Copies the blocks of all lanes, without mapping them. What a truncated file does not hold is
-    /// zero.
+    /// Copies the blocks of all lanes without mapping them. If the file is truncated, the missing
+    /// bytes are zero.
     ///
     /// # Errors
     ///
@@ -174,7 +176,7 @@ impl TopicFile {
         }
     }
 
-    /// Returns the file's path, for messages.
+    /// Returns the file's path, for use in messages.
     pub(crate) fn path(&self) -> PathBuf {
         self.namespace.topics_path().join(self.name.file_name())
     }

@@ -1,4 +1,4 @@
-//! The messages that readers have not passed yet, as any process sees them.
+//! The messages that a reader has not passed yet, computed from shared memory by any process.
 
 use super::extents::SEARCHED_GENERATIONS_MAX;
 use crate::file::card::EndpointCard;
@@ -8,19 +8,19 @@ use crate::os::region::Access;
 use crate::protocol::lane::{self, UnreadCounts};
 use crate::protocol::sync::Word as _;
 
-/// The part of an extent's header that decides what a reader still gets of it.
+/// The part of an extent's header that decides which of its messages a reader still gets.
 #[derive(Debug, Clone, Copy)]
 struct ExtentShape {
     base: ExtentBase,
     capacity: u64,
-    /// True if positions are not message numbers, as slots may be stepped over.
+    /// True if slots may be skipped, so that positions are not message numbers.
     pinnable: bool,
-    /// The type that its publisher sends, and the reliability that it offers.
+    /// The type that the extent's publisher sends, and the reliability that it offers.
     card: EndpointCard,
 }
 
 impl ExtentShape {
-    /// Returns the numbers of messages of this extent that a reader at `position` has not passed.
+    /// Returns the numbers of waiting and lost messages of this extent, for a reader at `position`.
     /// `number` is the sequence number of the reader's next message, if that is known. `end` is the
     /// end of this extent.
     fn unread(&self, position: u64, number: Option<u64>, end: ExtentBase) -> UnreadCounts {
@@ -44,24 +44,24 @@ impl ExtentShape {
     }
 }
 
-/// The place that a reader has reached in one lane: the next position, and the number of the next
-/// message.
+/// The progress of a reader in one lane: the position and the number of its next message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReadProgress {
     /// The first position that the reader has not passed.
     pub(crate) position: u64,
-    /// The number of the reader's next message, if that is known.
+    /// The sequence number of the reader's next message, if that is known.
     pub(crate) number: Option<u64>,
-    /// The type that it reads, and the reliability that it requests: it gets messages only from
-    /// publishers that match.
+    /// The type that the reader reads, and the reliability that it requests. It gets messages only
+    /// from publishers that match.
     pub(crate) card: EndpointCard,
-    /// Generation of the extent that the reader reads now; 0 if it reads none. `None` if the reader
-    /// is in another process.
+    /// Number of the extent that the reader is reading now; 0 if it reads none. `None` if the
+    /// reader is in another process, where this is not known.
     pub(crate) followed: Option<u64>,
 }
 
 impl ReadProgress {
-    /// Returns true if the reader keeps an extent mapped, whether that still has a name or not.
+    /// Returns true if the reader keeps an extent mapped, even if the extent's file has lost its
+    /// name.
     fn keeps_mapped(&self, generation: u64, base: u64) -> bool {
         match self.followed {
             Some(followed) => followed == generation,
@@ -72,13 +72,13 @@ impl ReadProgress {
 }
 
 impl TopicMemory {
-    /// Returns the numbers of messages of a lane that a reader has not passed. Opens the lane files
-    /// that this process has not seen before; makes a system call for each earlier extent in which
-    /// the reader has not read everything.
+    /// Returns the numbers of waiting and lost messages of a lane for a reader. Opens the lane
+    /// files that this process has not seen before, and makes a system call for each earlier extent
+    /// in which the reader has not read everything.
     ///
-    /// If the number of the reader's next message is not known, and slots were stepped over since,
-    /// [`UnreadCounts::waiting`] counts those of its own extent, too, and [`UnreadCounts::lost`] is
-    /// a lower bound.
+    /// If the number of the reader's next message is not known, slots that were skipped since then
+    /// cannot be distinguished from messages. [`UnreadCounts::waiting`] then includes the skipped
+    /// slots of the reader's own extent, and [`UnreadCounts::lost`] is a lower bound.
     pub(crate) fn unread(&self, lane: u32, reader: ReadProgress) -> UnreadCounts {
         let Ok(block) = self.lane_block(lane, Access::Read) else {
             return UnreadCounts::default();

@@ -1,5 +1,5 @@
-//! Removal of files that have a topic's name but are not usable topics: damaged files, and other
-//! kinds of files.
+//! Removal of files that have a topic's name but are not usable topics: damaged files, and files of
+//! other kinds.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -14,7 +14,8 @@ use crate::process::liveness;
 ///
 /// # Errors
 ///
-/// [`OpenError::NotRemoved`] with the obstacle; [`OpenError::Io`].
+/// [`OpenError::NotRemoved`], which describes the obstacle; [`OpenError::Io`] if a system call
+/// fails.
 pub(super) fn remove_foreign(place: &TopicPath<'_>) -> Result<bool, OpenError> {
     let dir = place.namespace.topics_dir().map_err(place.io("opening"))?;
     let stat = match os::fstatat(dir, place.name.file_name()) {
@@ -39,7 +40,7 @@ pub(super) fn remove_foreign(place: &TopicPath<'_>) -> Result<bool, OpenError> {
     removed
 }
 
-/// Removes the file, while all other processes that follow the protocol are excluded.
+/// Removes the file. The caller has excluded all other processes that follow the locking protocol.
 fn remove_while_exclusive(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, OpenError> {
     let dir = place.namespace.topics_dir().map_err(place.io("opening"))?;
     let name = place.name.file_name();
@@ -66,12 +67,12 @@ fn remove_while_exclusive(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, Op
 }
 
 /// Returns true if another process has the file open. WHY the presence lock is not enough: only
-/// processes that could use the file take it.
+/// processes that accept the file as a topic take that lock.
 ///
 /// # Errors
 ///
-/// [`OpenError::NotRemoved`] if the file belongs to another user of the group, who alone can find
-/// out.
+/// [`OpenError::NotRemoved`] if the file belongs to another user of the group. Only that user (or
+/// root) can find out whether the file is open.
 fn has_users(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, OpenError> {
     let dir = place.namespace.topics_dir().map_err(place.io("opening"))?;
     let is_of_other = place.namespace.config().gid().is_some() && stat.uid != os::effective_uid();

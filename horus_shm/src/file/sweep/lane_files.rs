@@ -1,5 +1,5 @@
-//! Removal of lane files without a topic file: a user removed the topic file by hand, or the
-//! process that removed the topic died.
+//! Removal of lane files that have no topic file any more, because a user removed the topic file by
+//! hand, or because the process that was removing the topic died.
 
 use std::collections::HashSet;
 use std::io;
@@ -13,9 +13,9 @@ use crate::file::segment::FileId;
 use crate::os::{self, OpenMode, lock};
 use crate::protocol::layout::HEADER_BYTES;
 
-/// Removes those of the lane files called `names` whose topic file has no name and no process.
-/// `topics` are the inodes of the topic files that have a name. Returns the names of the files that
-/// are damaged or cannot be examined.
+/// Removes the lane files in the list `names` whose topic file has no name and is used by no
+/// process. `topics` contains the inodes of the topic files that have a name. Returns the names of
+/// the lane files that are damaged or cannot be examined.
 pub(super) fn remove_orphans(
     namespace: &Namespace,
     names: Vec<String>,
@@ -64,7 +64,7 @@ fn remove_orphan(
     }
 }
 
-/// Runs `remove` if no process uses the topic file, this one included.
+/// Runs `remove` if no process, this one included, uses the topic file.
 fn remove_unattended(
     namespace: &Namespace,
     topic: FileId,

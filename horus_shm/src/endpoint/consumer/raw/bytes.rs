@@ -1,4 +1,4 @@
-//! Messages as bytes: for callers that know their type or their length only at run time.
+//! Messages as bytes, for callers that know the type or the length of messages only at run time.
 
 use super::{RawConsumer, ReadMode};
 use crate::endpoint::sample::{BorrowError, RawSample};
@@ -6,27 +6,28 @@ use crate::protocol::copy::COMMAND_BYTES;
 use crate::protocol::lane::PollOutcome;
 use crate::wait::WaitPolicy;
 
-/// A function that returns the key of a message. Of the newest messages of several publishers, the
-/// one with the greatest key wins.
+/// A function that returns the key of a message. Among the newest messages of several publishers,
+/// the one with the greatest key is chosen.
 pub type Key<'a> = &'a dyn Fn(&[u8]) -> u64;
 
 impl RawConsumer {
-    /// Returns the length of the longest message that a publisher can send now, in bytes. It grows
-    /// when a publisher sends a longer one.
+    /// Returns the length in bytes of the longest message that a publisher can send now. The value
+    /// grows when a publisher sends a longer message.
     #[inline]
     #[must_use]
     pub const fn max_bytes(&self) -> usize {
         self.longest
     }
 
-    /// Returns the number of slots of the longest lane.
+    /// Returns the number of slots of the lane that has the most slots.
     #[must_use]
     pub const fn lap(&self) -> u64 {
         self.lap
     }
 
-    /// Looks for longer slots, and returns [`Self::max_bytes`]. From then on no message is cut:
-    /// while the caller's buffer is shorter than that, calls that receive return nothing.
+    /// Checks whether slots have become longer, and returns [`Self::max_bytes`]. After this call,
+    /// no message is cut: if the caller's buffer is shorter than [`Self::max_bytes`], receive calls
+    /// return nothing.
     pub fn whole_bytes(&mut self) -> usize {
         self.whole = true;
         if !self.is_unusable() {
@@ -35,22 +36,23 @@ impl RawConsumer {
         self.longest
     }
 
-    /// Forbids to cut messages that are longer than the buffer if `whole` is true, as
-    /// [`Self::whole_bytes`] does; otherwise permits it.
+    /// Sets whether messages that are longer than the buffer may be cut: not if `whole` is true (as
+    /// after [`Self::whole_bytes`]).
     #[inline]
     pub const fn set_whole(&mut self, whole: bool) {
         self.whole = whole;
     }
 
-    /// Returns true if no message may be cut, and a buffer of `bytes` bytes is too short for the
-    /// longest one.
+    /// Returns true if messages must not be cut and the longest one does not fit in a buffer of
+    /// `bytes` bytes.
     #[inline(always)]
     pub(super) const fn would_cut(&self, bytes: usize) -> bool {
         self.whole && bytes < self.longest
     }
 
-    /// Copies the next message to the beginning of `buffer` and returns its length, or `None` if
-    /// there is none right now. A message longer than the buffer is cut. Never blocks.
+    /// Copies the next message to the beginning of `buffer`, and returns its length; `None` if
+    /// there is no message right now. A message that is longer than the buffer is cut to the
+    /// buffer's length. Never blocks.
     #[inline(always)]
     pub fn recv_bytes(&mut self, buffer: &mut [u8]) -> Option<usize> {
         let (buffer, bytes) = (buffer.as_mut_ptr(), buffer.len().min(self.max_bytes()));
@@ -65,7 +67,7 @@ impl RawConsumer {
     }
 
     /// Receives as [`Self::recv_bytes`] does, but waits for a message until `wait_policy` ends.
-    /// Blocks, as [`Self::recv_until`].
+    /// Blocks in the same way as [`Self::recv_until`].
     pub fn recv_bytes_until(
         &mut self,
         wait_policy: WaitPolicy,
@@ -77,11 +79,13 @@ impl RawConsumer {
         (polled == PollOutcome::Message).then(|| self.length(bytes))
     }
 
-    /// Copies the newest message that was not received yet into one of two buffers, as
-    /// [`Self::recv_bytes`] does. Returns the index of the buffer, and the length. Older messages
-    /// are counted as skipped, or as lost if they are overwritten already. Never blocks.
+    /// Copies the newest message that has not been received yet into one of two buffers, as
+    /// [`Self::recv_bytes`] does. Returns the index of the buffer, and the length of the message.
+    /// Older messages are counted as skipped, or as lost if they have already been overwritten.
+    /// Never blocks.
     ///
-    /// Of the newest messages of several publishers the one with the greatest `key` wins.
+    /// If there are several publishers, chooses the message with the greatest `key` among their
+    /// newest ones.
     pub fn latest_bytes(
         &mut self,
         buffers: [&mut [u8]; 2],
@@ -103,13 +107,13 @@ impl RawConsumer {
         self.latest_among(read)
     }
 
-    /// Borrows the newest message that was not received yet, as [`Self::borrow`] does. Older ones
-    /// are counted as by [`Self::latest_bytes`], and of the newest ones of several publishers
-    /// the one with the greatest `key` wins. Never blocks.
+    /// Borrows the newest message that has not been received yet, as [`Self::borrow`] does. Counts
+    /// older messages, and chooses between several publishers, as [`Self::latest_bytes`] does.
+    /// Never blocks.
     ///
     /// # Errors
     ///
-    /// As [`Self::borrow`].
+    /// The same as for [`Self::borrow`].
     pub fn borrow_latest(&mut self, key: Key<'_>) -> Result<Option<RawSample>, BorrowError> {
         if self.reading() == ReadMode::Observer {
             return Err(self.unannounced_error());

@@ -1,4 +1,4 @@
-//! Readers follow a publisher from one extent of its lane to the next.
+//! Following a publisher: a reader that has read one extent of a lane continues in the next one.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::Word;
 
 impl RawConsumer {
-    /// Goes on in the extents of a lane up to `newest`, as far as the reader has read.
+    /// Continues in later extents of a lane, up to `newest`, after it has read all of the earlier
+    /// ones.
     pub(super) fn follow(&mut self, at: usize, newest: ExtentId) -> Result<(), OpenError> {
         while self.lanes[at].extent.id.generation < newest.generation {
             let (mut extent, mut raw) = self.next_extent(self.lanes[at].extent.id, newest)?;
@@ -47,8 +48,8 @@ impl RawConsumer {
         Ok(())
     }
 
-    /// Passes over messages that are not owed to this reader: its account of the lane goes on as if
-    /// there were none from `end` to `next`.
+    /// Skips messages that this reader is not entitled to. The ledger of the lane continues as if
+    /// there were no messages between `end` and `next`.
     fn skip_unowed(&mut self, at: usize, end: ExtentBase, next: ExtentBase) {
         let FollowedLane { lane, reader, .. } = &mut self.lanes[at];
         let start = &mut self.starts[*lane as usize];
@@ -59,8 +60,8 @@ impl RawConsumer {
         reader.skip_uncounted(next.position.max(reader.position()), numbers);
     }
 
-    /// Goes on in a later extent. If that counts its messages in another way, converts the account
-    /// of the lane.
+    /// Continues in a later extent. If that extent counts messages in a different way, converts the
+    /// ledger of the lane.
     fn move_to_later(&mut self, at: usize, extent: Arc<Extent>, raw: RawLane) {
         let fit = self.version_of(&extent.offer.type_info);
         let FollowedLane {
@@ -88,8 +89,8 @@ impl RawConsumer {
         self.segment.forget_extent(&left);
     }
 
-    /// Returns where the extent that is read of a lane ends; `next` is the next one that can be
-    /// opened. `None` if it ends before that begins, and the one in between is unknown.
+    /// Returns the end of the extent that is being read in a lane. `next` is the next extent that
+    /// can be opened. Returns `None` if unknown extents lie between the two.
     fn extent_end(&self, at: usize, next: &Extent) -> Option<ExtentBase> {
         let id = self.lanes[at].extent.id;
         if next.id.generation == id.generation + 1 {
@@ -100,8 +101,8 @@ impl RawConsumer {
         end.filter(|end| end.position <= next.base.position)
     }
 
-    /// Returns the first extent after `extent` that can be opened. WHY not always the next one: its
-    /// publisher may have removed it.
+    /// Returns the first extent after `extent` that can be opened. WHY this need not be the one
+    /// directly after it: the publisher may have removed that one.
     pub(super) fn next_extent(
         &self,
         extent: ExtentId,
@@ -120,7 +121,7 @@ impl RawConsumer {
         found
     }
 
-    /// Passes over what is left in extents that have a successor, where there are messages in that.
+    /// Skips the rest of each extent whose successor already contains messages.
     #[cold]
     pub(super) fn skip_former(&mut self) {
         for at in 0..self.lanes.len() {

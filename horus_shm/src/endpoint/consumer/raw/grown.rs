@@ -1,6 +1,6 @@
-//! Messages of another version: those of publishers whose type has fewer fields than the reader's
-//! type, or more. The reader completes such a message with its defaults for the fields that were
-//! not sent.
+//! Messages of another version: their publisher's type has fewer or more fields than the reader's
+//! type. If fields were not sent, the reader completes the message with its defaults for these
+//! fields.
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use crate::protocol::copy::CACHE_LINE_BYTES;
 #[repr(C, align(64))]
 struct CacheLine(UnsafeCell<[u8; CACHE_LINE_BYTES]>);
 
-/// Memory for messages that cannot be borrowed in their slots.
+/// Private memory for messages that cannot be borrowed in their slots.
 #[derive(Debug)]
 pub(crate) struct PrivateCopies {
     lines: Box<[CacheLine]>,
-    /// Number of cache lines that one message takes.
+    /// Number of cache lines that are reserved for each message.
     stride: usize,
 }
 
@@ -48,27 +48,29 @@ impl PrivateCopies {
     }
 }
 
-/// Completes the messages of a lane whose type is another version of the reader's: has the lengths
-/// of both versions, and the reader's defaults. Made when the lane is mapped.
+/// Completes the messages of a lane whose type is a different version of the reader's type.
+/// Contains the lengths of both versions, and the reader's defaults. Created when the lane is
+/// mapped.
 #[derive(Debug)]
 pub(super) struct OtherVersion {
-    /// The default message of this reader. If data of any length follow the fields, only its head.
+    /// The default message of this reader. If data of variable length follows the fields, only the
+    /// fields.
     defaults: Box<[u8]>,
-    /// The lengths of the heads, if data of any length follow the fields.
+    /// The lengths of the heads; `None` if no data of variable length follows the fields.
     head: Option<HeadLengths>,
-    /// Room for a message for each pin of this reader, if messages have a fixed size.
+    /// Memory for one message for each pin of this reader, if messages have a fixed size.
     copies: Arc<PrivateCopies>,
 }
 
-/// The lengths of the head, which is all fields in front of data of any length: in a lane's
-/// messages, and in this reader's version of them.
+/// The lengths of two heads: that of a lane's messages, and that of this reader's version. A head
+/// is all fields before the data of variable length.
 #[derive(Debug, Clone, Copy)]
 struct HeadLengths {
     /// Length of the head in the lane's messages, in bytes.
     sent: usize,
     /// Length of the head in the reader's messages, in bytes.
     own: usize,
-    /// Length of the prefix that both heads have in common, in bytes.
+    /// Length of the common beginning of both heads, in bytes.
     shared: usize,
 }
 
@@ -88,12 +90,12 @@ impl OtherVersion {
     }
 
     /// Converts the `came` bytes that were received at `dst` to a message of the reader's version.
-    /// Returns its length, without the defaults behind a message of a fixed size; 0 if the received
-    /// message was shorter than its head.
+    /// Returns the length of the message; for messages of a fixed size, defaults at the end are not
+    /// included. Returns 0 if the received message was shorter than its head.
     ///
     /// # Safety
     ///
-    /// `dst` is writable for `room` bytes, which are at least `came`.
+    /// `dst` is writable for `room` bytes, and `room` is at least `came`.
     pub(super) unsafe fn complete(&self, dst: *mut u8, room: usize, came: usize) -> usize {
         let Some(head) = self.head else {
             // SAFETY: the contract is the same.
@@ -116,7 +118,8 @@ impl OtherVersion {
         own + data
     }
 
-    /// Puts the defaults behind the first `came` bytes of a message at `dst`, up to `bytes`.
+    /// Appends the defaults to the first `came` bytes of a message at `dst`, so that it has `bytes`
+    /// bytes.
     ///
     /// # Safety
     ///
@@ -131,9 +134,9 @@ impl OtherVersion {
         }
     }
 
-    /// Returns memory for a message that is borrowed under a pin; `longest` is the length of the
-    /// longest message. WHY new memory where messages have lengths of their own: they may be long,
-    /// and few are borrowed from publishers of another version.
+    /// Returns memory for a message that is borrowed under a pin. `longest` is the length of the
+    /// longest message. If messages vary in length, allocates the memory. WHY: such messages may be
+    /// long, and few are borrowed from publishers of another version.
     pub(super) fn private_copy(
         &self,
         pin: u32,
@@ -146,8 +149,8 @@ impl OtherVersion {
         Some((self.copies.address(pin)?, Arc::clone(&self.copies)))
     }
 
-    /// Returns the length that a message of `came` bytes has in the reader's version, as
-    /// [`Self::complete`] does.
+    /// Returns the length of a message in the reader's version, after `came` bytes were received.
+    /// The result is the same as that of [`Self::complete`].
     pub(super) fn completed_length(&self, came: usize) -> usize {
         self.head.map_or(came, |head| {
             came.checked_sub(head.sent)
@@ -157,8 +160,8 @@ impl OtherVersion {
 }
 
 impl RawConsumer {
-    /// Returns the number of bytes of a message of the type `sent` that this reader takes, and the
-    /// version of such messages if this reader has to complete them.
+    /// Returns the number of bytes that this reader takes of a message of the type `sent`. If the
+    /// reader has to complete such messages, also returns their version.
     pub(super) fn version_of(&self, sent: &TypeInfo) -> (usize, Option<Box<OtherVersion>>) {
         let request = self.segment.request();
         let own = &request.type_info;
@@ -187,11 +190,11 @@ impl RawConsumer {
         longest.max(*shared)
     }
 
-    /// Returns the number of bytes of the last message that came from its publisher; 0 before the
-    /// first. It is less than the length of the message if the type of the publisher is a shorter
-    /// version of this reader's type: the other bytes are defaults.
+    /// Returns the number of bytes of the last message that its publisher sent; 0 before the first
+    /// message. If the publisher's type is a shorter version of this reader's type, the number is
+    /// less than the length of the message: the other bytes are defaults.
     ///
-    /// Call it before the next receive.
+    /// The value is valid until the next receive call.
     #[must_use]
     pub fn received_bytes(&self) -> usize {
         let lane = self.lanes.get(self.last_lane);
@@ -200,14 +203,14 @@ impl RawConsumer {
         self.last.bytes.saturating_sub(defaults)
     }
 
-    /// Returns the number of bytes of the last message that were copied or borrowed, without
-    /// defaults behind a message of a fixed size; 0 before the first.
+    /// Returns the number of bytes of the last message that were copied or borrowed; 0 before the
+    /// first message. For messages of a fixed size, defaults at the end are not included.
     #[must_use]
     pub const fn message_bytes(&self) -> usize {
         self.last.bytes
     }
 
-    /// Returns the length of the last message in a buffer of `bytes` bytes, which are no more than
+    /// Returns the length of the last message in a buffer of `bytes` bytes. `bytes` is at most
     /// [`Self::max_bytes`].
     #[inline(always)]
     pub(super) const fn length(&self, bytes: usize) -> usize {

@@ -1,4 +1,4 @@
-//! Reading messages in their slots: copies under a pin, and borrowed messages.
+//! Reading messages in their slots: borrows them, or copies them while they are pinned.
 
 use std::ptr;
 use std::sync::Arc;
@@ -10,11 +10,12 @@ use crate::protocol::lane::{CopyOptions, PollOutcome, claim_free_pin, free_pin};
 use crate::protocol::layout::CAPACITY_MIN;
 
 impl RawConsumer {
-    /// Polls each lane of a pinnable topic once, in turn: the poll of [`Self::recv`].
+    /// Polls each lane of a pinnable topic once, in turn. [`Self::recv`] uses this function for
+    /// such topics.
     ///
     /// # Safety
     ///
-    /// As [`Self::recv`].
+    /// The same as for [`Self::recv`].
     pub(super) unsafe fn poll_in_place(&mut self, dst: *mut u8, bytes: usize) -> PollOutcome {
         // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
         let attempt =
@@ -23,8 +24,8 @@ impl RawConsumer {
         found.err().unwrap_or(PollOutcome::Message)
     }
 
-    /// Calls `attempt` for each lane once, in turn, until one returns a message, and counts that as
-    /// received.
+    /// Calls `attempt` once for each lane, in turn, until one call returns a message. Counts that
+    /// message as received.
     fn poll_lanes_in_turn<R>(
         &mut self,
         mut attempt: impl FnMut(&mut Self, usize) -> Result<(MessageInfo, R), PollOutcome>,
@@ -45,12 +46,12 @@ impl RawConsumer {
         Err(nothing)
     }
 
-    /// Copies the next message of a lane, or its newest one if `latest`, into `dst`. The
-    /// copy is made under a pin: writers do not use the slot while they have another one.
+    /// Copies the next message of a lane into `dst`, or the lane's newest message if `latest` is
+    /// set. The slot is pinned during the copy: writers use other slots as long as they can.
     ///
     /// # Safety
     ///
-    /// As [`Self::recv`].
+    /// The same as for [`Self::recv`].
     pub(super) unsafe fn copy_from_lane(
         &mut self,
         lane: usize,
@@ -108,8 +109,8 @@ impl RawConsumer {
         Ok(MessageInfo { number, bytes })
     }
 
-    /// Receives the next message of any lane without copying it, from the lanes in turn, and
-    /// returns its length in bytes. Never blocks.
+    /// Receives the next message of any lane, polling the lanes in turn, but does not copy it.
+    /// Returns its length in bytes; `None` if there is no message. Never blocks.
     pub fn recv_length(&mut self) -> Option<usize> {
         if self.is_unusable() {
             return self.recv_length_draining();
@@ -124,8 +125,7 @@ impl RawConsumer {
         (self.confirm_message() == PollOutcome::Message).then(|| self.length(self.longest))
     }
 
-    /// Passes over the next message of a lane, as [`Self::copy_from_lane`] does, but copies
-    /// nothing.
+    /// Receives the next message of a lane as [`Self::copy_from_lane`] does, but copies nothing.
     pub(super) fn pass_next(&mut self, lane: usize) -> Result<MessageInfo, PollOutcome> {
         let FollowedLane {
             reader,
@@ -161,12 +161,13 @@ impl RawConsumer {
         }
     }
 
-    /// Reserves pins so that `messages` messages can be borrowed at a time.
+    /// Reserves pins, so that this reader can borrow `messages` messages at the same time.
     ///
     /// # Errors
     ///
-    /// [`BorrowError`]. All readers together can hold at most half of a publisher's slots. If this
-    /// reader meets a publisher with fewer slots later, it loses pins that are too many beside it.
+    /// [`BorrowError`] if there are not enough pins. All readers together can hold at most half of
+    /// a publisher's slots. If a publisher with fewer slots appears later, this reader loses the
+    /// pins that are too many for that lane.
     pub fn reserve_borrows(&mut self, messages: u32) -> Result<(), BorrowError> {
         if !self.is_pinnable() {
             return Err(BorrowError::NotPinnable {
@@ -182,7 +183,7 @@ impl RawConsumer {
             .map_err(|_| self.no_pins_error(place))
     }
 
-    /// Returns true if messages of all lanes can be borrowed.
+    /// Returns true if the messages of all lanes can be borrowed.
     fn is_pinnable(&self) -> bool {
         let mut lanes = self.lanes.iter();
         if self.lanes.is_empty() {
@@ -204,19 +205,19 @@ impl RawConsumer {
         }
     }
 
-    /// Returns the error of an observer that wants to borrow a message. It has no reader slot, and
-    /// therefore no pins.
+    /// Returns the error for an observer that tries to borrow a message. An observer has no reader
+    /// slot, and therefore no pins.
     pub(super) fn unannounced_error(&self) -> BorrowError {
         BorrowError::Observer {
             topic: self.segment.label(),
         }
     }
 
-    /// Borrows the next message of any lane, in its slot, from the lanes in turn. Never blocks.
+    /// Borrows the next message of any lane in its slot, polling the lanes in turn. Never blocks.
     ///
     /// # Errors
     ///
-    /// [`BorrowError`]; no message is lost then.
+    /// [`BorrowError`] if the message cannot be borrowed; it is not lost then.
     pub fn borrow(&mut self) -> Result<Option<RawSample>, BorrowError> {
         if self.is_unusable() {
             return self.borrow_draining();
@@ -251,12 +252,12 @@ impl RawConsumer {
         Ok(None)
     }
 
-    /// Pins the newest message of a lane in its slot; the ones before it count as skipped, or as
-    /// lost if they are overwritten already.
+    /// Pins the newest message of a lane in its slot. Older messages are counted as skipped, or as
+    /// lost if they have already been overwritten.
     ///
     /// # Errors
     ///
-    /// [`BorrowError`].
+    /// [`BorrowError`] if the message cannot be borrowed.
     pub(super) fn pin_latest_of(
         &mut self,
         lane: usize,
@@ -271,8 +272,9 @@ impl RawConsumer {
         Ok(Some((held.arrival, self.sample_of(held, (place, pin)))))
     }
 
-    /// Holds the next message of a lane, or its newest one if `latest`, under the given pin: in its
-    /// slot, or as a private copy if this reader has to complete it with defaults.
+    /// Holds the next message of a lane, or its newest message if `latest` is set, with the given
+    /// pin. The message stays in its slot, or is copied to private memory if this reader has to
+    /// complete it with defaults.
     fn hold_message(
         &mut self,
         lane: usize,
@@ -314,8 +316,8 @@ impl RawConsumer {
         })
     }
 
-    /// Returns the number of slots of the shortest lane whose slots can be pinned, or of a lane
-    /// that this process would offer.
+    /// Returns the number of slots of the shortest lane whose slots can be pinned. If there is no
+    /// such lane, returns the number for a lane that this process itself would offer.
     pub(super) fn least_pinnable_slots(&self) -> u64 {
         let shapes = self
             .lanes
@@ -332,7 +334,7 @@ impl RawConsumer {
         least.or_else(|| own().ok()).unwrap_or(CAPACITY_MIN)
     }
 
-    /// Returns the message that a pin of this reader holds.
+    /// Returns the message that the given pin of this reader holds.
     fn sample_of(&self, held: HeldMessage, pin: (Arc<ReaderSlot>, u32)) -> RawSample {
         let MessageInfo { number, bytes } = held.arrival;
         let bytes = if self.sized { bytes } else { self.longest };
@@ -341,8 +343,8 @@ impl RawConsumer {
         unsafe { RawSample::new(held.address, (bytes, number), pin, held.memory) }
     }
 
-    /// Takes a free pin for a message to be borrowed; reserves one more if there is none, or if the
-    /// pins were reserved before this reader met its shortest lane.
+    /// Claims a free pin for a message. If there is none, or if the pins were reserved before this
+    /// reader found its shortest lane, reserves one more pin.
     fn claim_or_reserve_pin(&mut self) -> Result<(Arc<ReaderSlot>, u32), BorrowError> {
         if !self.is_pinnable() {
             return Err(BorrowError::NotPinnable {
@@ -370,7 +372,7 @@ struct HeldMessage {
     memory: SampleMemory,
 }
 
-/// Gives back a pin that holds no message any more.
+/// Releases a pin that no longer holds a message.
 fn release_pin(place: &ReaderSlot, pin: u32) {
     if let Some(word) = place.pin(pin) {
         free_pin(place.held(), word, pin);

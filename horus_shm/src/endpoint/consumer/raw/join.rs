@@ -1,4 +1,5 @@
-//! Joining a topic: reader slots, the start in each lane, and lanes that appear later.
+//! Joining a topic: claims a reader slot, determines the start in each lane, and finds lanes that
+//! appear later.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -23,47 +24,47 @@ use crate::protocol::sync::{Word, edge};
 use crate::protocol::takeover;
 use crate::wait::WakeEdge;
 
-/// A count of changes that is never reached: the value of `RawConsumer::known` before the first
-/// look for lanes.
+/// A value that the change counter never reaches. It is the value of `RawConsumer::known` before
+/// the first search for lanes.
 pub(super) const NEVER_LOOKED: u64 = u64::MAX;
 
-/// The place in a lane from which on a reader gets messages.
+/// The place in a lane at which a reader begins to read.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LaneStart {
     pub(super) position: u64,
-    /// Sequence number of the first message owed to the reader; `None` if it is known only when the
-    /// first message is read.
+    /// Sequence number of the first message that the reader gets; `None` if the number becomes
+    /// known only when that message is read.
     pub(super) number: Option<u64>,
 }
 
-/// The place from which on a reader is owed messages.
+/// The rule that determines the place at which a reader begins to read each lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StartOrigin {
-    /// The present head of every lane, and the history of its publisher.
+    /// The present head of every lane, or before it if the lane's publisher offers history.
     Head,
-    /// The cursors of a gated reader that died, if possible; otherwise as `Head`.
+    /// The cursors of a gated reader that died, if there are any; otherwise the same as `Head`.
     Successor,
-    /// The beginning of every lane: for a reader that read the topic in another file before.
+    /// The beginning of every lane, for a reader that has read the same topic in an earlier file.
     Beginning,
 }
 
-/// The pause between two attempts to map a lane: each attempt is a few system calls.
+/// The pause between two attempts to map a lane. An attempt makes a few system calls.
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
 
-/// The result of an attempt to map all lanes in which some could not be mapped.
+/// The result of an attempt to map all lanes, if some lanes could not be mapped.
 #[derive(Debug)]
 pub(super) struct FailedMapping {
-    /// Error of the first lane that failed and whose messages this reader misses.
+    /// The error of the first lane that failed, among those whose messages this reader misses.
     error: Option<LaneNotMapped>,
     /// Number of lanes that failed and whose messages this reader misses.
     lanes: u64,
-    /// The topic's count of changes at the time of the attempt.
+    /// The topic's change counter at the time of the attempt.
     changes: u64,
     at: Instant,
 }
 
 impl RawConsumer {
-    /// Claims a reader slot, and joins every lane.
+    /// Claims a reader slot, unless this reader is an observer, and joins every lane.
     pub(super) fn join(&mut self, origin: StartOrigin) -> Result<(), OpenError> {
         let segment = Arc::clone(&self.segment);
         let resumes = origin == StartOrigin::Successor;
@@ -102,8 +103,8 @@ impl RawConsumer {
         Ok(())
     }
 
-    /// Publishes the start in a lane as the reader's cursor. The cursor of a gated reader already
-    /// holds the writer back, at this position or before it.
+    /// Publishes the start in a lane as the reader's cursor. If the reader is gated, its cursor
+    /// already stops the writer at this position or an earlier one.
     pub(super) fn publish_start(&self, lane: u32) {
         let position = self.starts[lane as usize].position;
         // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`.
@@ -114,7 +115,7 @@ impl RawConsumer {
         );
     }
 
-    /// Returns the start at the beginning of a lane. A gated reader joins the lane there.
+    /// Returns the beginning of a lane as the start. A gated reader joins the lane there.
     fn start_at_beginning(&self, lane: u32) -> Result<LaneStart, OpenError> {
         if self.reading == ReadMode::Gated {
             gate::join_lane(&self.lane_without_slots(lane)?, self.progress.reader(), 0);
@@ -125,9 +126,9 @@ impl RawConsumer {
         })
     }
 
-    /// Returns the start in a lane: the head, or before it if history is owed to this reader. A
-    /// gated reader joins the lane there. If `resumed`, it goes on at the cursor of the dead
-    /// reader.
+    /// Returns the start in a lane: the head of the lane, or before it if this reader gets history.
+    /// A gated reader joins the lane there. If `resumed` is true, it continues at the cursor of the
+    /// reader that died.
     fn lane_start(&self, lane: u32, resumed: bool) -> Result<LaneStart, OpenError> {
         let Some(newest) = self.newest_extent(lane)? else {
             // WHY: if a publisher moves here, it has not shown its history yet.
@@ -196,9 +197,9 @@ impl RawConsumer {
         self.start_numbered(lane, ended)
     }
 
-    /// Returns the extent that holds `position`: `newest` or an earlier one. The search goes back
-    /// from `newest`, and ends behind an extent that cannot be opened any more or is not owed to
-    /// this reader.
+    /// Returns the extent that contains `position`, which is `newest` or an earlier one. Searches
+    /// backwards from `newest`, up to an extent that cannot be opened, or whose messages this
+    /// reader does not get.
     fn extent_at(
         &self,
         newest: &Arc<Extent>,
@@ -227,8 +228,8 @@ impl RawConsumer {
         found
     }
 
-    /// Returns the start behind the last message of a pinnable lane, with the sequence number
-    /// there. `ended` is the lane if its session has ended.
+    /// Returns a start after the last message of a pinnable lane, with the next sequence number.
+    /// `ended` is the lane if its session has ended, otherwise `None`.
     fn start_numbered(&self, lane: u32, ended: Option<&RawLane>) -> Result<LaneStart, OpenError> {
         let (number, position) = match ended {
             Some(memory) => lane::count_all_messages(memory),
@@ -240,7 +241,7 @@ impl RawConsumer {
         })
     }
 
-    /// Returns the newest extent of a lane, if there is one.
+    /// Returns the newest extent of a lane; `None` if the lane has no extent yet.
     pub(super) fn newest_extent(&self, lane: u32) -> Result<Option<ExtentId>, OpenError> {
         let block = self.segment.lane_block(lane, Access::Read)?;
         // Relaxed: the load of the changes ordered it, and system calls order the lane file.
@@ -248,7 +249,7 @@ impl RawConsumer {
         Ok((generation != 0).then_some(ExtentId { lane, generation }))
     }
 
-    /// Maps an extent, and returns it with the lane in it.
+    /// Maps an extent. Returns it, and the lane with the slots of this extent.
     pub(super) fn map_extent(&self, id: ExtentId) -> Result<(Arc<Extent>, RawLane), OpenError> {
         let usage = if self.reading == ReadMode::Observer {
             ExtentUse::Observe
@@ -261,7 +262,7 @@ impl RawConsumer {
         Ok((extent, raw))
     }
 
-    /// Returns block and cursors of a lane, without its slots.
+    /// Returns the block and the cursors of a lane, without its slots.
     fn lane_without_slots(&self, lane: u32) -> Result<RawLane, OpenError> {
         let readers = self.progress.readers();
         let parts = self
@@ -282,8 +283,8 @@ impl RawConsumer {
         }
     }
 
-    /// Maps the lanes that have an extent; `changes` is the present count of changes. If a lane
-    /// cannot be mapped, it is tried again after [`RETRY_PERIOD`], and [`Self::check`] meanwhile
+    /// Maps the lanes that have an extent. `changes` is the present value of the change counter. If
+    /// a lane cannot be mapped, calls after [`RETRY_PERIOD`] try again; until then [`Self::check`]
     /// returns the error.
     #[cold]
     fn discover(&mut self, changes: u64) {
@@ -324,14 +325,14 @@ impl RawConsumer {
         }
     }
 
-    /// Returns true if calls to receive may return messages of a lane before the next change, or if
-    /// the lane is ignored and may be included again.
+    /// Returns true if receive calls may return messages of a lane before the change counter
+    /// changes again. Also returns true if the lane is ignored, because it may be included again.
     fn may_receive_from(&self, lane: u32) -> bool {
         let is_followed = self.lanes.iter().any(|followed| followed.lane == lane);
         self.ignored & 1 << lane != 0 || is_followed && self.unmatched_in(lane).is_none()
     }
 
-    /// Begins to read a lane, or goes on in its next extent.
+    /// Begins to read a lane, or continues in the next extent of a lane.
     fn discover_lane(&mut self, lane: u32) -> Result<(), OpenError> {
         let Some(newest) = self.newest_extent(lane)? else {
             return Ok(());
@@ -387,7 +388,8 @@ impl RawConsumer {
         self.follow(self.lanes.len() - 1, newest)
     }
 
-    /// Updates the fields that depend on all lanes, such as the length of the longest message.
+    /// Updates the fields that are computed from all lanes, such as the length of the longest
+    /// message.
     pub(super) fn update_lane_totals(&mut self) {
         let lanes = || self.lanes.iter();
         let offers = || lanes().map(|followed| &followed.extent.offer);
@@ -411,14 +413,14 @@ impl RawConsumer {
         }
     }
 
-    /// Returns the offer of a lane's publisher, or of its last one; `None` if it cannot be read.
+    /// Returns the offer of a lane's present or last publisher; `None` if the offer cannot be read.
     #[must_use]
     pub fn offer_in(&self, lane: u32) -> Option<Offer> {
         let newest = self.newest_extent(lane).ok()??;
         self.segment.offer_of(newest)
     }
 
-    /// Stores the result of an attempt to map all lanes, also for the watches of this reader.
+    /// Stores the result of an attempt to map all lanes, for this reader and for its watches.
     fn note_failed(&mut self, failed: Option<Box<FailedMapping>>) {
         let error =
             |failed: &Option<Box<FailedMapping>>| failed.as_ref().and_then(|failed| failed.error);
@@ -430,8 +432,8 @@ impl RawConsumer {
         }
     }
 
-    /// Returns the error of a lane that cannot be mapped; `None` if this reader misses nothing by
-    /// it, because no publisher has the lane, and no message waits there.
+    /// Returns the error for a lane that cannot be mapped; `None` if this reader misses nothing,
+    /// because the lane has no publisher and no waiting message.
     fn not_mapped_error(&self, lane: u32, cause: &OpenError) -> Option<LaneNotMapped> {
         let offer = self.offer_in(lane);
         let bytes = offer.map_or(0, |offer| offer.shape.slots_bytes());
@@ -448,8 +450,8 @@ impl RawConsumer {
         matters.then_some(error)
     }
 
-    /// Checks that all lanes could be mapped when this was last tried. Otherwise returns the error
-    /// of one of them.
+    /// Checks whether the last attempt could map all lanes. If not, returns the error of one of the
+    /// lanes.
     #[inline]
     pub(super) fn expect_mapped(&self) -> Result<(), RecvError> {
         match self.failed.as_ref().and_then(|failed| failed.error) {
@@ -461,20 +463,21 @@ impl RawConsumer {
         }
     }
 
-    /// Returns the number of lanes that could not be mapped when this was last tried.
+    /// Returns the number of lanes that the last attempt could not map.
     pub(super) fn unmapped_lanes(&self) -> u64 {
         self.failed.as_ref().map_or(0, |failed| failed.lanes)
     }
 
-    /// Returns the bit of a lane in masks, if the topic can have that lane.
+    /// Returns the bit of a lane for bit masks; `None` if the topic cannot have a lane of this
+    /// index.
     fn lane_bit(&self, lane: u32) -> Option<u64> {
         ((lane as usize) < self.starts.len()).then(|| 1 << lane)
     }
 
-    /// Leaves lane `lane` out of everything, the ledger included. For the lane of the participant
+    /// Ignores lane `lane` completely, in the ledger too. Meant for the lane of the participant
     /// itself.
     ///
-    /// Does nothing if the topic cannot have this lane.
+    /// Does nothing if the topic cannot have a lane of this index.
     pub fn ignore(&mut self, lane: u32) {
         let Some(bit) = self.lane_bit(lane).filter(|bit| self.ignored & bit == 0) else {
             return;
@@ -504,12 +507,12 @@ impl RawConsumer {
         self.publish_counters();
     }
 
-    /// Receives from lane `lane` again, from now on, after [`Self::ignore`]: its next owner may be
-    /// another participant.
+    /// Receives from lane `lane` again, after [`Self::ignore`]. Messages sent before this call are
+    /// not received. Call this when the lane may belong to a different participant.
     ///
     /// # Errors
     ///
-    /// [`OpenError::Io`]; the lane stays ignored.
+    /// [`OpenError::Io`] if a system call fails; the lane is still ignored then.
     pub fn include(&mut self, lane: u32) -> Result<(), OpenError> {
         let Some(bit) = self.lane_bit(lane).filter(|bit| self.ignored & bit != 0) else {
             return Ok(());

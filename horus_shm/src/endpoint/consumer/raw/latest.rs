@@ -1,15 +1,15 @@
-//! Reading the newest message only.
+//! Reading only the newest message.
 
 use super::{MessageInfo, RawConsumer};
 use crate::protocol::lane::PollOutcome;
 
 impl RawConsumer {
-    /// Copies the newest message of a lane into `dst`, and skips the older ones. `lane` is the
-    /// lane's index in the order of discovery.
+    /// Copies the newest message of a lane into `dst`, and skips the older ones. `lane` is an index
+    /// into the list of mapped lanes.
     ///
     /// # Safety
     ///
-    /// As [`Self::recv`].
+    /// The same as for [`Self::recv`].
     #[inline(always)]
     pub(in crate::endpoint::consumer) unsafe fn copy_latest_of(
         &mut self,
@@ -33,9 +33,9 @@ impl RawConsumer {
         found
     }
 
-    /// Takes the newest message of all lanes. `read` is called for each lane with the best message
-    /// so far, and returns the lane's newest message with a key; the greatest key wins. The others
-    /// count as skipped.
+    /// Returns the newest message with the greatest key among all lanes. Calls `read` for each lane
+    /// with the best message so far; `read` returns the lane's newest message and its key. The
+    /// messages that are not chosen are counted as skipped.
     #[inline(always)]
     pub(in crate::endpoint::consumer) fn latest_among<M>(
         &mut self,
@@ -52,7 +52,7 @@ impl RawConsumer {
         self.latest_in_present_file(read)
     }
 
-    /// Takes as [`Self::latest_among`] does, from the present file only.
+    /// Does the same as [`Self::latest_among`], but only in the present file.
     #[inline(always)]
     pub(super) fn latest_in_present_file<M>(
         &mut self,
@@ -86,7 +86,7 @@ impl RawConsumer {
         best.filter(|_| self.confirm_message() == PollOutcome::Message)
     }
 
-    /// Counts the message that [`Self::copy_latest_of`] just read from a lane as skipped.
+    /// Counts as skipped the message that [`Self::copy_latest_of`] has just read from a lane.
     fn count_as_skipped(&mut self, lane: usize) {
         self.lanes[lane].reader.count_read_as_skipped();
     }

@@ -1,4 +1,5 @@
-//! The ledger of a reader: for its owner, and as counters for other processes.
+//! The ledger of a reader: what the reader itself sees, and the counters that it publishes for
+//! other processes.
 
 use super::join::LaneStart;
 use super::{FollowedLane, RawConsumer};
@@ -10,27 +11,27 @@ use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::Word;
 use crate::protocol::telemetry;
 
-/// The ledger of a consumer, in messages.
+/// The ledger of a consumer. All fields except `busy` and `unmapped` count messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReadStats {
-    /// Number of messages delivered to the caller.
+    /// Number of messages that were delivered to the caller.
     pub received: u64,
-    /// Number of messages overwritten before this reader read them, whether it has met the gap
-    /// already or not.
+    /// Number of messages that were overwritten before this reader read them, whether or not it has
+    /// noticed the gap.
     pub lost: u64,
-    /// Number of messages skipped by calls for the latest message, while they could still be read.
+    /// Number of messages that were skipped by calls for the latest message, although they could
+    /// still be read.
     pub skipped: u64,
-    /// Number of messages published since this reader joined that it has not passed, and would
-    /// still get.
+    /// Number of messages published since this reader joined that it can still receive.
     pub waiting: u64,
     /// Number of messages published since this reader joined. While no writer is writing, it is
     /// `received` + `lost` + `skipped` + `waiting`.
     pub sent: u64,
     /// Number of receive calls that returned nothing because the writer kept overwriting what the
-    /// reader copied. Such a call alone loses no message.
+    /// reader copied. Such a call does not itself lose a message.
     pub busy: u64,
-    /// Number of publishers whose lane could not be mapped at the last attempt; their messages
-    /// count as waiting.
+    /// Number of publishers whose lane the last attempt could not map. Their messages count as
+    /// waiting.
     pub unmapped: u64,
 }
 
@@ -50,7 +51,7 @@ impl ReadStats {
         }
     }
 
-    /// Returns the ledger of a file that the reader leaves: messages that still wait there count as
+    /// Returns the ledger of a file that the reader leaves. Messages that still wait there count as
     /// lost.
     #[must_use]
     pub(super) const fn as_left(mut self) -> Self {
@@ -62,8 +63,8 @@ impl ReadStats {
 }
 
 impl RawConsumer {
-    /// Notes the latency of the message just read from a lane, if it is sampled. `position` is the
-    /// one behind it.
+    /// Records the latency of the message just read from a lane, if it is one of those that are
+    /// sampled. `position` is the position after the message.
     #[inline(always)]
     pub(super) fn note_latency(&self, lane: usize, position: u64) {
         let pos = position - 1;
@@ -74,8 +75,8 @@ impl RawConsumer {
         }
     }
 
-    /// Stores all counters that this reader publishes. Those of losses are published when they
-    /// change; this call corrects them, too, if another process damaged them.
+    /// Stores all counters that this reader publishes. The number of lost messages is also
+    /// published whenever it changes; this call corrects it if another process has damaged it.
     #[cold]
     pub(super) fn publish_counters(&self) {
         let sum = |count: fn(&LaneReader<RawLane>) -> u64| {
@@ -98,7 +99,7 @@ impl RawConsumer {
         block.busy.set(sum(LaneReader::busy_calls));
     }
 
-    /// Returns the ledger since this reader joined. Loads every lane's head.
+    /// Returns the ledger since this reader joined. Loads the head of every lane.
     #[must_use]
     pub fn stats(&self) -> ReadStats {
         self.publish_counters();
@@ -128,7 +129,7 @@ impl RawConsumer {
         self.plus_former_files(stats)
     }
 
-    /// Returns the number of messages of a lane that this reader has passed since its start.
+    /// Returns the number of messages of a lane that this reader has received, skipped or lost.
     fn passed_messages(&self, lane: u32, reader: Option<&LaneReader<RawLane>>) -> u64 {
         let first = self.starts[lane as usize].position;
         match reader {
@@ -140,7 +141,8 @@ impl RawConsumer {
         }
     }
 
-    /// Returns the numbers of messages of a lane that this reader has not passed.
+    /// Returns how many messages of a lane wait for this reader, and how many it has lost without
+    /// having noticed it.
     fn unread(&self, lane: u32, followed: Option<&FollowedLane>) -> UnreadCounts {
         let LaneStart { position, number } = self.starts[lane as usize];
         let Ok(block) = self.segment.lane_block(lane, Access::Read) else {

@@ -1,5 +1,5 @@
-//! Matching: the lanes whose publisher sends another message, or offers less than this reader
-//! requests.
+//! Matching: finds the lanes whose publisher sends a different type, or offers less than this
+//! reader requests.
 
 use super::{FollowedLane, RawConsumer, ReadMode};
 use crate::file::card::{EndpointCard, Mismatch};
@@ -12,20 +12,22 @@ use crate::file::topic_type::Reliability;
 use crate::os::region::Access;
 use crate::protocol::sync::Word;
 
-/// The newest extent of a lane, whose publisher does not offer what a reader requests.
+/// The newest extent of a lane whose publisher does not offer what a reader requests.
 #[derive(Debug)]
 pub(super) struct UnmatchedLane {
     id: ExtentId,
     cause: Mismatch,
     type_identity: [u64; 2],
-    /// Number of the claim of the lane whose publisher was reported last; 0 if none was.
+    /// Number of the publisher's claim of the lane, if it was reported; 0 if no publisher was
+    /// reported.
     reported: u64,
     /// The place in the lane from which on this reader gets no messages.
     pub(super) base: ExtentBase,
 }
 
 impl RawConsumer {
-    /// Returns the reason why this reader may not read an extent, if it may not.
+    /// Returns the reason why this reader must not read an extent; `None` if it may read the
+    /// extent.
     fn mismatch(&self, extent: &Extent) -> Option<Mismatch> {
         // WHY: the identity comes from another process, and fields of a fixed size cannot be read
         // from messages of any length.
@@ -34,7 +36,8 @@ impl RawConsumer {
         mismatch.or((!is_alike).then_some(Mismatch::Type))
     }
 
-    /// Returns the card of this reader: its type and reliability, on which matching depends.
+    /// Returns the card of this reader: its type and reliability, which decide which publishers it
+    /// matches.
     #[must_use]
     pub fn card(&self) -> EndpointCard {
         EndpointCard {
@@ -51,9 +54,8 @@ impl RawConsumer {
         self.mismatch(extent).is_none()
     }
 
-    /// Notes whether this reader may read `extent`, the newest one of its lane. `base` is the
-    /// beginning of the messages that it is not owed if it may not read the extent. Returns true if
-    /// it may.
+    /// Records whether this reader may read `extent`, the newest extent of its lane; returns true
+    /// if it may. `base` is the place from which on the reader gets no messages if it may not.
     pub(super) fn note_match(&mut self, extent: &Extent, base: ExtentBase) -> bool {
         let mismatch = self.mismatch(extent);
         let id = extent.id;
@@ -75,10 +77,10 @@ impl RawConsumer {
         mismatch.is_none()
     }
 
-    /// Sets the function that is called once for each publisher that does not match, by the call to
-    /// receive that finds it.
+    /// Sets the function that is called once for each publisher that does not match. The receive
+    /// call that finds the publisher calls the function.
     ///
-    /// Calls it at once for those that the constructor has found.
+    /// For publishers that were already found, the function is called at once.
     pub fn set_on_mismatch(&mut self, on_mismatch: fn(&UnmatchedPublisher)) {
         self.on_mismatch = Some(on_mismatch);
         let lanes: Vec<_> = self.unmatched.iter().map(|found| found.id.lane).collect();
@@ -87,8 +89,9 @@ impl RawConsumer {
             .for_each(|lane| self.report_mismatch(lane));
     }
 
-    /// Reports that the publisher of a lane does not match, if it is there, or has left messages
-    /// for readers that join later. WHY only once for each claim: it may continue in other extents.
+    /// Reports that the publisher of a lane does not match, if the publisher is alive or has left
+    /// messages for readers that join later. WHY only once for each claim of the lane: the
+    /// publisher may create more extents, each of which would be reported.
     #[cold]
     pub(super) fn report_mismatch(&mut self, lane: u32) {
         let Some(on_mismatch) = self.on_mismatch else {
@@ -118,7 +121,8 @@ impl RawConsumer {
         });
     }
 
-    /// Returns the newest extent of a lane if its publisher is known not to match.
+    /// Returns the newest extent of a lane if its publisher is known not to match; otherwise
+    /// `None`.
     pub(super) fn unmatched_in(&self, lane: u32) -> Option<&UnmatchedLane> {
         self.unmatched
             .iter()
@@ -130,7 +134,7 @@ impl RawConsumer {
         self.unmatched.iter().any(|unmatched| unmatched.id == id)
     }
 
-    /// Returns an error if there are live publishers that do not match, and none that matches.
+    /// Returns an error if there are live publishers and none of them matches.
     pub(super) fn expect_match(&self) -> Result<(), RecvError> {
         let lives = |lane| {
             let block = self.segment.lane_block(lane, Access::Read);
@@ -169,7 +173,7 @@ impl RawConsumer {
         })
     }
 
-    /// Stores the result of [`Self::expect_match`] for the watches of this reader.
+    /// Stores the result of [`Self::expect_match`], so that the watches of this reader see it.
     pub(super) fn note_mismatch(&self) {
         self.progress.set_mismatch(match self.expect_match() {
             Err(RecvError::Incompatible { cause, .. }) => Some(cause),

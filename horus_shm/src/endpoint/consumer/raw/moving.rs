@@ -1,10 +1,10 @@
-//! Moving: a reader goes on in the file that has the topic's name now, after its own file lost the
-//! name.
+//! Moving: when a reader's file has lost the topic's name, the reader continues in the file that
+//! has the name now.
 //!
-//! It joins the new file from the beginning of every lane on, and reads the former file until the
-//! owner of each of its lanes has left or died. From a publisher that it read there, it takes in
-//! the new file only the messages that follow: the publisher has the same session there, and
-//! continues its sequence numbers.
+//! The reader joins the new file at the beginning of every lane. It also reads the former file
+//! until the owner of each of its lanes has left or died. A publisher that moves keeps its session
+//! and continues its sequence numbers in the new file. So the reader can tell which of the
+//! publisher's messages it has already read, and takes only the later ones.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -26,51 +26,52 @@ use crate::protocol::sync::{Word, edge};
 
 /// Minimum time between two attempts to move.
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
-/// Minimum time between two looks at the owners of the lanes of former files.
+/// Minimum time between two checks of the owners of former files' lanes.
 const LOOK_PERIOD: Duration = Duration::from_millis(10);
-/// Maximum number of sessions that a reader remembers of the files that it has left.
+/// Maximum number of sessions that a reader remembers from the files that it has left.
 const SESSIONS_MAX: usize = 1024;
 
-/// The files of the topic in which a reader was before the present one: those that it has left, and
-/// those that it still reads to the end.
+/// The files of the topic in which a reader was before its present file: those that it has left,
+/// and those that it still reads to the end.
 #[derive(Debug, Default)]
 pub(super) struct FormerFiles {
-    /// The reader in each file that it still reads, from the oldest on.
+    /// The readers of the files that are still being read, one for each file, from the oldest on.
     former: Vec<RawConsumer>,
-    /// The sum of the ledgers of the files that it has left.
+    /// The sum of the ledgers of the files that the reader has left.
     ended: ReadStats,
-    /// The sessions of the lanes of those files.
+    /// The sessions of the lanes of the files that the reader has left.
     sessions: Vec<SessionProgress>,
-    /// For the reader of a former file: the files before that one, each with a bit mask of the
-    /// lanes that were ignored there.
+    /// Used only in the reader of a former file: the files before that file, each with a bit mask
+    /// of the lanes that were ignored there.
     earlier: Vec<(Weak<Segment>, u64)>,
-    /// Lane of the last message, if that was in a former file.
+    /// Lane of the last message, if that message came from a former file.
     last_lane: Option<u32>,
     /// The time at which the reader last checked whether the lanes of former files still have
     /// owners.
     looked: Option<Instant>,
     /// True if the reader never moves to another file.
     stays: bool,
-    /// True if the sessions that were ignored in these files are not ignored any more.
+    /// True if sessions that were ignored in these files are included again.
     includes_all: bool,
-    /// Number of files that it has joined or left.
+    /// Number of times that the reader has joined or left a file.
     changes: u64,
-    /// Time and `errno` of the last attempt to move, if it failed; no `errno` if there was no file.
+    /// Time and `errno` of the last attempt to move, if it failed. The `errno` is `None` if there
+    /// was no file to move to.
     not_moved: Option<(Instant, Option<i32>)>,
 }
 
-/// The place that a reader has reached in the messages of one publisher, when the publisher or the
+/// The progress of a reader in the messages of one publisher, at the time when the publisher or the
 /// reader moves to another file.
 #[derive(Debug, Clone, Copy)]
 struct SessionProgress {
     id: u64,
-    /// Sequence number of the first message that the reader does not get from the former file.
+    /// Sequence number of the first message that the reader gets only from the new file.
     number: u64,
     is_ignored: bool,
 }
 
 impl FormerFiles {
-    /// Returns the part that the reader of the present file keeps when that becomes a former one.
+    /// Returns what the reader of the present file still needs when that file becomes a former one.
     fn for_former(&self) -> Self {
         let earlier = |former: &RawConsumer| (Arc::downgrade(&former.segment), former.ignored);
         Self {
@@ -82,8 +83,8 @@ impl FormerFiles {
     }
 }
 
-/// Returns the sessions of the lanes of a file, each with the place that a reader of the file has
-/// reached when it has read all. Bits of `ignored` are lanes that this reader ignores.
+/// Returns the sessions of the lanes of a file, each with the place that a reader has reached when
+/// it has read the whole lane. The bits of `ignored` are the lanes that this reader ignores.
 fn lane_sessions(segment: &Segment, ignored: u64) -> impl Iterator<Item = SessionProgress> {
     (0..segment.shape().lane_limit()).filter_map(move |lane| {
         let block = segment.lane_block(lane, Access::Read).ok()?;
@@ -99,8 +100,8 @@ fn lane_sessions(segment: &Segment, ignored: u64) -> impl Iterator<Item = Sessio
 }
 
 impl RawConsumer {
-    /// Joins the file of `segment`, whether that has its name or not, as an observer of one lane:
-    /// from its beginning on, or to get the history of its publisher.
+    /// Joins the file of `segment`, even if the file has lost its name, as an observer of one lane.
+    /// It reads from the lane's beginning, or else only the history that the publisher offers.
     pub(crate) fn observer_of(
         segment: Arc<Segment>,
         lane: u32,
@@ -119,8 +120,8 @@ impl RawConsumer {
         Ok(this)
     }
 
-    /// Stores the fault epoch of a check that found this reader usable. While it has to move, or
-    /// reads former files, each call checks again.
+    /// Stores the fault epoch of a check that found this reader usable. If this reader has to move,
+    /// or still reads former files, stores a value that makes each call check again.
     pub(super) fn note_epoch(&mut self, seen_epoch: u64) {
         if self.segment.name_state() == NameState::NamespaceRemoved {
             self.progress.set_namespace_removed();
@@ -132,13 +133,13 @@ impl RawConsumer {
         };
     }
 
-    /// Returns true if the file has lost its name, and this reader has not moved yet.
+    /// Returns true if the file has lost its name and this reader has not moved yet.
     fn has_to_move(&self) -> bool {
         let stays = self.past.as_ref().is_some_and(|past| past.stays);
         self.segment.is_name_lost() && !self.progress.has_moved() && !stays
     }
 
-    /// Returns true while this reader reads files that have lost their name.
+    /// Returns true while this reader still reads files that have lost their name.
     pub(super) fn is_draining(&self) -> bool {
         self.past
             .as_ref()
@@ -150,13 +151,13 @@ impl RawConsumer {
         self.past.as_ref().map_or(0, |past| past.changes)
     }
 
-    /// Returns the readers of former files that this reader still reads, one for each file.
+    /// Returns the readers of the former files that are still being read, one for each file.
     pub(super) fn former(&self) -> &[Self] {
         self.past.as_ref().map_or(&[], |past| &past.former)
     }
 
-    /// Returns the files of the topic in which endpoints may be: those that this reader still
-    /// reads, its present one, and the one that has the name now.
+    /// Returns the files of the topic in which endpoints may be: the files that this reader reads,
+    /// and the file that has the topic's name now.
     #[must_use]
     pub fn files(&self) -> TopicFiles {
         let former = self.former().iter().map(|former| &former.segment);
@@ -165,8 +166,8 @@ impl RawConsumer {
         files
     }
 
-    /// Moves to the file that has the name now, if the present one has lost it. If that fails, this
-    /// reader goes on as before, and tries again after [`RETRY_PERIOD`].
+    /// Moves to the file that has the name now, if the present file has lost it. If that fails,
+    /// this reader continues as before, and tries again after [`RETRY_PERIOD`].
     pub(super) fn follow_name(&mut self) {
         if !self.has_to_move() {
             return;
@@ -213,16 +214,16 @@ impl RawConsumer {
         Ok(())
     }
 
-    /// Stores the present fault epoch, so that calls check this reader only after the next fault,
-    /// unless it has to move or reads former files.
+    /// Stores the present fault epoch, so that calls check this reader only after the next fault.
+    /// While this reader has to move, or reads former files, each call checks again instead.
     fn note_own_epoch(&mut self) {
         if let Ok(seen_epoch) = self.segment.check_health() {
             self.note_epoch(seen_epoch);
         }
     }
 
-    /// Finds the place from which on this reader is owed the messages of a lane that it has not
-    /// read yet; or ignores the lane.
+    /// Finds the place in a new lane at which this reader begins to read. Ignores the lane if the
+    /// reader ignored its session in a former file.
     pub(super) fn find_start(&mut self, lane: u32) -> Result<(), OpenError> {
         // Relaxed: the load of the changes ordered it.
         let session = self.segment.lane_block(lane, Access::Read)?.session.get();
@@ -256,8 +257,8 @@ impl RawConsumer {
         self.publish_start(lane);
     }
 
-    /// Returns the place that this reader has reached in a session, if it read that session in a
-    /// file before this one.
+    /// Returns how far this reader has read a session in earlier files; `None` if it did not read
+    /// the session there.
     fn session_progress(&self, session: u64) -> Option<SessionProgress> {
         let past = self.past.as_ref().filter(|_| session != 0)?;
         let former = past
@@ -274,11 +275,12 @@ impl RawConsumer {
         reached.next().or_else(|| ended().copied())
     }
 
-    /// Polls former files with `old`, and then each lane of the present one with `own`; the caller
-    /// has found that this reader is usable.
+    /// Polls the former files with `old`, and then each lane of the present file with `own`. The
+    /// caller has checked that this reader is usable.
     ///
-    /// WHY former files twice: a publisher that moves has sent all of its messages there before the
-    /// first one here. So what it sent there is found before the message that was seen here.
+    /// WHY former files are polled twice: before a publisher sends its first message in the present
+    /// file, it has sent all its messages in the former one. The second poll finds those messages
+    /// before the reader takes the message that it has seen in the present file.
     fn turn_draining<R>(
         &mut self,
         mut old: impl FnMut(&mut Self) -> Option<R>,
@@ -319,8 +321,8 @@ impl RawConsumer {
         None
     }
 
-    /// Leaves the former files in which no message can come any more, and whose messages are all
-    /// read.
+    /// Leaves the former files whose messages have all been read, and to which no publisher can
+    /// send any more.
     fn leave_ended_files(&mut self) {
         let Some(past) = &mut self.past else { return };
         if past.looked.is_some_and(|at| at.elapsed() < LOOK_PERIOD) {
@@ -349,7 +351,8 @@ impl RawConsumer {
         self.note_own_epoch();
     }
 
-    /// Returns true if no publisher can send here any more, and all is read that can be read.
+    /// Returns true if no publisher can send to this file any more, and everything readable has
+    /// been read.
     fn has_ended(&self) -> bool {
         if self.segment.check_health().is_err() {
             return true;
@@ -370,11 +373,11 @@ impl RawConsumer {
         stats.waiting == 0 || stats.unmapped > 0
     }
 
-    /// Receives as [`Self::recv`] does, while this reader reads former files.
+    /// Receives as [`Self::recv`] does. Used while this reader still reads former files.
     ///
     /// # Safety
     ///
-    /// As [`Self::recv`].
+    /// The same as for [`Self::recv`].
     #[cold]
     pub(super) unsafe fn recv_draining(&mut self, dst: *mut u8, bytes: usize) -> PollOutcome {
         if !self.can_drain() {
@@ -403,7 +406,7 @@ impl RawConsumer {
         })
     }
 
-    /// Receives as [`Self::recv_length`] does, while this reader reads former files.
+    /// Receives as [`Self::recv_length`] does. Used while this reader still reads former files.
     #[cold]
     pub(super) fn recv_length_draining(&mut self) -> Option<usize> {
         if !self.can_drain() {
@@ -417,7 +420,7 @@ impl RawConsumer {
         self.turn_draining(Self::recv_length, own)
     }
 
-    /// Borrows as [`Self::borrow`] does, while this reader reads former files.
+    /// Borrows as [`Self::borrow`] does. Used while this reader still reads former files.
     #[cold]
     pub(super) fn borrow_draining(&mut self) -> Result<Option<RawSample>, BorrowError> {
         if !self.can_drain() {
@@ -428,13 +431,13 @@ impl RawConsumer {
         found.transpose()
     }
 
-    /// Returns true if this reader reads former files and its present one is usable.
+    /// Returns true if this reader reads former files and its present file is usable.
     fn can_drain(&self) -> bool {
         self.is_draining() && self.segment.check_health().is_ok()
     }
 
-    /// Returns the newest message of the former files, as [`Self::latest_among`] does. WHY before
-    /// those of the present one: the next call returns that.
+    /// Returns the newest message of the former files, as [`Self::latest_among`] does. WHY these
+    /// come before the messages of the present file: the next call returns those.
     pub(super) fn latest_of_former<M>(
         &mut self,
         mut read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(MessageInfo, u64, M)>,
@@ -448,7 +451,7 @@ impl RawConsumer {
         })
     }
 
-    /// Adds the ledgers of the files before this one to `stats`.
+    /// Adds the ledgers of the former files to `stats`.
     pub(super) fn plus_former_files(&self, stats: ReadStats) -> ReadStats {
         let Some(past) = &self.past else {
             return stats;
@@ -457,13 +460,13 @@ impl RawConsumer {
         former.fold(stats.plus(past.ended), ReadStats::plus)
     }
 
-    /// Returns the lane of the last message, if that was in a former file.
+    /// Returns the lane of the last message, if that message came from a former file.
     pub(super) fn last_former_lane(&self) -> Option<u32> {
         self.past.as_ref()?.last_lane
     }
 
     /// Returns the length of the longest message that a publisher of a former file can send, and
-    /// the number of slots of its longest lane.
+    /// the largest number of slots of a lane there.
     pub(super) fn former_longest(&self) -> (usize, u64) {
         let former = self.former().iter();
         former.fold((0, 1), |(longest, lap), former| {
@@ -471,14 +474,15 @@ impl RawConsumer {
         })
     }
 
-    /// Stops ignoring the sessions that this reader ignored in former files.
+    /// Includes the sessions again that this reader ignored in former files.
     pub(super) fn include_former(&mut self) {
         if let Some(past) = &mut self.past {
             past.includes_all = true;
         }
     }
 
-    /// Returns the error of a topic whose namespace was removed, or whose name cannot be followed.
+    /// Returns the error of a topic whose namespace was removed, or to whose new file this reader
+    /// cannot move.
     pub(super) fn expect_name(&self) -> Result<(), RecvError> {
         let topic = self.segment.label();
         match self.segment.name_state() {

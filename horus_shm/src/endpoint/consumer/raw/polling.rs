@@ -1,30 +1,33 @@
-//! The order in which a reader polls its lanes, and its pauses between polls.
+//! The order in which a reader polls its lanes, and the pauses between polls.
 
 use super::{NO_LANE, RawConsumer};
 use crate::protocol::tuning::{Pauses, Tuning};
 
-/// Number of lanes that a poll looks at, in turn, before the lane of the last message.
+/// Number of lanes that a receive call polls in turn before it polls the lane of the last message.
 ///
-/// WHY not that lane first: a publisher that floods the topic would keep the messages of others
-/// waiting. With this number, they wait behind at most half as many messages as there are lanes.
-/// WHY not all others first: with 64 lanes, of which one is active, that would cost 64 looks for
-/// each message.
+/// WHY the lane of the last message is not polled first: a publisher that floods the topic would
+/// keep the messages of others waiting. With this number, while a message waits, at most half as
+/// many messages as there are lanes are received first. WHY not all other lanes are polled first:
+/// with 64 lanes of which one is active, that would cost 64 polls for each message.
 const LANES_BEFORE_LAST: usize = 2;
 
-/// Number of pauses at the end of a burst: some 0.1 µs (AMD Zen 5) to 0.5 µs (Intel since Skylake).
+/// Number of pauses at the end of a burst. Together they take some 0.1 µs (AMD Zen 5) to 0.5 µs
+/// (Intel since Skylake).
 const BACK_OFF_PAUSES: u32 = 8;
 
 impl RawConsumer {
     /// Backs off after an empty poll: prefetches the awaited slots, then executes PAUSE once. With
     /// one lane, [`Tuning`] may choose no PAUSE instead, or one or two at random.
     ///
-    /// WHY a pause: a reader that polls again at once takes away the line that is being written.
-    /// WHY random: a reader that polls in a fixed rhythm can lock into phase with the writer.
-    /// Endpoints that answer each other then meet at the same bad moment every time, for as long as
-    /// they run. Measured, one way between processes on two near cores, 16 B, × floor with the 95 %
-    /// interval over rings: no pause 1.3 to 1.6, one 1.39 [1.11, 1.70], one or two 1.25 [1.24,
-    /// 1.26], two or three 1.8. With two lanes the polls are apart already: one 1.1 to 1.25, one or
-    /// two 1.7.
+    /// WHY a pause: a reader that polls again at once takes away the cache line that is being
+    /// written. WHY at random: the polls of a reader with a fixed rhythm can stay in phase with the
+    /// writer. Two endpoints that answer each other then meet at the same bad moment each time, as
+    /// long as they run.
+    ///
+    /// Measured: one way between processes on two near cores, 16 B, as a multiple of the floor,
+    /// with the 95 % interval over rings. No pause: 1.3 to 1.6. One pause: 1.39 [1.11, 1.70]. One
+    /// or two: 1.25 [1.24, 1.26]. Two or three: 1.8. With two lanes the polls are further apart
+    /// anyway. One pause: 1.1 to 1.25. One or two: 1.7.
     #[inline(always)]
     pub(super) fn spin_back_off(&mut self) {
         let lanes = self.lanes.len();
@@ -50,15 +53,15 @@ impl RawConsumer {
         }
     }
 
-    /// Returns how many lanes one poll looks at: each lane once, and the lane of the last message
-    /// once more if there are more than a few lanes.
+    /// Returns how many lanes one receive call polls: each lane once, and the lane of the last
+    /// message once more if there are more than a few lanes.
     #[inline(always)]
     pub(super) fn looks_per_poll(&self) -> usize {
         let lanes = self.lanes.len();
         lanes + usize::from(lanes > LANES_BEFORE_LAST)
     }
 
-    /// Returns the lane for look number `look` of a poll.
+    /// Returns the lane to poll in step number `look` of a receive call.
     #[inline(always)]
     pub(super) fn lane_to_look_at(&mut self, look: usize) -> usize {
         if look == LANES_BEFORE_LAST && self.last_lane != NO_LANE {
@@ -67,7 +70,7 @@ impl RawConsumer {
         self.next_lane()
     }
 
-    /// Returns the lane whose turn it is.
+    /// Returns the lane whose turn it is next.
     #[inline(always)]
     pub(super) fn next_lane(&mut self) -> usize {
         let lane = self.next;
@@ -79,11 +82,12 @@ impl RawConsumer {
         lane
     }
 
-    /// Pauses at the end of a burst, so that the writers can go on; one more poll follows.
+    /// Pauses at the end of a burst, so that the writers can continue. One more poll follows.
     ///
-    /// WHY: a reader that catches up with a streaming writer takes away the line that is being
-    /// written, message after message. Measured with [`BACK_OFF_PAUSES`], streaming 1:1, 304 B: 47
-    /// → 70 million messages a second. Messages that come one at a time are not delayed.
+    /// WHY: a reader that keeps up with a streaming writer takes away the cache line that is being
+    /// written, for one message after another. Measured with [`BACK_OFF_PAUSES`], streaming 1:1,
+    /// 304 B: without pauses 47 million messages a second, with them 70 million. Messages that come
+    /// one at a time are not delayed.
     #[cold]
     pub(super) fn back_off(&mut self) {
         for _ in 0..BACK_OFF_PAUSES {

@@ -1,4 +1,4 @@
-//! Waiting for messages, and waking publishers that wait for room.
+//! Waiting for messages, and waking publishers that wait for room in a lane.
 
 use std::sync::atomic::AtomicU64;
 
@@ -20,13 +20,13 @@ use crate::wait::{
 pub(super) struct PublisherRoom {
     block: *const WaitBlock<AtomicU64>,
     order: WakeOrder,
-    /// Number of wakes in a row that woke no thread.
+    /// Number of successive wakes that woke no thread.
     fruitless: u32,
 }
 
 impl PublisherRoom {
-    /// Returns the eventcount of the topic in `segment`. To be called before the first cursor is
-    /// stored: a process that wakes others must be registered with the kernel.
+    /// Returns the eventcount of the topic in `segment`. Must be called before the first cursor is
+    /// stored, because a process that wakes others must be registered with the kernel.
     pub(super) fn of_topic(segment: &Segment) -> Result<Self, OpenError> {
         // WHY never a fence: publishers that wait make a barrier.
         let order = WakeOrder::of_sender(WakeEdge::Membarrier);
@@ -46,7 +46,7 @@ impl PublisherRoom {
 }
 
 impl RawConsumer {
-    /// Wakes the publishers that wait for room, after this reader's cursors changed.
+    /// Wakes the publishers that wait for room. Called after this reader's cursors have changed.
     #[inline(always)]
     pub(super) fn wake_publishers_that_sleep(&mut self) {
         if self
@@ -76,11 +76,11 @@ impl RawConsumer {
 
     /// Receives as [`Self::recv`] does, but waits for a message until `wait_policy` ends.
     ///
-    /// Blocks; see [`Watch::wait_any`].
+    /// Blocks in the same way as [`Watch::wait_any`].
     ///
     /// # Safety
     ///
-    /// As [`Self::recv`].
+    /// The same as for [`Self::recv`].
     pub unsafe fn recv_until(
         &mut self,
         wait_policy: WaitPolicy,
@@ -127,7 +127,8 @@ impl RawConsumer {
         }
     }
 
-    /// Returns a watch on this consumer, for threads that wait on its behalf.
+    /// Returns a watch on this consumer. With it, another thread can wait for the consumer's
+    /// messages.
     #[must_use]
     pub fn watch(&self) -> Watch {
         Watch::new(&self.segment, &self.progress, self.place.as_ref())

@@ -1,4 +1,4 @@
-//! The choice of a lane for a new publisher.
+//! Claiming a lane: a new publisher chooses one by its history and its owner.
 
 use std::sync::atomic::AtomicU64;
 
@@ -12,25 +12,28 @@ use crate::protocol::owner;
 use crate::protocol::sync::Word;
 use crate::protocol::takeover::end_history;
 
-/// A lane that a publisher has claimed, and has not taken over yet.
+/// A lane that a publisher has claimed but not yet taken over.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LaneClaim {
     pub(super) lane: u32,
-    /// The mark of the publisher's latched history; `None` if its history is not latched.
+    /// The mark of the publisher's history if that stays after the publisher has left; otherwise
+    /// `None`.
     latched: Option<LatchedHistory>,
     pub(super) found: FoundHistory,
-    /// True if the publisher moves here from another file.
+    /// True if the publisher is moving here from another file.
     pub(super) moves: bool,
 }
 
-/// The kind of history that a claimed lane has from its last publisher.
+/// The kind of history that the last publisher left in a claimed lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FoundHistory {
-    /// Latched history of the publisher's own key. It stays until the publisher's first message.
+    /// History that was kept under the new publisher's key. It stays until the new publisher sends
+    /// its first message.
     Own,
-    /// No history that outlived its publisher.
+    /// No history that was kept after its publisher had left.
     None,
-    /// Latched history of another publisher, which ends now, and the number of its claim.
+    /// History that was kept under another publisher's key, and ends now. The value is the number
+    /// of that publisher's claim of the lane.
     Other(u16),
 }
 
@@ -44,7 +47,7 @@ impl FoundHistory {
     }
 }
 
-/// Returns the latched history of a lane, if it has any.
+/// Returns the kept history of a lane; `None` if the lane has none.
 fn latched_in(block: &LaneBlock<AtomicU64>) -> Option<LatchedHistory> {
     // Relaxed: before the claim it only sets the order in which lanes are tried, and the claim
     // orders it.
@@ -57,13 +60,13 @@ fn was_used(block: &LaneBlock<AtomicU64>) -> bool {
 }
 
 impl LaneClaim {
-    /// Claims a lane that is free, or whose owner is dead: first one with history of the
-    /// publisher's key, then one without latched history, then the one whose latched history is
-    /// oldest. A publisher that `moves` here from another file prefers a lane that was never used.
+    /// Claims a lane that is free, or whose owner is dead. Prefers a lane with history of the
+    /// publisher's key, then one without kept history, then the one with the oldest kept history. A
+    /// publisher that moves here from another file (`moves`) prefers a lane that was never used.
     ///
     /// # Errors
     ///
-    /// [`OpenError::TooManyPublishers`], or as [`Segment::lane_block`].
+    /// [`OpenError::TooManyPublishers`], or an error of `Segment::lane_block`.
     pub(super) fn new(segment: &Segment, offer: &Offer, moves: bool) -> Result<Self, OpenError> {
         let request = segment.request();
         let limits = segment.shape().lane_limit();
@@ -103,9 +106,9 @@ impl LaneClaim {
         })
     }
 
-    /// Stores whose history the lane has from now on, after the lane was taken over at `position`
-    /// and before the first message. WHY in this order: a publisher that dies in between leaves no
-    /// history under a key that is not its own.
+    /// Stores whose history the lane contains from now on. Called after the lane was taken over at
+    /// `position`, and before the first message. WHY in this order: a publisher that dies in
+    /// between leaves no history under a key that is not its own.
     pub(super) fn announce(&self, block: &LaneBlock<AtomicU64>, position: u64) {
         if self.found != FoundHistory::Own {
             end_history(block, position);

@@ -1,5 +1,5 @@
-//! Growth: a new extent with longer slots, for a message that does not fit the present ones;
-//! and the removal of extents that all readers have left.
+//! Growth: creates a new extent with longer slots when a message does not fit in the present slots,
+//! and removes extents that all readers have left.
 
 use std::sync::Arc;
 
@@ -22,32 +22,34 @@ use crate::protocol::memory::RawLane;
 use crate::protocol::sync::Word as _;
 use crate::protocol::takeover::take_over;
 
-/// Maximum number of earlier extents that a publisher finds in its lane, from predecessors with
-/// other offers.
+/// Maximum number of earlier extents that a publisher takes over from earlier publishers of its
+/// lane.
 const FORMER_EXTENTS_MAX: usize = 16;
 
 /// An earlier extent of a lane, which readers may still have to read.
 #[derive(Debug)]
 pub(super) struct FormerExtent {
     extent: Arc<Extent>,
-    /// The position behind its last message.
+    /// The position after its last message.
     end: u64,
 }
 
 impl FormerExtent {
-    /// Returns true if a reader that waits for position `unread` has to read this extent.
+    /// Returns true if a reader still has to read this extent. `unread` is the first position that
+    /// the reader has not read.
     fn is_unread(&self, unread: u64) -> bool {
         self.extent.offer.reliability == Reliability::Reliable && unread < self.end
     }
 
-    /// Returns the position of the lane at which all of its messages would have been overwritten
-    /// without the growth.
+    /// Returns the position of the lane at which all messages of this extent would have been
+    /// overwritten if the lane had not grown.
     fn overwritten_at(&self) -> u64 {
         self.end.saturating_add(self.extent.offer.shape.capacity())
     }
 }
 
-/// A lane that a publisher has just claimed: its extents, and the position at which it goes on.
+/// A lane that a publisher has just claimed: its extents, and the position at which the publisher
+/// continues.
 pub(super) struct ClaimedLane {
     pub(super) extent: Arc<Extent>,
     pub(super) raw: RawLane,
@@ -56,9 +58,9 @@ pub(super) struct ClaimedLane {
 }
 
 impl ClaimedLane {
-    /// Takes over a lane that the caller has claimed. The publisher goes on in the newest
-    /// extent if that is what it would make itself; otherwise it makes the next one. Begins
-    /// `session` there.
+    /// Takes over a lane that the caller has claimed. If the newest extent is one that this
+    /// publisher could have created itself, it continues there; otherwise it creates the next
+    /// extent. Begins `session` there.
     pub(super) fn new(
         segment: &Segment,
         claim: LaneClaim,
@@ -126,7 +128,7 @@ impl ClaimedLane {
         })
     }
 
-    /// Returns the extents before `newest`, from the oldest on.
+    /// Returns the extents from number `oldest` up to the one before `newest`, oldest first.
     fn extents_before(segment: &Segment, newest: ExtentId, oldest: u64) -> Vec<FormerExtent> {
         let first = oldest.max(newest.generation.saturating_sub(FORMER_EXTENTS_MAX as u64));
         let generations = first.max(1)..newest.generation;
@@ -144,28 +146,29 @@ impl ClaimedLane {
     }
 }
 
-/// Returns the lane of an extent, for its writer.
+/// Returns the lane with the slots of an extent, for the writer.
 fn writer_lane(segment: &Segment, extent: &Arc<Extent>) -> Result<RawLane, OpenError> {
     segment.lane(extent, Access::Write, segment.readers(Access::Write)?)
 }
 
 impl RawProducer {
-    /// Returns the length of the longest message that fits the present slots, in bytes.
+    /// Returns the length in bytes of the longest message that fits in the present slots.
     #[inline(always)]
     #[must_use]
     pub const fn slot_bytes(&self) -> u64 {
         self.slot_bytes
     }
 
-    /// Makes sure that messages of `bytes` bytes fit the slots of this publisher. If they do not
-    /// yet, reserves memory for longer ones: some system calls, and 0.1 ms a MiB.
+    /// Makes sure that messages of `bytes` bytes fit in the slots of this publisher. If they do not
+    /// fit yet, reserves memory for longer slots, which takes some system calls, and 0.1 ms for
+    /// each MiB.
     ///
     /// # Errors
     ///
-    /// [`SendError::TooLong`] if this publisher may not send such messages.
-    /// [`SendError::NoSpace`] if the memory cannot be had; the publisher goes on as before.
-    /// [`SendError::Full`] if a reliable reader still has to read the oldest of the four extents
-    /// that a lane can have, as [`Self::send`] if one still has to read the oldest slot.
+    /// [`SendError::TooLong`] if this publisher may not send such messages. [`SendError::NoSpace`]
+    /// if there is no memory; the publisher can still send shorter messages. A lane can have four
+    /// extents; [`SendError::Full`] if all four exist and a reliable reader still has to read the
+    /// oldest of them.
     #[inline]
     pub fn reserve(&mut self, bytes: u64) -> Result<(), SendError<()>> {
         if bytes <= self.slot_bytes {
@@ -229,7 +232,8 @@ impl RawProducer {
         self.confirm_file()
     }
 
-    /// Removes extents as [`Self::remove_former`] does, if the first of them may be ready for it.
+    /// Removes extents as [`Self::remove_former`] does, if it may be time to remove the first of
+    /// them.
     #[inline(always)]
     pub(super) fn remove_former_if_due(&mut self) {
         if self.writer.position() >= self.former_due {
@@ -237,8 +241,8 @@ impl RawProducer {
         }
     }
 
-    /// Removes the extents whose messages would have been overwritten by now, and which no reliable
-    /// reader still has to read.
+    /// Removes the extents whose messages would have been overwritten by now without growth, and
+    /// which no reliable reader still has to read.
     #[cold]
     pub(super) fn remove_former(&mut self) {
         let position = self.writer.position();
@@ -253,9 +257,9 @@ impl RawProducer {
         self.former_due = due.map_or(u64::MAX, |due| due.max(position + lap));
     }
 
-    /// Removes the oldest extents of predecessors until few are left, although readers may miss
-    /// their messages. WHY more than [`EXTENTS_MAX`] while reliable readers have to read them: a
-    /// publisher never fails because of a reader.
+    /// Removes the oldest extents of earlier publishers until only a few are left. Readers may lose
+    /// their messages. WHY there may be more than [`EXTENTS_MAX`] while reliable readers have to
+    /// read them: a publisher must never fail because of a reader.
     pub(super) fn remove_excess_extents(&mut self) {
         while self.former.len() >= FORMER_EXTENTS_MAX
             || self.former.len() >= EXTENTS_MAX && !self.is_oldest_unread()
@@ -264,7 +268,7 @@ impl RawProducer {
         }
     }
 
-    /// Returns true if a reliable reader that lives still has to read the oldest extent.
+    /// Returns true if a live reliable reader still has to read the oldest extent.
     fn is_oldest_unread(&self) -> bool {
         let Some(oldest) = self.former.first() else {
             return false;
@@ -291,8 +295,8 @@ impl RawProducer {
         false
     }
 
-    /// Forgets all extents of the lane, when this publisher leaves it. WHY not those that are lost:
-    /// the segment is lost with them.
+    /// Removes the extents of the lane from the segment's list, when this publisher leaves the
+    /// lane. Truncated extents stay in the list. WHY: they show that the segment's memory is lost.
     pub(super) fn forget_extents(&self) {
         let former = self.former.iter().map(|former| &former.extent);
         former

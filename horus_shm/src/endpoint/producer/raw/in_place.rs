@@ -1,5 +1,4 @@
-//! Writing messages into their slots: slots that are not written again while they are read, and
-//! loans.
+//! Writing messages in place: loans, and slots that are not overwritten while readers read them.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -17,28 +16,30 @@ use crate::protocol::memory::LaneMemory;
 use crate::protocol::telemetry;
 use crate::wait::WaitPolicy;
 
-/// A slot that a writer has claimed for its next message.
+/// A slot that the writer has claimed for its next message.
 struct TakenSlot {
     index: u64,
-    /// True if no reader is copying a message out of the slot.
+    /// True if no reader is copying a message out of this slot.
     is_alone: bool,
 }
 
-/// Memory for a loan whose slot a reader may be copying from, because the reader did not pin it or
-/// its pin could not be respected. It is copied into the slot when it is published.
+/// Private memory for a loan, used if a reader may be copying from the loan's slot, either without
+/// a pin or under a pin that the writer had to ignore. When the loan is published, its content is
+/// copied into the slot.
 ///
-/// WHY: a loan is written by ordinary stores. Those must not race with a reader's loads, even if
-/// the reader discards what it loads.
+/// WHY: the caller writes a loan with ordinary stores. These must not race with a reader's loads,
+/// even if the reader discards what it loads.
 #[derive(Debug, Default)]
 pub(super) struct SeparateLoan {
-    /// Shared with each [`LoanMemory`] that keeps it.
+    /// The private memory, shared with each [`LoanMemory`] that keeps it alive.
     memory: Option<Arc<Region>>,
-    /// Position and index of the present loan's slot; `None` if the loan is in its slot.
+    /// Position and index of the present loan's slot; `None` if the loan does not use private
+    /// memory.
     slot: Option<(u64, u64)>,
 }
 
 impl SeparateLoan {
-    /// Returns memory of `bytes` bytes, the same number in every call, for a new loan.
+    /// Returns memory of `bytes` bytes for a new loan. `bytes` must be the same in every call.
     fn memory_for_new_loan(&mut self, bytes: u64) -> *mut u8 {
         // WHY not if it is shared: that loan is over, but may still be read.
         let memory = self
@@ -50,7 +51,7 @@ impl SeparateLoan {
     }
 }
 
-/// Keeps the memory of a loan, even after its publisher is dropped.
+/// Keeps the memory of a loan alive, even after its publisher has been dropped.
 #[derive(Debug)]
 pub struct LoanMemory {
     _extent: Arc<Extent>,
@@ -58,11 +59,11 @@ pub struct LoanMemory {
 }
 
 impl RawProducer {
-    /// Writes, as [`Self::send`] does, into a slot that no reader has pinned.
+    /// Writes a message as [`Self::send`] does, into a slot that no reader has pinned.
     ///
     /// # Safety
     ///
-    /// As [`Self::send`].
+    /// The same as for [`Self::send`].
     pub(super) unsafe fn write_in_place(
         &mut self,
         src: *const u8,
@@ -76,8 +77,8 @@ impl RawProducer {
         Ok(())
     }
 
-    /// Takes the next slot that no reader has pinned; if there is none, one that is only being
-    /// copied.
+    /// Claims the next slot that no reader has pinned. If there is none, claims one that is pinned
+    /// only for a copy.
     fn take_free_slot(&mut self) -> Result<TakenSlot, NoRoom> {
         let capacity = self.extent.offer.shape.capacity();
         let mut skips = 0;
@@ -115,24 +116,25 @@ impl RawProducer {
         self.remove_former_if_due();
     }
 
-    /// Lends the next slot, to be filled in place.
+    /// Lends the next slot to the caller, who fills it in place.
     ///
-    /// Wait-free except for the probe of a dead reader and of pins. One at a time.
+    /// Wait-free, except that it may check whether a reader is alive, and check the readers' pins.
+    /// Only one loan can exist at a time.
     ///
     /// # Errors
     ///
-    /// [`LoanError`].
+    /// [`LoanError`] if no slot can be lent.
     pub fn loan(&mut self) -> Result<RawLoan<'_>, LoanError> {
         let address = self.take_slot()?;
         Ok(RawLoan::new(self, address))
     }
 
-    /// Lends a slot of at least `bytes` bytes, after [`Self::reserve`]; waits for room until
-    /// `wait_policy` ends. Blocks as [`Self::send_until`].
+    /// Lends a slot of at least `bytes` bytes; calls [`Self::reserve`] first. Waits for room in the
+    /// lane until `wait_policy` ends. Blocks in the same way as [`Self::send_until`].
     ///
     /// # Errors
     ///
-    /// [`LoanError`]; [`LoanError::Full`] only after the wait.
+    /// [`LoanError`] if no slot can be lent; [`LoanError::Full`] only after the wait.
     pub fn loan_until(
         &mut self,
         wait_policy: WaitPolicy,
@@ -145,14 +147,14 @@ impl RawProducer {
         Ok(RawLoan::new(self, address))
     }
 
-    /// Lends the next slot until [`Self::publish_lent`] or any other send, for callers that cannot
-    /// keep a borrow such as that of [`Self::loan`]. No other code writes the slot until then.
-    /// After that, and when this producer is dropped, the memory may only be read, and only while
-    /// [`Self::lent_memory`] is kept.
+    /// Lends the next slot until [`Self::publish_lent`] or any other send. Meant for callers that
+    /// cannot keep a value that borrows this producer, as [`Self::loan`] returns. Until then, no
+    /// other code writes the slot. After that, and after this producer is dropped, the memory may
+    /// only be read, and only while the value of [`Self::lent_memory`] is kept.
     ///
     /// # Errors
     ///
-    /// [`LoanError`].
+    /// [`LoanError`] if no slot can be lent.
     pub fn lend(&mut self) -> Result<NonNull<[u8]>, LoanError> {
         let address = self.take_slot()?;
         self.lent = Some(self.writer.position());
@@ -163,7 +165,8 @@ impl RawProducer {
         })
     }
 
-    /// Returns a guard that keeps the memory of the present loan, or of the last one.
+    /// Returns a guard that keeps the memory of the present loan alive, or of the last one if none
+    /// is present.
     #[must_use]
     pub fn lent_memory(&self) -> LoanMemory {
         LoanMemory {
@@ -172,12 +175,12 @@ impl RawProducer {
         }
     }
 
-    /// Publishes the first `bytes` bytes of the lent slot, or all of it if that is less.
+    /// Publishes the first `bytes` bytes of the lent slot, or the whole slot if `bytes` is larger.
     ///
     /// # Errors
     ///
-    /// [`LoanError::Ended`] if no slot is lent, or a message was sent since; [`LoanError::Forked`]
-    /// or [`LoanError::RegionLost`].
+    /// [`LoanError::Ended`] if no slot is lent, or if a message was sent since it was lent;
+    /// [`LoanError::Forked`] or [`LoanError::RegionLost`] if this producer is unusable.
     pub fn publish_lent(&mut self, bytes: usize) -> Result<(), LoanError> {
         if self.lent.take() != Some(self.writer.position()) {
             return Err(LoanError::Ended {
@@ -187,12 +190,14 @@ impl RawProducer {
         Ok(self.publish((bytes as u64).min(self.slot_bytes))?)
     }
 
-    /// Ends the loan without publishing. Returns true if there was one.
+    /// Ends the loan that [`Self::lend`] began, without publishing it. Returns true if there was a
+    /// loan.
     pub const fn discard_lent(&mut self) -> bool {
         self.lent.take().is_some()
     }
 
-    /// Takes the next slot, to be filled. A second call before the send gives the same slot.
+    /// Claims the next slot for the caller to fill. A second call before the send returns the same
+    /// slot.
     fn take_slot(&mut self) -> Result<*mut u8, LoanError> {
         if fault::epoch() != self.seen_epoch {
             self.check_health_and_move()?;
@@ -218,7 +223,7 @@ impl RawProducer {
         Ok(self.apart.memory_for_new_loan(self.slot_bytes))
     }
 
-    /// Publishes a loan of `bytes` bytes.
+    /// Publishes the first `bytes` bytes of the present loan.
     pub(crate) fn publish(&mut self, bytes: u64) -> Result<(), SendError<()>> {
         self.confirm_file()?;
         if let Some((position, index)) = self.apart.slot.take()

@@ -1,9 +1,9 @@
-//! Moving: a publisher goes on in the file that has the topic's name now, after its own file lost
-//! the name.
+//! Moving: when a publisher's file has lost the topic's name, the publisher continues in the file
+//! that has the name now.
 //!
-//! It claims a lane of the new file that no publisher has had, and continues its count of messages
+//! It claims a lane of the new file that no publisher has used, and continues its sequence numbers
 //! there, so that its readers neither miss a message nor receive one twice. It sends its history
-//! once more, under the old numbers, and then ends its session in the old file.
+//! again with the old sequence numbers, and then ends its session in the old file.
 
 use std::io;
 use std::sync::Arc;
@@ -28,31 +28,32 @@ use crate::protocol::layout::LaneBlock;
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
-/// The longest time for which closing waits for readers that have to move: each process looks at
-/// the names ten times a second.
+/// Maximum time for which closing a publisher waits for readers that still have to move. Each
+/// process checks the names of its topics ten times a second.
 const CLOSE_WAIT_MAX: Duration = Duration::from_millis(500);
 /// Minimum time between two attempts to move.
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
 
-/// Minimum time between two looks at the readers of former files.
+/// Minimum time between two checks of the readers of former files.
 const LOOK_PERIOD: Duration = Duration::from_millis(10);
 
-/// The identity of a publisher and the count of its messages, which it keeps when it moves to
-/// another file.
+/// The identity of a publisher and the number of its messages. A publisher keeps both when it moves
+/// to another file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PublisherSession {
-    /// The random number in [`LaneBlock::session`].
+    /// The random number that is stored in [`LaneBlock::session`].
     pub(super) id: u64,
-    /// The number of messages that it has sent before those that it sends in the new file.
+    /// The number of messages that the publisher had sent before its first message in the new file.
     pub(super) number: u64,
-    /// Length of the longest message that fit its slots, in bytes.
+    /// Length in bytes of the longest message that fitted in its slots.
     slot_bytes: u64,
 }
 
 impl PublisherSession {
-    /// Returns the session of a publisher that has claimed the lane of `block`: `former` if it can
-    /// go on there, otherwise a new one. WHY only in a lane that was never used: its positions only
-    /// grow, and those of another publisher are before them.
+    /// Returns the session of a publisher that has claimed the lane of `block`. The session is
+    /// `former` if the lane was never used, and otherwise a new one. WHY: the positions of a used
+    /// lane continue after those of another publisher, so the old sequence numbers do not fit
+    /// there.
     pub(super) fn in_lane(block: &LaneBlock<AtomicU64>, former: Option<Self>) -> Self {
         // Relaxed, both: the claim of the lane ordered them.
         let is_unused = block.generation.get() == 0 && block.head.get() == 0;
@@ -61,7 +62,7 @@ impl PublisherSession {
             .unwrap_or_else(Self::with_new_id)
     }
 
-    /// Returns a new session.
+    /// Returns a new session with a random number.
     fn with_new_id() -> Self {
         let bytes = os::random_bytes().unwrap_or_default();
         let id = bytes.first_chunk().copied().map_or(0, u64::from_ne_bytes);
@@ -72,9 +73,9 @@ impl PublisherSession {
         }
     }
 
-    /// Returns the offer of a publisher that goes on with this session, and would offer `offer`
-    /// without it: callers rely on the length of its slots. WHY not to grow later: if the second
-    /// extent of a lane cannot be made, the lane is used.
+    /// Returns the offer of a publisher that continues this session; `offer` is its offer without
+    /// the session. The slots are as long as in the former file, because callers rely on that. WHY
+    /// the lane does not grow later instead: if that failed, the lane would already be in use.
     pub(super) fn offer_to_continue(self, request: &Request, offer: Offer) -> Offer {
         if self.slot_bytes <= offer.shape.request().payload_bytes {
             return offer;
@@ -85,7 +86,7 @@ impl PublisherSession {
     }
 }
 
-/// A failed attempt of a publisher to move to another file: its time and its error.
+/// A failed attempt of a publisher to move to another file: the time of the attempt, and the error.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FailedMove {
     at: Instant,
@@ -93,12 +94,12 @@ pub(super) struct FailedMove {
 }
 
 impl RawProducer {
-    /// Checks whether a new fault epoch concerns this producer, before it begins a message; moves
-    /// if its file has lost its name.
+    /// Checks, before a message is begun, whether a new fault epoch concerns this producer. If its
+    /// file has lost its name, moves to the file that has the name now.
     ///
     /// # Errors
     ///
-    /// As [`Self::send`].
+    /// The same as for [`Self::send`].
     #[cold]
     pub(super) fn check_health_and_move(&mut self) -> Result<(), SendError<()>> {
         self.check_health()?;
@@ -128,8 +129,8 @@ impl RawProducer {
         }
     }
 
-    /// Returns the files of the topic in which endpoints may be: those whose reliable readers have
-    /// to move, the present one, and the one that has the name now.
+    /// Returns the files of the topic in which endpoints may be: those whose reliable readers still
+    /// have to move, the present file, and the file that has the topic's name now.
     #[must_use]
     pub fn files(&self) -> TopicFiles {
         let former = self.awaited.iter().map(|former| &former.segment);
@@ -146,7 +147,8 @@ impl RawProducer {
         }
     }
 
-    /// Opens this publisher in the file that has the name now; creates that if `creates`.
+    /// Opens this publisher in the file that has the topic's name now. If there is no such file and
+    /// `creates` is true, creates one.
     fn open_in_new_file(&self, creates: bool) -> Result<Self, OpenError> {
         let segment = self.segment.reopen(creates)?;
         let messages = self.messages_to_repeat()?;
@@ -174,7 +176,7 @@ impl RawProducer {
         Ok(moved)
     }
 
-    /// Sends messages of a former file once more.
+    /// Sends again messages that this publisher sent in a former file.
     fn repeat_messages(&mut self, messages: &[Vec<u8>]) -> Result<(), SendError<()>> {
         // WHY: a message that is repeated must not make it move once more.
         self.is_repeating = true;
@@ -185,8 +187,9 @@ impl RawProducer {
         Ok(())
     }
 
-    /// Returns the messages that this publisher sends once more: its history, and all that it sent
-    /// since it moved here if a reliable reader of a file before this one did not come yet.
+    /// Returns the messages that this publisher sends again when it moves to the next file. Usually
+    /// these are its history. If a reliable reader of an earlier file has not arrived in this file
+    /// yet, they are all messages that were sent in this file.
     fn messages_to_repeat(&self) -> Result<Vec<Vec<u8>>, OpenError> {
         let mut messages = Vec::new();
         let is_awaiting = self.is_awaiting();
@@ -202,12 +205,12 @@ impl RawProducer {
         Ok(messages)
     }
 
-    /// Makes a reliable publisher, which has just moved here from `former`, keep its first messages
-    /// here until the reliable readers there have moved, too: it sends only as many as the lane has
-    /// slots.
+    /// Makes a reliable publisher that has just moved here from `former` keep its first messages
+    /// until the reliable readers of the former file have moved, too. Until then, it sends no more
+    /// messages than the lane has slots.
     ///
-    /// WHY `former` is kept until then: its readers do not leave its file while its lane has an
-    /// owner, so this publisher sees to which file they have moved.
+    /// WHY `former` is kept until then: readers do not leave its file while its lane has an owner.
+    /// So this publisher can see to which file they have moved.
     fn await_readers_of(&mut self, mut former: Self) {
         if self.extent.offer.reliability != Reliability::Reliable {
             return;
@@ -224,8 +227,7 @@ impl RawProducer {
         }
     }
 
-    /// Checks, once in each [`LOOK_PERIOD`] at most, whether the readers of former files have
-    /// moved.
+    /// Checks whether the readers of former files have moved, at most once in each [`LOOK_PERIOD`].
     fn poll_moved_readers(&mut self) {
         if self.awaited.is_empty() || self.looked.is_some_and(|at| at.elapsed() < LOOK_PERIOD) {
             return;
@@ -236,7 +238,7 @@ impl RawProducer {
         }
     }
 
-    /// Returns true if a reliable reader of a file that this publisher left did not move yet.
+    /// Returns true if a reliable reader of a file that this publisher left has not moved yet.
     fn is_awaiting(&self) -> bool {
         let identity = self.extent.offer.type_info.identity();
         let file = self.segment.file_number();
@@ -244,7 +246,7 @@ impl RawProducer {
         awaited.any(|former| awaits_reader((&former.segment, former.lane), &identity, file))
     }
 
-    /// Returns true if the writer may not go on before readers of former files have moved.
+    /// Returns true if the writer must wait until readers of former files have moved.
     pub(super) fn is_held_back(&mut self) -> bool {
         if !self.awaited.is_empty() && !self.is_awaiting() {
             self.end_wait_for_readers();
@@ -252,9 +254,9 @@ impl RawProducer {
         !self.awaited.is_empty()
     }
 
-    /// Waits for a short time until the reliable readers of former files have joined this one, if
-    /// this publisher is closed right after it moved. WHY: if nobody else has this file open, its
-    /// messages go with it.
+    /// Waits for a short time until the reliable readers of former files have joined the present
+    /// file. Called when this publisher is closed right after it moved. WHY: if no other process
+    /// has the file open, the file is removed, and the messages with it.
     pub(super) fn wait_for_moving_readers(&self) {
         let end = Instant::now() + CLOSE_WAIT_MAX;
         while self.is_awaiting() && Instant::now() < end {
@@ -268,9 +270,9 @@ impl RawProducer {
         self.writer.stop_before(u64::MAX);
     }
 
-    /// Leaves a last trace in the file that has the name now, if this publisher is dropped in a
-    /// file that lost the name: its history, and the number of its messages, so that readers that
-    /// were never here count them.
+    /// Publishes the history and the number of messages in the file that has the topic's name now.
+    /// Called when this publisher is dropped in a file that has lost the name. WHY: readers that
+    /// never were in the old file then count these messages correctly.
     pub(super) fn publish_last_trace(&self) {
         let is_last = self.segment.is_name_lost() && !self.has_moved;
         if is_last && self.segment.check_health().is_ok() {
@@ -283,8 +285,8 @@ impl RawProducer {
     }
 }
 
-/// Returns true if a reliable reader of a lane, and of messages of a type, lives in a file, and has
-/// not moved to the file `present`.
+/// Returns true if the given file has a live reliable reader that reads the given lane and messages
+/// of the given type, and that has not moved to the file `present`.
 fn awaits_reader((segment, lane): (&Segment, u32), identity: &TypeIdentity, present: u64) -> bool {
     let Ok(wait) = segment.wait_block(Access::Read) else {
         return false;

@@ -1,4 +1,5 @@
-//! Full lanes: waiting for room, and going on without readers that are dead or stalled.
+//! Full lanes: how a producer waits for room, and continues without readers that are dead or
+//! stalled.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,44 +16,46 @@ use crate::wait::{
     Event, POLL_INTERVAL, SLEEP_MAX, Sleeper, WaitPolicy, WakeOrder, wait_in_slices,
 };
 
-/// Minimum time between two probes by a full producer of the reader for which it waits.
+/// Minimum time between two checks of the reader for which a producer with a full lane waits.
 const PROBE_PERIOD: Duration = Duration::from_millis(1);
 
-/// The action of a producer when a live reliable reader stalls.
+/// The action of a producer when a reliable reader is alive but does not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnStalled {
-    /// Refuse the send with [`SendError::Full`], for as long as the reader stalls.
+    /// Refuse each send with [`SendError::Full`] until the reader reads again.
     #[default]
     Full,
-    /// Refuse the send for this long, then go on without that reader until it reads again. The
-    /// publisher notices that up to a lane's capacity of messages later, and may overwrite unread
-    /// messages until then. The reader counts exactly what it lost.
+    /// Refuse sends for the time `after`, then continue without the reader until it reads again.
+    /// When it does, the publisher may notice this only after it has sent as many messages as the
+    /// lane has slots. Until then, it may overwrite unread messages. The reader counts exactly how
+    /// many messages it lost.
     Detach {
-        /// Time from the first refusal of the current message until the reader is given up.
+        /// Time from the first refusal of the current message until the publisher stops waiting for
+        /// the reader.
         after: Duration,
     },
 }
 
-/// Refusals of the same message, one after another, because the lane is full.
+/// Successive refusals of the same message because the lane is full.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RefusalRun {
     position: u64,
     since: Instant,
-    /// The time of the last probe of the reader that holds the lane back.
+    /// The time of the last check of the reader that stops the writer.
     probed: Instant,
 }
 
 impl RawProducer {
-    /// Sends as [`Self::send_bytes`] does, but waits for room until `wait_policy` ends. Blocks as
-    /// [`Self::send_until`].
+    /// Sends as [`Self::send_bytes`] does, but waits for room in the lane until `wait_policy` ends.
+    /// Blocks in the same way as [`Self::send_until`].
     ///
     /// # Errors
     ///
-    /// As [`Self::send`]; [`SendError::Full`] only after the wait.
+    /// The same as for [`Self::send`]; [`SendError::Full`] only after the wait.
     ///
     /// # Panics
     ///
-    /// If messages of the ring cannot have that length.
+    /// The call panics if messages of the ring cannot have that length.
     pub fn send_bytes_until(
         &mut self,
         wait_policy: WaitPolicy,
@@ -63,17 +66,18 @@ impl RawProducer {
         })
     }
 
-    /// Sends as [`Self::send`] does, but waits for room until `wait_policy` ends.
+    /// Sends as [`Self::send`] does, but waits for room in the lane until `wait_policy` ends.
     ///
-    /// Blocks: spins, then sleeps until a reader has read on, and polls at least every 50 ms.
+    /// Blocks: spins for a short time, then sleeps until a reader has read more. Polls at least
+    /// every 50 ms.
     ///
     /// # Errors
     ///
-    /// As [`Self::send`]; [`SendError::Full`] only after the wait.
+    /// The same as for [`Self::send`]; [`SendError::Full`] only after the wait.
     ///
     /// # Safety
     ///
-    /// As [`Self::send`].
+    /// The same as for [`Self::send`].
     pub unsafe fn send_until(
         &mut self,
         wait_policy: WaitPolicy,
@@ -86,8 +90,8 @@ impl RawProducer {
         })
     }
 
-    /// Makes `attempt` again and again while its error `is_full`, until `wait_policy` ends. Sleeps
-    /// until there may be room. Returns the last error only after the wait.
+    /// Repeats `attempt` as long as `is_full` is true for its error, until `wait_policy` ends.
+    /// Between attempts, sleeps until there may be room. After the wait, returns the last error.
     #[inline]
     pub(super) fn until_room<T, E>(
         &mut self,
@@ -106,8 +110,8 @@ impl RawProducer {
         .unwrap_or(Err(full))
     }
 
-    /// Polls `look` until it returns a value, or until `wait_policy` ends; sleeps until there may
-    /// be room.
+    /// Calls `look` repeatedly until it returns a value, or until `wait_policy` ends. Between two
+    /// calls, sleeps until there may be room.
     fn wait_for_room<R>(
         &mut self,
         wait_policy: WaitPolicy,
@@ -131,12 +135,13 @@ impl RawProducer {
         wait_in_slices(events, wait_policy, slice, || look(self))
     }
 
-    /// Handles the reader that holds this lane back, after which the caller tries again. Returns
-    /// the next value of `tries`, which is 0 in the first call for a message.
+    /// Handles the reader that stops this lane's writer: after an `Ok`, the caller tries again.
+    /// Returns the next value for `tries`, which must be 0 in the first call for a message.
     ///
     /// # Errors
     ///
-    /// [`SendError::Full`] if there is no more to be done; otherwise as [`Self::confirm_file`].
+    /// [`SendError::Full`] if nothing more can be done; otherwise the same as for
+    /// [`Self::confirm_file`].
     #[cold]
     pub(super) fn make_room(&mut self, tries: u32) -> Result<u32, SendError<()>> {
         let _uncancelled = NoCancelGuard::new();
@@ -167,8 +172,8 @@ impl RawProducer {
         Err(self.full_error())
     }
 
-    /// Counts a refusal. Returns the run of refusals that it belongs to; `None` if the reader was
-    /// probed less than [`PROBE_PERIOD`] ago.
+    /// Counts a refusal, and returns the run of refusals that it belongs to. Returns `None` if the
+    /// reader was checked less than [`PROBE_PERIOD`] ago.
     fn note_refusal(&mut self) -> Option<RefusalRun> {
         let now = Instant::now();
         self.writer.memory().block().refused.fetch_add_one();
@@ -187,8 +192,8 @@ impl RawProducer {
         self.refused
     }
 
-    /// Frees the slot of the slowest gated reader if that is dead, or gives the reader up if it
-    /// stalled for too long. Returns true if the caller should try again.
+    /// Frees the slot of the slowest gated reader if that reader is dead, or stops waiting for it
+    /// if it has not read for too long. Returns true if the caller should try again.
     fn pass_slowest_reader(&mut self, stalled: Duration) -> bool {
         let Some((reader, cursor)) = self.writer.slowest_reader() else {
             return true;
