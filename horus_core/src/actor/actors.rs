@@ -1,4 +1,4 @@
-//! The handle of a group of actors: spawns them, and counts what they do.
+//! The handle of a group of actors, which spawns actors and reads the group's counters.
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,8 +36,8 @@ impl Actors {
         Self(group)
     }
 
-    /// Spawns an actor: initialises it on this thread, and returns its address. It handles mail
-    /// once the scheduler runs. If a handler fails, the actor ends.
+    /// Spawns an actor: initialises it on the calling thread, and returns its address. The actor
+    /// handles messages once the scheduler runs. If a handler fails, the actor ends.
     ///
     /// # Errors
     ///
@@ -47,11 +47,12 @@ impl Actors {
     }
 
     /// Spawns the actor that `make` returns, as [`Self::spawn`] does. If a handler fails, the actor
-    /// is shut down and made anew after a pause; its mail waits.
+    /// is shut down. After a pause, `make` is called again for a new actor, which gets the messages
+    /// that waited in the mailbox.
     ///
     /// # Errors
     ///
-    /// As [`Self::spawn`].
+    /// The same as for [`Self::spawn`].
     pub fn spawn_with<A: Actor>(
         &self,
         make: impl FnMut() -> A + Send + 'static,
@@ -72,8 +73,8 @@ impl Actors {
         }
     }
 
-    /// Makes an inbox: messages that are sent to its address wait there for a thread that receives
-    /// them. The inbox counts as an actor of the group, but no thread of the group runs it.
+    /// Creates an inbox: a mailbox out of which a thread receives the messages that are sent to its
+    /// address. The inbox counts as an actor of the group, but no thread of the group runs it.
     ///
     /// # Errors
     ///
@@ -87,12 +88,13 @@ impl Actors {
         })
     }
 
-    /// Gives an actor a name, by which [`Self::find`] finds it. The name keeps the actor alive
-    /// until it stops, fails for good, or [`Self::unregister`] takes the name away.
+    /// Registers a name for an actor, so that [`Self::find`] finds it. Like an address, the name
+    /// keeps the actor alive, until [`Self::unregister`] removes it. An actor that stops, or fails
+    /// and is not restarted, is no longer found.
     ///
     /// # Errors
     ///
-    /// [`RegisterError`] if another actor of the group that has not ended has the name.
+    /// [`RegisterError`] if another actor of the group already has the name, and has not ended.
     pub fn register<M: Send + 'static>(
         &self,
         name: &str,
@@ -101,7 +103,7 @@ impl Actors {
         self.0.registry.add(name, Box::new(address.clone()))
     }
 
-    /// Takes the name of an actor away; returns false if no actor had it.
+    /// Removes the name of an actor. Returns false if no actor had this name.
     pub fn unregister(&self, name: &str) -> bool {
         self.0.registry.remove(name)
     }
@@ -121,7 +123,7 @@ impl Actors {
         self.0.registry.names(prefix)
     }
 
-    /// Returns the counters of the group. They may be of slightly different moments.
+    /// Returns the counters of the group. They may have been read at slightly different moments.
     #[must_use]
     pub fn counts(&self) -> ActorCounts {
         self.0.counts()
@@ -150,39 +152,40 @@ pub struct SpawnOptions<'a> {
     mailbox: Mailbox,
     on_failure: Option<FailurePolicy>,
     has_safe_state: bool,
-    /// The name under which the actor is reported.
+    /// The name of the actor in reports.
     label: Option<&'a str>,
 }
 
 impl<'a> SpawnOptions<'a> {
-    /// Sets the kind of the mailbox. Default: that of the group.
+    /// Sets the kind of the mailbox. Default: the kind that was set for the whole group.
     #[must_use]
     pub const fn mailbox(mut self, mailbox: Mailbox) -> Self {
         self.mailbox = mailbox;
         self
     }
 
-    /// Sets the reaction to a handler that fails. Default: five restarts, the first after 100 ms,
-    /// if the actor can be made anew ([`Self::spawn_with`]); otherwise it ends.
+    /// Sets the reaction to a handler that fails. Default for [`Self::spawn_with`]: five restarts,
+    /// the first after 100 ms. Default for [`Self::spawn`]: the actor ends.
     ///
-    /// With [`FailurePolicy::Restart`], an actor that cannot be made anew ends, and so does one
-    /// that has failed too often. [`FailurePolicy::Fatal`] stops the scheduler.
+    /// [`FailurePolicy::Restart`] restarts only actors spawned by [`Self::spawn_with`], because
+    /// other actors cannot be re-created. All others end, as does an actor that has failed too
+    /// often. [`FailurePolicy::Fatal`] stops the scheduler.
     #[must_use]
     pub const fn on_failure(mut self, policy: FailurePolicy) -> Self {
         self.on_failure = Some(policy);
         self
     }
 
-    /// Lets the actor enter a safe state in an emergency stop: [`Actor::enter_safe_state`] is
-    /// called before any waiting mail is handled. The supervisor reports the actors that have not
-    /// confirmed it within 100 ms ([`Actor::is_safe_state`]).
+    /// Makes the actor enter its safe state in an emergency stop: [`Actor::enter_safe_state`] is
+    /// called before the actor handles any waiting message. If the actor does not confirm its safe
+    /// state ([`Actor::is_safe_state`]) within 100 ms, the supervisor reports it.
     #[must_use]
     pub const fn safe_state(mut self) -> Self {
         self.has_safe_state = true;
         self
     }
 
-    /// Sets the name under which the actor is reported.
+    /// Sets the name of the actor in reports.
     pub(crate) const fn label(mut self, label: &'a str) -> Self {
         self.label = Some(label);
         self
@@ -192,7 +195,7 @@ impl<'a> SpawnOptions<'a> {
     ///
     /// # Errors
     ///
-    /// As [`Actors::spawn`].
+    /// The same as for [`Actors::spawn`].
     pub fn spawn<A: Actor>(self, actor: A) -> Result<Address<A::Message>, SpawnError> {
         let has_extras = self.on_failure.is_some() || self.has_safe_state;
         let extras = has_extras.then(|| ActorExtras {
@@ -206,7 +209,7 @@ impl<'a> SpawnOptions<'a> {
     ///
     /// # Errors
     ///
-    /// As [`Actors::spawn`].
+    /// The same as for [`Actors::spawn`].
     pub fn spawn_with<A: Actor>(
         self,
         mut make: impl FnMut() -> A + Send + 'static,

@@ -1,4 +1,5 @@
-//! Addresses: the handles by which messages are sent to an actor, and the answers to questions.
+//! Addresses: the handles by which messages and questions are sent to an actor, and by which their
+//! answers are received.
 
 use std::fmt;
 use std::future::Future;
@@ -23,8 +24,9 @@ use crate::actor::swap::SwapRequest;
 use crate::actor::watch::ActorId;
 use crate::scheduler::run::pending_swap::Swap;
 
-/// A handle by which messages of type `M` are sent to an actor. Eight bytes; a clone is another
-/// address of the same actor. An actor without an address ends once its mail is handled.
+/// A handle by which messages of type `M` are sent to an actor. It has eight bytes. A clone is
+/// another address of the same actor. An actor to which no address is left ends once it has handled
+/// its messages.
 pub struct Address<M>(heap::Address<M, ActorGroup>);
 
 impl<M: Send + 'static> Address<M> {
@@ -37,14 +39,14 @@ impl<M: Send + 'static> Address<M> {
     /// # Errors
     ///
     /// [`TrySendError::Full`] if the mailbox is full, [`TrySendError::Disconnected`] if the actor
-    /// has ended. The message comes back.
+    /// has ended. The error contains the message.
     #[inline(always)]
     pub fn tell(&self, message: M) -> Result<(), TrySendError<M>> {
         self.0.send(message).map(drop).map_err(to_send_error)
     }
 
     /// Sends `message`, as [`Self::tell`] does. Returns true if the mailbox keeps only the latest
-    /// message, and an older one was dropped. For the bindings of other languages.
+    /// message and has dropped an older one. This is for the bindings of other languages.
     #[doc(hidden)]
     #[inline]
     pub fn tell_replacing(&self, message: M) -> Result<bool, TrySendError<M>> {
@@ -52,13 +54,13 @@ impl<M: Send + 'static> Address<M> {
         Ok(sent == SendOutcome::Replaced)
     }
 
-    /// Sends `message`, and waits up to `timeout` for room in the mailbox.
+    /// Sends `message`. If the mailbox is full, waits up to `timeout` for room.
     ///
     /// # Errors
     ///
     /// [`SendTimeoutError::Timeout`] if the mailbox stayed full, [`SendTimeoutError::Disconnected`]
-    /// if the actor has ended, [`SendTimeoutError::InHandler`] if the caller is an actor and the
-    /// mailbox is full. The message comes back.
+    /// if the actor has ended, [`SendTimeoutError::InHandler`] if the mailbox is full and the
+    /// caller is an actor, which must not wait. The error contains the message.
     pub fn tell_timeout(&self, message: M, timeout: Duration) -> Result<(), SendTimeoutError<M>> {
         // WHY: the thread that waits may be the one that has to make room.
         if local::is_worker() {
@@ -78,12 +80,12 @@ impl<M: Send + 'static> Address<M> {
         })
     }
 
-    /// Sends all `messages`, in their order and with no other message between them, or none of
-    /// them. Does not wait.
+    /// Sends either all `messages` or none of them. They are sent in their order, with no other
+    /// message between them. Does not wait.
     ///
     /// # Errors
     ///
-    /// [`TellAllError`], with all messages.
+    /// [`TellAllError`], which contains all messages.
     pub fn tell_all(&self, messages: impl IntoIterator<Item = M>) -> Result<(), TellAllError<M>> {
         self.0.send_all(messages).map_err(|refusal| match refusal {
             Refusal::Full(messages) => TellAllError::Full(messages),
@@ -91,8 +93,8 @@ impl<M: Send + 'static> Address<M> {
         })
     }
 
-    /// Sends a question: `make` makes a message out of a [`Reply`], which the actor uses to answer.
-    /// Does not wait.
+    /// Sends a question: `make` turns a [`Reply`] into the message to send, and the actor answers
+    /// through that [`Reply`]. Returns a handle that waits for the answer. Does not wait.
     ///
     /// # Errors
     ///
@@ -104,8 +106,9 @@ impl<M: Send + 'static> Address<M> {
         Ok(Answer(answer))
     }
 
-    /// WHY not inlined: the compiler would then assemble the result of [`Self::ask`] from parts of
-    /// several registers, which made a question a third slower.
+    /// Sends the message of a question. WHY not inlined: the compiler would then assemble the
+    /// result of [`Self::ask`] from parts of several registers, which made a question a third
+    /// slower.
     #[inline(never)]
     fn send_question(&self, question: M) -> Result<(), AskError> {
         match self.0.send(question) {
@@ -115,14 +118,14 @@ impl<M: Send + 'static> Address<M> {
         }
     }
 
-    /// Replaces the actor by `actor`, which has to be of the same type. The new actor handles all
-    /// messages that are sent after this call. The swap counts as a message in the mailbox. Does
-    /// not wait.
+    /// Replaces the actor by `actor`, which must have the same type as the old one. The new actor
+    /// handles all messages that are sent after this call. The request waits in the mailbox and
+    /// counts as a message. Does not wait.
     ///
     /// The new actor is initialised first. If its `init` or one of its first ten messages fails,
-    /// the old actor comes back. After ten messages, the old actor is shut down. [`Swap`] reports
-    /// the outcome. A later restart calls the function given to `spawn_with`, and does not bring
-    /// `actor` back.
+    /// the old actor is restored. After ten messages, the old actor is shut down. [`Swap`] reports
+    /// the outcome. If the actor fails later and restarts, the function given to `spawn_with`
+    /// re-creates it; `actor` is not used again.
     ///
     /// # Errors
     ///
@@ -138,7 +141,8 @@ impl<M: Send + 'static> Address<M> {
         }
     }
 
-    /// Returns the identity of the actor, to compare with that of a [`Down`](crate::actor::Down).
+    /// Returns the identity of the actor, which can be compared with that of a
+    /// [`Down`](crate::actor::Down).
     #[must_use]
     pub fn id(&self) -> ActorId {
         ActorId(self.0.id())
@@ -154,8 +158,8 @@ impl<M: Send + 'static> Address<M> {
         self.0.is_disconnected()
     }
 
-    /// Returns the number of messages in a bounded mailbox. The number may be out of date at once,
-    /// and too high by up to an eighth of the capacity.
+    /// Returns the number of messages in a bounded mailbox. The number may already be out of date
+    /// when this returns, and may be too high by up to an eighth of the capacity.
     #[must_use]
     pub fn waiting(&self) -> u32 {
         self.0.waiting()
@@ -207,7 +211,7 @@ impl<M> fmt::Debug for Address<M> {
 pub struct WeakAddress<M>(heap::WeakAddress<M, ActorGroup>);
 
 impl<M: Send + 'static> WeakAddress<M> {
-    /// Returns an address of the actor, unless that has ended.
+    /// Returns an address of the actor; `None` if the actor has ended.
     #[must_use]
     pub fn upgrade(&self) -> Option<Address<M>> {
         self.0.upgrade().map(Address)
@@ -227,7 +231,7 @@ impl<M> fmt::Debug for WeakAddress<M> {
 }
 
 /// A handle by which a thread or a task waits for the answer to a question. If the handle is
-/// dropped, the actor sees that the question is cancelled.
+/// dropped, the question is cancelled, which the actor can see.
 #[must_use = "a question whose answer is dropped is cancelled"]
 pub struct Answer<T>(heap::Answer<T>);
 
@@ -236,21 +240,21 @@ impl<T: Send> Answer<T> {
     ///
     /// # Errors
     ///
-    /// [`AskError::NoAnswer`] if the question was dropped, [`AskError::Timeout`] if the answer did
-    /// not come in time, [`AskError::InHandler`] at once if the caller is an actor.
+    /// [`AskError::NoAnswer`] if the actor dropped the question, [`AskError::Timeout`] if the
+    /// answer did not come in time. If the caller is an actor, [`AskError::InHandler`] at once.
     ///
-    /// If the calling thread runs the actors of a group without threads, it runs them while it
-    /// waits. This call may then return late, by the time of their handlers or by about a
-    /// millisecond.
+    /// If the calling thread also runs the actors of a group that has no threads, this call runs
+    /// those actors while it waits. It may then return late: after the handler that is running, or
+    /// by about a millisecond.
     pub fn wait(mut self, timeout: Duration) -> Result<T, AskError> {
         self.try_wait(timeout)
     }
 
-    /// Waits for the answer, up to `timeout`. The caller may try again after a timeout.
+    /// Waits for the answer, up to `timeout`. After a timeout, the caller may call this again.
     ///
     /// # Errors
     ///
-    /// As of [`Self::wait`].
+    /// The same as for [`Self::wait`].
     pub fn try_wait(&mut self, timeout: Duration) -> Result<T, AskError> {
         if local::is_worker() {
             return Err(AskError::InHandler);
@@ -269,7 +273,7 @@ impl<T: Send> Answer<T> {
         })
     }
 
-    /// Runs the actors of this thread until the answer is there.
+    /// Runs the actors that the calling thread runs, until the answer has arrived.
     fn run_actors_until_answered(&mut self, timeout: Duration) -> Result<T, AnswerError> {
         let deadline = Instant::now().checked_add(timeout);
         loop {
@@ -293,7 +297,8 @@ impl<T: Send> Answer<T> {
         }
     }
 
-    /// Returns the answer, or the error that there will be none; `None` if neither is known yet.
+    /// Returns the answer if it has arrived, or an error if it will never arrive; `None` while
+    /// neither is known. Does not wait.
     pub fn try_take(&mut self) -> Option<Result<T, AskError>> {
         let taken = self.0.try_take()?;
         Some(taken.map_err(|_| AskError::NoAnswer))

@@ -4,20 +4,20 @@ use crate::actor::context::Context;
 use crate::actor::watch::Down;
 use crate::scheduler::api::node::{NodeError, NodeResult};
 
-/// A type with private state that handles messages, one at a time.
+/// A type whose values have private state and handle messages, one at a time.
 ///
-/// No two calls of an actor overlap, although different threads may make them. A panic in a call is
-/// caught and counts as a failure. A handler must not wait for another actor.
+/// Calls of an actor's methods never overlap, although different threads may make them. A panic in
+/// a call is caught and counts as a failure. A handler must not wait for another actor.
 pub trait Actor: Send + Sized + 'static {
-    /// The type of the messages: an enum, if there are several kinds.
+    /// The type of the messages. An actor that handles several kinds of messages uses an enum.
     type Message: Send + 'static;
 
-    /// True if [`Self::end_batch`] has to be called.
+    /// True if the actor implements [`Self::end_batch`], so that it has to be called.
     #[doc(hidden)]
     const HAS_BATCHES: bool = false;
 
-    /// Initialises the actor. Called by the thread that spawns it, before the first message, and
-    /// after a restart by the thread that runs it.
+    /// Initialises the actor. The first call is made before the first message, on the thread that
+    /// spawns the actor. After a restart, the thread that runs the actor calls this again.
     ///
     /// # Errors
     ///
@@ -35,19 +35,19 @@ pub trait Actor: Send + Sized + 'static {
     /// what follows.
     fn handle(&mut self, message: Self::Message, context: &mut Context<'_, Self>) -> NodeResult;
 
-    /// Handles the messages that [`Self::handle`] has collected as a batch. Called when no message
-    /// waits, and before other actors have their turns.
+    /// Handles the messages that [`Self::handle`] has collected as a batch. Called when no further
+    /// message waits in the mailbox, before the thread runs other actors.
     ///
     /// # Errors
     ///
-    /// As of [`Self::handle`].
+    /// The same as for [`Self::handle`].
     #[doc(hidden)]
     fn end_batch(&mut self, _context: &mut Context<'_, Self>) -> NodeResult {
         Ok(())
     }
 
-    /// Shuts the actor down. Called when it ends, after the mail that still waited was dropped, and
-    /// before a restart.
+    /// Shuts the actor down. Called before a restart, and when the actor ends; then the messages
+    /// that still waited have already been dropped.
     ///
     /// # Errors
     ///
@@ -56,11 +56,11 @@ pub trait Actor: Send + Sized + 'static {
         Ok(())
     }
 
-    /// Handles the end of an actor that this one watches ([`Context::watch`]).
+    /// Handles the end of another actor that this actor watches ([`Context::watch`]).
     ///
     /// # Errors
     ///
-    /// As of [`Self::handle`].
+    /// The same as for [`Self::handle`].
     fn on_down(&mut self, _down: &Down, _context: &mut Context<'_, Self>) -> NodeResult {
         Ok(())
     }
@@ -72,8 +72,8 @@ pub trait Actor: Send + Sized + 'static {
     /// waiting mail is handled; and after a node has failed, before the actor is shut down.
     fn enter_safe_state(&mut self) {}
 
-    /// Returns true if the actor is in its safe state. Called after [`Self::enter_safe_state`],
-    /// again and again until it returns true.
+    /// Returns true if the actor is in its safe state. Called after [`Self::enter_safe_state`], and
+    /// repeated until it returns true.
     fn is_safe_state(&self) -> bool {
         true
     }

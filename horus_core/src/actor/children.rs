@@ -1,5 +1,5 @@
-//! The children of an actor: they end before their parent, and it fails if one of them fails for
-//! good.
+//! The children of an actor. They end before their parent. If one of them fails and is not
+//! restarted, the parent fails too.
 
 use std::any::Any;
 
@@ -29,12 +29,13 @@ impl Child {
 #[derive(Default)]
 pub(super) struct Children {
     list: Vec<Child>,
-    /// Number of children that were ever added, which is the number of the latest one.
+    /// Number of children that were ever added. It is also the number of the child that was added
+    /// last.
     added: u64,
 }
 
 impl Children {
-    /// Adds a child; returns its number.
+    /// Adds a child, and returns its number.
     pub(super) fn add(&mut self, mut child: Child) -> u64 {
         self.added += 1;
         child.number = self.added;
@@ -42,7 +43,8 @@ impl Children {
         self.added
     }
 
-    /// Removes a child that has ended; returns false if no child has this number.
+    /// Removes the child with this number after it has ended. Returns false if no child has this
+    /// number.
     pub(super) fn remove(&mut self, number: u64) -> bool {
         let found = self.list.iter().position(|child| child.number == number);
         found.is_some_and(|at| {
@@ -55,7 +57,7 @@ impl Children {
         self.list.is_empty()
     }
 
-    /// Makes all children end, the last one first.
+    /// Makes all children end, in the reverse order of their spawning.
     pub(super) fn end_all(&self) {
         for child in self.list.iter().rev() {
             // WHY ignored: it has ended already.

@@ -1,4 +1,4 @@
-//! The context that a handler gets: the services of its group.
+//! The context of an actor's handler, through which the handler uses the services of its group.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,17 +15,18 @@ use crate::actor::watch::{ActorId, ActorWatch, ChildEnd, Down, Watcher};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::saturating_nanos;
 
-/// The services of a group for the actor whose handler runs, such as its address and its timers.
+/// The services of a group of actors for the actor whose handler runs at present: for example its
+/// address and its timers.
 pub struct Context<'a, A: Actor> {
     services: &'a mut dyn ActivationServices<A::Message>,
     belongings: &'a mut dyn StashAndChildren<A::Message>,
-    /// The number of restarts of the actor.
+    /// Number of times that the actor was restarted.
     restarts: u32,
     pub(super) stop: bool,
 }
 
-/// The part of an activation ([`Activation`]) that the context uses. WHY a trait: the activation
-/// has a lifetime of its own, which users need not see.
+/// The part of an activation ([`Activation`]) that the context uses. WHY a trait: the type of an
+/// activation has a lifetime parameter, which would otherwise appear in the type that users see.
 pub(super) trait ActivationServices<M> {
     fn address(&mut self) -> Address<M>;
 
@@ -37,18 +38,19 @@ pub(super) trait ActivationServices<M> {
 
     fn group_handle(&self) -> Arc<ActorGroup>;
 
-    /// Makes the message that is being handled still count in the depth of the mailbox after this
-    /// handler. Returns false if the message was not counted.
+    /// Makes the present message count as waiting in the mailbox even after this handler. Returns
+    /// false if the message was not counted in the first place.
     fn keep_message_counted(&mut self) -> bool;
 }
 
-/// The stash and the children of an actor, which its context changes.
+/// The parts of an actor that its context can change: the stash, which holds the messages that were
+/// put aside, and the children.
 pub(super) trait StashAndChildren<M> {
     fn stash(&mut self, message: M, is_counted: bool);
 
     fn unstash_all(&mut self);
 
-    /// Adds a child; returns its number.
+    /// Adds a child, and returns its number.
     fn add_child(&mut self, child: Child) -> u64;
 }
 
@@ -99,10 +101,10 @@ impl<'a, A: Actor> Context<'a, A> {
         self.services.address()
     }
 
-    /// Watches another actor: when that has ended, [`Actor::on_down`] is called, after the mail
-    /// that waits by then. If the other actor has ended already, the call follows at once. A
-    /// restart of this actor keeps the watch. If its `init` then watches the same actor again,
-    /// there is still one watch.
+    /// Watches another actor: when that actor ends, [`Actor::on_down`] of this actor is called,
+    /// after the messages that wait in the mailbox by then. If the other actor has already ended,
+    /// the call follows soon. A restart of this actor keeps the watch. If its `init` then watches
+    /// the same actor again, there is still only one watch.
     pub fn watch<M: Send + 'static>(&mut self, other: &Address<M>) {
         let id = ActorId(self.services.control().id());
         let watcher = if self.restarts > 0 {
@@ -113,7 +115,8 @@ impl<'a, A: Actor> Context<'a, A> {
         self.watch_as(other, watcher, |down| ControlMessage::Down(Box::new(down)));
     }
 
-    /// Watches another actor; when that ends, sends this one the control that `report` makes.
+    /// Watches another actor. When that actor ends, this one gets the control message that `report`
+    /// creates.
     fn watch_as<M: Send + 'static>(
         &mut self,
         other: &Address<M>,
@@ -132,7 +135,7 @@ impl<'a, A: Actor> Context<'a, A> {
         let _ = other.control().send(ControlMessage::Watch(watch));
     }
 
-    /// Returns a handle of the group that the actor belongs to.
+    /// Returns a handle of the group to which the actor belongs.
     pub(super) fn group_handle(&self) -> Arc<ActorGroup> {
         self.services.group_handle()
     }
@@ -146,31 +149,31 @@ impl<'a, A: Actor> Context<'a, A> {
         });
     }
 
-    /// Puts a message aside, to be handled after [`Self::unstash_all`]. If it is the message that
-    /// is being handled, it still counts in a bounded mailbox. A message that is aside when the
-    /// actor ends counts as undelivered.
+    /// Puts a message aside until [`Self::unstash_all`] is called. If it is the message that is
+    /// being handled, it still takes up room in a bounded mailbox. A message that is still put
+    /// aside when the actor ends counts as undelivered.
     pub fn stash(&mut self, message: A::Message) {
         let is_counted = self.services.keep_message_counted();
         self.belongings.stash(message, is_counted);
     }
 
-    /// Takes all messages back that were put aside: they are handled after this handler, in their
-    /// order, before other mail. A restart takes them back, too.
+    /// Makes this actor handle all messages that it has put aside. They are handled after the
+    /// present handler, in their order, before all other messages. A restart of the actor does the
+    /// same.
     pub fn unstash_all(&mut self) {
         self.belongings.unstash_all();
     }
 
-    /// Sends `message` to this actor after `delay`, also if the mailbox is then full. The timer
-    /// keeps the actor alive until it has sent the message. A restart of the actor cancels the
-    /// timer.
+    /// Sends `message` to this actor after `delay`, even if the mailbox is then full. The timer
+    /// keeps the actor alive until the message was sent. A restart of the actor cancels the timer.
     pub fn tell_after(&mut self, delay: Duration, message: A::Message) -> Timer {
         let mut message = Some(message);
         self.start_timer(saturating_nanos(delay), 0, move || message.take())
     }
 
-    /// Sends a message that `make` makes to this actor every `period`, also if the mailbox is full.
-    /// A message is left out if the one before it still waits. The timer keeps the actor alive. A
-    /// restart cancels the timer.
+    /// Calls `make` every `period`, and sends the returned message to this actor, even if the
+    /// mailbox is full. A message is skipped if the previous one still waits in the mailbox. The
+    /// timer keeps the actor alive. A restart of the actor cancels the timer.
     pub fn tell_every(
         &mut self,
         period: Duration,
@@ -204,8 +207,8 @@ impl<'a, A: Actor> Context<'a, A> {
         timer
     }
 
-    /// Ends the actor after this handler: what waits in its mailbox is dropped, and senders are
-    /// refused.
+    /// Ends the actor after this handler. Messages that wait in its mailbox are dropped, and later
+    /// sends return an error.
     pub const fn stop(&mut self) {
         self.stop = true;
     }

@@ -1,4 +1,4 @@
-//! The counters of a group of actors, as users read them.
+//! The counters of a group of actors.
 
 /// Counters of a group of actors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -6,12 +6,12 @@
 pub struct ActorCounts {
     /// Number of actors and inboxes that exist.
     pub alive: u64,
-    /// Number of messages that were handled, also those whose handler failed.
+    /// Number of messages that were handled, including those whose handler failed.
     pub handled: u64,
     /// Number of errors and panics in the code of actors, such as a handler or `shutdown`.
     pub failures: u64,
-    /// Number of panics in the code of actors; `failures` includes them.
+    /// Number of panics in the code of actors. They are also counted in `failures`.
     pub panics: u64,
-    /// Number of messages that were accepted, and dropped at the end of their actor.
+    /// Number of messages that a mailbox accepted, but that were dropped when their actor ended.
     pub undelivered: u64,
 }

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::scheduler::api::node::NodeError;
 
-/// The error of [`Address::tell`](crate::actor::Address::tell), with the message.
+/// The error of [`Address::tell`](crate::actor::Address::tell). It contains the message.
 #[derive(Clone, Copy, PartialEq, Eq, Error)]
 pub enum TrySendError<M> {
     /// The mailbox is full. Try again after the actor has handled messages.
@@ -18,7 +18,8 @@ pub enum TrySendError<M> {
     Disconnected(M),
 }
 
-/// The error of [`Address::tell_timeout`](crate::actor::Address::tell_timeout), with the message.
+/// The error of [`Address::tell_timeout`](crate::actor::Address::tell_timeout). It contains the
+/// message.
 #[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SendTimeoutError<M> {
@@ -33,7 +34,7 @@ pub enum SendTimeoutError<M> {
     InHandler(M),
 }
 
-/// The error of [`Address::tell_all`](crate::actor::Address::tell_all), with all messages.
+/// The error of [`Address::tell_all`](crate::actor::Address::tell_all). It contains all messages.
 #[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TellAllError<M> {
@@ -61,8 +62,8 @@ pub enum AskError {
     /// The answer did not come in time.
     #[error("the answer did not come in time")]
     Timeout,
-    /// The caller is an actor, which must not wait: the actor that it asks may need the same
-    /// thread.
+    /// The caller is an actor, which must not wait, because the actor that has to answer may need
+    /// the same thread.
     #[error("an actor must not wait for an answer: send it a message instead")]
     InHandler,
 }
@@ -73,7 +74,8 @@ pub enum TryRecvError {
     /// There is no message now.
     #[error("the inbox is empty")]
     Empty,
-    /// All messages were received, and none can follow: no address is left, or the group has ended.
+    /// All messages were received, and no more can arrive, because no address is left or the group
+    /// has ended.
     #[error("the inbox is empty, and nobody can send to it any more")]
     Disconnected,
 }
@@ -85,7 +87,8 @@ pub enum RecvTimeoutError {
     /// No message came in time.
     #[error("the inbox stayed empty")]
     Timeout,
-    /// All messages were received, and none can follow: no address is left, or the group has ended.
+    /// All messages were received, and no more can arrive, because no address is left or the group
+    /// has ended.
     #[error("the inbox is empty, and nobody can send to it any more")]
     Disconnected,
     /// The inbox is empty, and the caller is an actor, which must not wait.
@@ -93,7 +96,7 @@ pub enum RecvTimeoutError {
     InHandler,
 }
 
-/// The error of replacing an actor.
+/// The error of a request to replace an actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SwapError {
@@ -105,7 +108,7 @@ pub enum SwapError {
     Disconnected,
 }
 
-/// The error of giving a name to an actor: another one has it.
+/// The error of registering a name for an actor: another actor has the name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the name '{name}' belongs to another actor: choose another name, or end that actor first")]
 pub struct RegisterError {
@@ -113,24 +116,24 @@ pub struct RegisterError {
     pub name: String,
 }
 
-/// The error of finding an actor by its name.
+/// The error of looking up an actor by its name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FindError {
-    /// No actor has the name, or the one that had it has ended.
+    /// No actor has the name, or the actor that had it has ended.
     #[error("no actor is called '{name}'")]
     Unknown {
-        /// The name that was looked for.
+        /// The name that was looked up.
         name: String,
     },
-    /// The actor handles messages of another type.
+    /// The actor handles messages of a different type from the requested one.
     #[error("actor '{name}' handles messages of type '{registered}', and not '{wanted}'")]
     Type {
         /// The name of the actor.
         name: String,
         /// The type of the messages that the actor handles.
         registered: &'static str,
-        /// The type that was wanted.
+        /// The type of messages that the caller requested.
         wanted: &'static str,
     },
 }
@@ -156,7 +159,7 @@ pub enum SpawnError {
 }
 
 impl<M> TrySendError<M> {
-    /// Returns the message.
+    /// Returns the message that was not sent.
     pub fn into_inner(self) -> M {
         match self {
             Self::Full(message) | Self::Disconnected(message) => message,
@@ -165,7 +168,7 @@ impl<M> TrySendError<M> {
 }
 
 impl<M> SendTimeoutError<M> {
-    /// Returns the message.
+    /// Returns the message that was not sent.
     pub fn into_inner(self) -> M {
         match self {
             Self::Timeout(message) | Self::Disconnected(message) | Self::InHandler(message) => {
@@ -176,7 +179,7 @@ impl<M> SendTimeoutError<M> {
 }
 
 impl<M> TellAllError<M> {
-    /// Returns the messages.
+    /// Returns the messages that were not sent.
     pub fn into_inner(self) -> Vec<M> {
         match self {
             Self::Full(messages) | Self::Disconnected(messages) => messages,
@@ -213,7 +216,7 @@ impl<M> fmt::Debug for TellAllError<M> {
     }
 }
 
-/// Converts the refusal of a single message to the error that users see.
+/// Converts the reason why a mailbox refused a message into the error that users see.
 pub(super) fn to_send_error<M>(refusal: Refusal<M>) -> TrySendError<M> {
     match refusal {
         Refusal::Full(message) => TrySendError::Full(message),

@@ -1,4 +1,4 @@
-//! The rarely used parts of an actor, which are allocated when the actor first needs one.
+//! The rarely used parts of an actor. They are allocated when the actor first needs one of them.
 
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
@@ -13,19 +13,20 @@ use crate::scheduler::api::policy::{FailureHistory, FailurePolicy};
 /// The rarely used parts of an actor, such as its children and its failure policy.
 pub(super) struct ActorExtras<A: Actor> {
     pub(super) make: Option<Box<dyn FnMut() -> A + Send>>,
-    /// The reaction to a failure; `None` if the actor ends when it fails.
+    /// The policy that decides what follows a failure; `None` if the actor ends when it fails.
     pub(super) policy: Option<FailurePolicy>,
     pub(super) failures: FailureHistory,
     /// The actors that watch this one.
     pub(super) watches: Vec<ActorWatch>,
-    /// The text of the failure that ends the actor, for the actors that watch it.
+    /// The text of the failure that ends the actor. The actors that watch this one receive it.
     pub(super) error: Option<String>,
-    /// The trial of a swap, while this actor may still be replaced by the old one.
+    /// The trial period of this actor after a swap, in which the old actor may still be restored;
+    /// `None` outside of a trial.
     pub(super) trial: Option<SwapTrial<A>>,
-    /// The safe state, if the actor has one.
+    /// The safe state of the actor; `None` if it has none.
     pub(super) safe: Option<SafeSlot>,
     pub(super) children: Children,
-    /// The address that keeps the actor alive until its children have ended.
+    /// An address of this actor, which keeps it alive until its children have ended.
     pub(super) own: Option<Address<A::Message>>,
     pub(super) stash: Stash<A::Message>,
 }

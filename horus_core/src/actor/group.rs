@@ -32,41 +32,42 @@ use crate::scheduler::api::policy::saturating_nanos;
 use crate::scheduler::remote::recorder::Recorder;
 use crate::scheduler::run::catch_panic::{catch_panic, drop_caught};
 
-/// An actor that waits to be run. Only the thread that holds this value may run the actor.
+/// An actor that waits to be run. Only the thread that owns this value may run the actor.
 pub(crate) type Task = Runnable<ActorGroup>;
 
 /// Maximum number of threads of a group of actors.
 pub(crate) const THREADS_MAX: usize = WORKERS_MAX;
 
-/// A request or a notice that an actor gets in its mailbox, besides the messages of its users.
+/// A request or a notification that an actor gets in its mailbox, in addition to its ordinary
+/// messages.
 #[derive(Debug)]
 pub(crate) enum ControlMessage {
     /// The actor has to be initialised, and added to the members of its group.
     Init(ControlHandle<ActorGroup>),
-    /// Wakes the actor. One that has failed is restarted before its next event, whatever that is.
+    /// Wakes the actor. An actor that has failed restarts before it handles its next event.
     Restart,
     /// The actor has to end.
     End,
-    /// Another actor wants to know when this one ends.
+    /// Another actor asks to be notified when this one ends.
     Watch(ActorWatch),
     /// An actor that this one watches has ended.
     Down(Box<Down>),
-    /// A child has ended.
+    /// A child of this actor has ended.
     ChildDown(Box<ChildEnd>),
-    /// A message of a timer.
+    /// A timer has sent a message to this actor.
     Timer(TimerMessage),
     /// The actor has to be replaced.
     Swap(SwapRequest),
-    /// Wakes the actor to enter its safe state, or to handle messages that it has taken back.
+    /// Wakes the actor to enter its safe state, or to handle messages that it put aside before.
     Visit,
 }
 
-/// An actor or a timer of a group that waits until a given time.
+/// An entry of a group's timers: an actor or a timer that waits until a given time.
 #[derive(Debug)]
 pub(crate) enum TimerEntry {
     /// An actor that pauses after a failure.
     Pause(Task),
-    /// A timer, and the time at which it is due.
+    /// A timer of an actor, and the time at which its next message is due.
     Alarm(PendingTimer, u64),
 }
 
@@ -75,34 +76,35 @@ pub(crate) struct ActorGroup {
     name: String,
     queues: Arc<RunQueues<Task>>,
     room_eventcounts: RoomEventcounts,
-    /// The workers, with their run queues, that no thread uses now.
+    /// The workers that no thread uses at present, with their run queues.
     workers: Mutex<Vec<Worker<Task>>>,
     roll: Mutex<Membership>,
     pub(crate) timers: Timers<TimerEntry>,
-    /// The actors that have mail, while no thread of the group runs them.
+    /// The actors that have mail, while no thread of the group takes them.
     pub(crate) waiting: WaitingTasks<Task>,
-    /// Number of threads; 0 if the thread of the scheduler runs the actors.
+    /// Number of threads; 0 if the thread that runs the scheduler runs the actors.
     threads: usize,
     pub(crate) registry: Registry,
     pub(crate) safety: Safety,
     /// The present time of a simulated run; `u64::MAX` in any other run.
     simulated_ns: AtomicU64,
     settings: GroupSettings,
-    /// 1 once all actors have been ended, except those whose handlers have not returned.
+    /// 1 once all actors have been ended, except those whose handlers have not yet returned.
     is_over: AtomicU64,
-    /// 1 while threads run the actors.
+    /// 1 while threads of the group run the actors.
     running: AtomicU64,
-    /// 1 while the actors may not run.
+    /// 1 while the actors are not allowed to run.
     paused: AtomicU64,
     spawned: AtomicU64,
     ended: AtomicU64,
     undelivered: AtomicU64,
     failures: AtomicU64,
     panics: AtomicU64,
-    /// The counter and the current activation of each worker.
+    /// For each worker, its counter and the activation that it runs at present. Other threads read
+    /// them.
     words: Box<[WorkerWords]>,
     recorder: OnceLock<Recorder>,
-    /// The metrics of the group's own node.
+    /// The metrics of the node as which the scheduler lists this group.
     metrics: OnceLock<Arc<LiveMetrics>>,
     last_error: Mutex<Option<String>>,
 }
@@ -191,7 +193,8 @@ impl ActorGroup {
         self.settings.idle
     }
 
-    /// Returns the CPU and the priority of the thread of worker `index`.
+    /// Returns the CPU to which the thread of worker `index` is pinned, if any, and its priority,
+    /// if one is set.
     pub(crate) fn thread_settings(&self, index: usize) -> (Option<usize>, Option<u8>) {
         let GroupSettings {
             cores, priority, ..
@@ -200,7 +203,7 @@ impl ActorGroup {
         (core, *priority)
     }
 
-    /// Records settings of a thread that the system refused.
+    /// Records an event for each thread setting that the system refused.
     pub(crate) fn record_refused_settings(&self, refused: &[String]) {
         if let Some(recorder) = self.recorder.get() {
             for what in refused {
@@ -221,7 +224,7 @@ impl ActorGroup {
         }
     }
 
-    /// Sets the present time of a simulated run. Does nothing in any other run.
+    /// Sets the present time of a simulated run. Has no effect in any other run.
     pub(crate) fn set_simulated_time(&self, now_ns: u64) {
         // Relaxed: as above.
         if self.simulated_ns.get() != u64::MAX {
@@ -233,24 +236,27 @@ impl ActorGroup {
         &self.queues
     }
 
-    /// Returns the number of threads; 0 if the thread of the scheduler runs the actors.
+    /// Returns the number of threads; 0 if the thread that runs the scheduler runs the actors.
     pub(crate) const fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Moves the actors that have mail to the run queues of the group's threads.
+    /// Moves the actors that have mail to the run queues of the group's threads. From now on, these
+    /// threads run them.
     pub(crate) fn hand_actors_to_threads(&self) {
         for task in self.waiting.close() {
             self.inject(task);
         }
     }
 
-    /// Returns true if the thread of the scheduler has to run actors.
+    /// Returns true if an actor of the group waits for the thread of the scheduler, or a timer is
+    /// due at `now_ns`.
     pub(crate) fn has_due_activations(&self, now_ns: u64) -> bool {
         now_ns >= self.timers.next_due_ns() || !self.waiting.is_empty()
     }
 
-    /// Makes the time of the group simulated, beginning at 0. Timers start anew from there.
+    /// Switches the group to simulated time, which begins at 0. Timers that already run start again
+    /// from there.
     pub(crate) fn begin_simulation(&self) {
         self.simulated_ns.set(0);
         for timed in self.timers.take_all() {
@@ -264,8 +270,8 @@ impl ActorGroup {
         }
     }
 
-    /// Sends a task to the worker that ran the actor last, or lets it wait for the thread of the
-    /// scheduler.
+    /// Makes a woken actor run: sends its task to the worker that ran the actor last, or, if the
+    /// group has no running threads, adds it to the tasks for the thread of the scheduler.
     pub(crate) fn inject(&self, task: Task) {
         match self.waiting.push(task) {
             PushOutcome::Waits => {}
@@ -298,7 +304,8 @@ impl ActorGroup {
         }
     }
 
-    /// Sends the messages of the timers that are due. Returns an actor whose pause is over, if any.
+    /// Sends the messages of all timers that are due. If the pause of an actor is over, returns
+    /// that actor, which the caller has to run.
     #[cold]
     pub(crate) fn run_due_timers(&self, now_ns: u64) -> Option<Task> {
         while let Some(due) = self.timers.take_due(now_ns) {
@@ -321,31 +328,31 @@ impl ActorGroup {
         }
     }
 
-    /// Drops a timer. Records a panic in the drop of the message or the function that the user gave
-    /// it.
+    /// Drops a timer. Records a panic if the drop of its message or of its function panics.
     fn drop_alarm(&self, alarm: PendingTimer) {
         if let Some(panic) = drop_caught(alarm) {
             self.record_failure(true, &panic);
         }
     }
 
-    /// Takes all workers, with their run queues. The caller runs the actors with them.
+    /// Takes all workers, with their run queues. The caller then runs the actors with them.
     pub(crate) fn take_workers(&self) -> Vec<Worker<Task>> {
         std::mem::take(&mut *lock(&self.workers))
     }
 
-    /// Returns the [`WorkerWords`] of worker `index`.
+    /// Returns the counter and the present activation of worker `index`.
     #[inline]
     pub(crate) fn worker_words(&self, index: usize) -> &WorkerWords {
         &self.words[index]
     }
 
-    /// Returns the time after which a handler that has not returned is reported.
+    /// Returns the time after which an activation whose handler has not returned is reported as
+    /// stuck.
     pub(crate) fn watchdog_ns(&self) -> u64 {
         saturating_nanos(self.settings.watchdog)
     }
 
-    /// Returns the activations under way that have begun before `before_ns`.
+    /// Returns the activations that began before `before_ns` and have not ended.
     pub(crate) fn long_activations(&self, before_ns: u64) -> Vec<LongActivation> {
         long_activations(&self.words, before_ns)
     }
@@ -366,13 +373,13 @@ impl ActorGroup {
         let _ = self.recorder.set(recorder);
     }
 
-    /// Sets the metrics of the group's own node.
+    /// Sets the metrics of the node as which the scheduler lists this group.
     pub(crate) fn set_metrics(&self, metrics: Arc<LiveMetrics>) {
         // WHY ignored: a group is one node.
         let _ = self.metrics.set(metrics);
     }
 
-    /// Publishes the counters in the metrics of the group's own node.
+    /// Copies the counters of the group to the metrics of its node.
     pub(crate) fn publish_counts(&self) {
         if let Some(metrics) = self.metrics.get() {
             let counts = self.counts();
@@ -380,15 +387,16 @@ impl ActorGroup {
         }
     }
 
-    /// Records whether threads of the group run the actors now.
+    /// Records whether threads of the group run the actors at present.
     pub(crate) fn set_running(&self, is_running: bool) {
         // Relaxed: the threads are started and joined by the caller.
         self.running.set(u64::from(is_running));
     }
 
-    /// Lets the actors run, unless the group is paused or in an emergency stop.
+    /// Allows the actors to run, unless the group is paused or in an emergency stop.
     ///
-    /// WHY not by a worker: the one that applies commands may be in a handler that blocks.
+    /// WHY workers do not do this: the worker that applies commands may be in a handler that
+    /// blocks.
     pub(crate) fn set_blocked(&self, is_paused: bool, is_emergency: bool) {
         let is_paused = is_paused || is_emergency;
         // Relaxed: each worker notices it before one of its next activations.
@@ -404,14 +412,15 @@ impl ActorGroup {
         }
     }
 
-    /// Publishes the health of the group's own node, and whether a command has paused it.
+    /// Publishes in the metrics of the group's node its health, and whether a command has paused
+    /// it.
     pub(crate) fn set_health(&self, health: Health, is_paused: bool) {
         if let Some(metrics) = self.metrics.get() {
             metrics.set_health(health, is_paused);
         }
     }
 
-    /// Lets an actor pause until `until_ns`, after a failure.
+    /// Suspends an actor until `until_ns`, after a failure.
     pub(crate) fn suspend_actor(&self, task: Task, until_ns: u64) {
         self.timers.add(until_ns, TimerEntry::Pause(task));
         // WHY after: an emergency stop, or the end of the group, that begins later finds the actor
@@ -428,7 +437,8 @@ impl ActorGroup {
         self.end_pauses();
     }
 
-    /// Ends the pauses of actors that have failed: an emergency stop has to visit them, too.
+    /// Ends the pauses of actors that have failed, because an emergency stop has to visit these
+    /// actors, too.
     fn end_pauses(&self) {
         for timed in self.timers.take_all() {
             match timed {
@@ -444,13 +454,14 @@ impl ActorGroup {
         self.paused.get() != 0
     }
 
-    /// Returns the index of the worker that runs the next new actor.
+    /// Returns the index of the worker that runs the next new actor. New actors go to the workers
+    /// in turn.
     pub(crate) fn next_worker(&self) -> u8 {
         // Relaxed: any worker will do.
         (self.spawned.get() % self.words.len() as u64) as u8
     }
 
-    /// Adds an actor; returns its number, or `None` if the group has ended.
+    /// Adds an actor. Returns its member number, or `None` if the group has ended.
     pub(crate) fn add_member(&self, handle: ControlHandle<Self>) -> Option<u64> {
         let mut roll = lock(&self.roll);
         if roll.is_closed {
@@ -461,7 +472,7 @@ impl ActorGroup {
         Some(roll.members.add(handle))
     }
 
-    /// Removes an actor that ends, and counts what was dropped with it.
+    /// Removes an actor that ends, and counts the messages that were dropped with it.
     pub(crate) fn remove_member(&self, number: u64, end: &heap::End) {
         let mut roll = lock(&self.roll);
         let handle = roll.members.remove(number);
@@ -473,14 +484,14 @@ impl ActorGroup {
         drop(handle);
     }
 
-    /// Counts dropped messages that [`Self::remove_member`] does not count.
+    /// Counts dropped messages that [`Self::remove_member`] has not counted.
     pub(crate) fn count_undelivered(&self, messages: u64) {
         let _roll = lock(&self.roll);
         // Relaxed: a counter, changed under the lock.
         self.undelivered.set(self.undelivered.get() + messages);
     }
 
-    /// Counts a failure, and records it in the black box.
+    /// Counts a failure, and records it in the black box, the topic of events.
     #[cold]
     pub(crate) fn record_failure(&self, is_panic: bool, error: &str) {
         self.failures.fetch_add_one();
@@ -503,7 +514,7 @@ impl ActorGroup {
         lock(&self.last_error).clone()
     }
 
-    /// Returns the counters. They may be of slightly different moments.
+    /// Returns the counters. They may have been read at slightly different moments.
     pub(crate) fn counts(&self) -> ActorCounts {
         // Relaxed, all: counters.
         ActorCounts {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::actor::idle::Idle;
 use crate::actor::mailbox::Mailbox;
 
-/// A function that prepares the thread for the code of actors, for example attaches it to an
-/// interpreter, and then calls its argument once.
+/// A function that prepares the calling thread for the code of actors, and then calls its argument
+/// once. For example, it attaches the thread to an interpreter.
 pub type HandlerWrapper = fn(&mut dyn FnMut());
 
 /// The settings of a group of actors.
@@ -14,14 +14,14 @@ pub type HandlerWrapper = fn(&mut dyn FnMut());
 pub(crate) struct GroupSettings {
     /// The kind of the actors' mailboxes.
     pub(crate) mailbox: Mailbox,
-    /// The CPUs of its threads, if these are pinned.
+    /// The CPUs to which the group's threads are pinned; empty if they are not pinned.
     pub(crate) cores: Vec<usize>,
-    /// The SCHED_FIFO priority of its threads.
+    /// The SCHED_FIFO priority of the group's threads; `None` for no real-time priority.
     pub(crate) priority: Option<u8>,
     pub(crate) idle: Idle,
-    /// The function that its threads call around the handlers.
+    /// The function inside which the group's threads call handlers, if there is one.
     pub(crate) wrap_handlers: Option<HandlerWrapper>,
-    /// The time after which a handler that has not returned is reported.
+    /// The time after which a handler that has not returned is reported as stuck.
     pub(crate) watchdog: Duration,
 }
 

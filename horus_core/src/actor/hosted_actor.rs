@@ -1,4 +1,5 @@
-//! An actor in its cell: calls its methods, and applies its failure policy.
+//! An actor together with its state: calls the methods of the actor, and applies its failure
+//! policy.
 
 mod swaps;
 
@@ -15,18 +16,18 @@ use crate::scheduler::api::node::{NodeError, NodeResult};
 use crate::scheduler::api::policy::{FailurePolicy, Remedy};
 use crate::scheduler::run::catch_panic::{catch_panic, drop_caught, error_text, panic_text};
 
-/// An actor and its state in its cell. WHY so few fields: with a small actor, it fits in the second
-/// line of a cell.
+/// An actor and its state, as they are stored in the actor's cell, the memory that senders share.
+/// WHY so few fields: with a small actor, this fits in the second cache line of a cell.
 pub(super) struct HostedActor<A: Actor> {
     actor: A,
     extras: Option<Box<ActorExtras<A>>>,
-    /// The number among the members of the group, or [`NO_MEMBER`].
+    /// The number of the actor among the members of the group, or [`NO_MEMBER`].
     number: u64,
     restarts: u32,
     state: HostedState,
 }
 
-/// The number of an actor that is no member of its group.
+/// The number of an actor that is not a member of its group.
 const NO_MEMBER: u64 = u64::MAX;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,9 +36,9 @@ enum HostedState {
     New,
     /// The actor handles messages.
     Active,
-    /// The actor has failed, and has to be made anew before it handles the next event.
+    /// The actor has failed, and has to be re-created before it handles the next event.
     Failed,
-    /// The actor ends once its children have ended.
+    /// The actor waits for its children to end, and then ends.
     Ending,
 }
 
@@ -64,7 +65,7 @@ impl<A: Actor> HostedActor<A> {
         self.finish_message(result, stop, turn)
     }
 
-    /// Counts a message that was handled, and applies the failure policy if its handler failed.
+    /// Counts the message that was handled. If its handler failed, applies the failure policy.
     #[inline(always)]
     fn finish_message(
         &mut self,
@@ -187,8 +188,8 @@ impl<A: Actor> HostedActor<A> {
         }
     }
 
-    /// Makes the actor anew, and initialises it. Returns the flow that follows if that fails, or if
-    /// the new actor wants to end.
+    /// Re-creates the actor and initialises it. If that fails, or if the new actor wants to end,
+    /// returns as an error what its worker has to do next.
     #[cold]
     fn restart(&mut self, turn: &mut Activation<'_, A::Message, ActorGroup>) -> Result<(), Flow> {
         let make = self.extras.as_mut().and_then(|extras| extras.make.as_mut());
@@ -215,7 +216,8 @@ impl<A: Actor> HostedActor<A> {
         }
     }
 
-    /// Reports a failure, and decides what follows.
+    /// Reports a failure of the actor, and returns what its worker has to do next, according to the
+    /// failure policy.
     #[cold]
     fn apply_policy(
         &mut self,
@@ -261,7 +263,7 @@ impl<A: Actor> HostedActor<A> {
         }
     }
 
-    /// Initialises the actor. Returns the result, and true if the actor wants to end.
+    /// Calls `init` of the actor. Returns its result, and true if the actor wants to end.
     fn init(&mut self, turn: &mut Activation<'_, A::Message, ActorGroup>) -> (NodeResult, bool) {
         let mut context = Context::new(turn, &mut self.extras, self.restarts);
         let actor = &mut self.actor;
@@ -270,8 +272,8 @@ impl<A: Actor> HostedActor<A> {
         (result, context.stop)
     }
 
-    /// Removes a child that has ended. This actor fails if the child has failed for good, and ends
-    /// if it waited for its last child.
+    /// Removes a child that has ended. If the child has failed and was not restarted, this actor
+    /// fails. If this actor was waiting for its last child, it ends.
     fn remove_ended_child(
         &mut self,
         end: &ChildEnd,
@@ -297,8 +299,8 @@ impl<A: Actor> HostedActor<A> {
         }
     }
 
-    /// Handles an event. Before that, makes a failed actor anew. Drops the messages to an actor
-    /// that is ending.
+    /// Handles an event. If the actor has failed, re-creates it first. If the actor is ending,
+    /// drops its messages.
     #[inline(always)]
     fn handle_event(
         &mut self,
@@ -326,7 +328,7 @@ impl<A: Actor> HostedActor<A> {
         }
     }
 
-    /// Puts an event that could not be handled back, as the next one to handle.
+    /// Puts back an event that could not be handled, so that it is handled next.
     #[cold]
     fn put_back_event(
         &mut self,
@@ -345,7 +347,8 @@ impl<A: Actor> HostedActor<A> {
         extras.stash.put_event_first((event, is_counted));
     }
 
-    /// Returns true if messages that were put aside come before other mail.
+    /// Returns true if the actor has messages that it put aside and has to handle before other
+    /// mail.
     #[inline]
     fn has_ready_event(&self) -> bool {
         self.extras
@@ -353,7 +356,7 @@ impl<A: Actor> HostedActor<A> {
             .is_some_and(|extras| extras.stash.has_ready_event())
     }
 
-    /// Queues an event behind the messages that were unstashed, which are handled first.
+    /// Queues an event behind the unstashed messages, which are handled first.
     #[cold]
     fn queue_behind_ready_events(
         &mut self,
@@ -371,8 +374,8 @@ impl<A: Actor> HostedActor<A> {
         Flow::Continue
     }
 
-    /// Returns what follows after an event: an actor that ends waits for its children, and messages
-    /// that were taken back come first.
+    /// Returns what the worker has to do after an event. An actor that is to end waits for its
+    /// children first, and unstashed messages are handled before other mail.
     #[cold]
     fn finish_event(
         &mut self,
@@ -410,7 +413,7 @@ impl<A: Actor> HostedActor<A> {
         }
     }
 
-    /// Shuts the actor down, and lets it pause until it is made anew.
+    /// Shuts the actor down, and suspends it until it is to be re-created.
     fn pause_before_restart(
         &mut self,
         at_ns: u64,
@@ -430,8 +433,8 @@ impl<A: Actor> HostedActor<A> {
     }
 }
 
-/// Returns what follows after a [`Control::Visit`]: during an emergency stop that began in this
-/// activation, the actor stays awake, so that a worker visits it.
+/// Returns what the worker has to do after a `Control::Visit`. If an emergency stop began during
+/// this activation, the actor stays awake, so that a worker visits it again.
 fn flow_after_visit(group: &ActorGroup) -> Flow {
     // The sender of the control has stored that the group is paused before.
     if group.is_paused() {
@@ -441,7 +444,7 @@ fn flow_after_visit(group: &ActorGroup) -> Flow {
     }
 }
 
-/// Drops an actor; records a panic of its drop.
+/// Drops an actor. If the drop panics, records the panic.
 fn drop_actor<A>(actor: A, group: &ActorGroup) {
     if let Some(panic) = drop_caught(actor) {
         group.record_failure(true, &panic);

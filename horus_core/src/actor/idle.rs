@@ -1,16 +1,16 @@
-//! The way in which a thread of a group waits for mail.
+//! The setting that decides how a thread of a group waits for mail.
 
 /// The way in which a thread of a group waits for mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Idle {
-    /// The thread looks for mail for up to 60 µs, then sleeps. A sender wakes it by a system call.
+    /// The thread looks for mail for up to 60 µs, then sleeps. A sender wakes it with a system
+    /// call.
     #[default]
     Sleep,
-    /// The thread looks for mail all the time, and yields the CPU to other threads between two
-    /// looks.
+    /// The thread keeps looking for mail, and after each look yields the CPU to other threads.
     Yield,
-    /// The thread looks for mail all the time. It keeps a CPU busy, and no sender makes a system
-    /// call.
+    /// The thread keeps looking for mail without a pause. It keeps a CPU busy, but no sender has to
+    /// make a system call.
     Spin,
 }

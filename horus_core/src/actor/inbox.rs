@@ -1,8 +1,8 @@
-//! Inboxes: mailboxes out of which a thread receives messages itself.
+//! Inboxes: mailboxes from which a thread receives messages itself.
 //!
-//! An inbox is an actor without a worker. The sender that wakes it puts its task, the right to run
-//! it, into the queue of its owner. The owner runs it to take messages out; once it is empty, the
-//! run puts it to sleep.
+//! An inbox is an actor that no worker runs. The right to run it is its task. The sender that wakes
+//! the inbox puts this task into the queue of the inbox's owner. The owner runs the inbox to take
+//! messages out; a run that finds no more messages puts the inbox to sleep.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -25,39 +25,43 @@ use crate::actor::mailbox::Mailbox;
 use crate::actor::watch::{ActorId, ActorWatch, DownReason};
 use crate::actor::worker_context::WorkerContext;
 
-/// A mailbox out of which a thread receives messages. If it is dropped, senders are refused.
+/// A mailbox from which a thread receives messages. After it is dropped, sends to its addresses
+/// return an error.
 ///
-/// [`Actors::inbox`](crate::actor::Actors::inbox) makes it, with its first address.
+/// [`Actors::inbox`](crate::actor::Actors::inbox) creates an inbox together with its first address.
 pub struct Inbox<M> {
     group: Arc<ActorGroup>,
     handle: ControlHandle<ActorGroup>,
     pub(super) queue: Arc<PullQueue<Task>>,
-    /// The right to run the inbox, while it is awake and its task is not in the queue.
+    /// The right to run the inbox. `None` while the inbox sleeps or its task is in the queue.
     pub(super) task: Option<Task>,
-    /// The messages that were taken out of the mailbox, and not received yet: mostly none.
+    /// The messages that were taken out of the mailbox but have not been received yet. Usually
+    /// there are none.
     taken: Option<Box<TakenMessages<M>>>,
     is_ended: bool,
-    /// True if this inbox is in a set of inboxes, and `queue` is that of the set.
+    /// True if this inbox belongs to a set of inboxes. Then `queue` is the queue of the set.
     pub(super) is_in_set: bool,
-    /// True once the set has reported that this inbox will get no more mail.
+    /// True once the set has reported that no more mail will arrive in this inbox.
     pub(super) is_end_known: bool,
 }
 
-/// Carries messages from the mailbox to the owner of the inbox, and the owner's queue to the cell
-/// of the inbox.
+/// A carrier with two uses: it brings messages from the mailbox to the owner of the inbox, and
+/// tells the inbox's cell which queue the owner reads.
 struct TakenMessages<M> {
     messages: VecDeque<M>,
-    /// The queue into which senders that wake the inbox put its task; the owner takes it out.
+    /// The queue into which a sender puts the task of the inbox when it wakes the inbox. The owner
+    /// of the inbox takes the task out.
     queue: Arc<PullQueue<Task>>,
-    /// True once [`HostedInbox::queue`] is this queue.
+    /// True once the cell of the inbox uses this queue ([`HostedInbox::queue`]).
     is_known: bool,
 }
 
-/// The state of an inbox in its cell.
+/// The state of an inbox in its cell, the memory that senders share.
 struct HostedInbox<M> {
-    /// The queue into which senders that wake the inbox put its task; the owner takes it out.
+    /// The queue into which a sender puts the task of the inbox when it wakes the inbox. The owner
+    /// of the inbox takes the task out.
     queue: Arc<PullQueue<Task>>,
-    /// The number among the members of the group; `None` if the group took no more.
+    /// The number of the inbox among the members of the group; `None` if the group had ended.
     number: Option<u64>,
     /// The actors that watch this inbox.
     watches: Vec<ActorWatch>,
@@ -132,7 +136,7 @@ impl<M: Send + 'static> Behaviour<ActorGroup> for HostedInbox<M> {
 }
 
 impl<M: Send + 'static> Inbox<M> {
-    /// Makes an inbox and its first address; `None` if the group has ended.
+    /// Creates an inbox and its first address; returns `None` if the group has ended.
     pub(super) fn open(group: &Arc<ActorGroup>, mailbox: Mailbox) -> Option<(Address<M>, Self)> {
         let queue = Arc::<PullQueue<Task>>::default();
         let hosted = HostedInbox::<M> {
@@ -159,7 +163,7 @@ impl<M: Send + 'static> Inbox<M> {
         (!inbox.is_ended).then(|| (Address::from_heap(address), inbox))
     }
 
-    /// Returns the identity of this inbox, which is that of its addresses.
+    /// Returns the identity of this inbox. Its addresses have the same identity.
     #[must_use]
     pub fn id(&self) -> ActorId {
         ActorId(self.handle.id())
@@ -169,8 +173,8 @@ impl<M: Send + 'static> Inbox<M> {
     ///
     /// # Errors
     ///
-    /// [`TryRecvError::Empty`] if there is none, [`TryRecvError::Disconnected`] if there will be
-    /// none any more.
+    /// [`TryRecvError::Empty`] if there is no message now, [`TryRecvError::Disconnected`] if no
+    /// message can arrive any more.
     pub fn try_recv(&mut self) -> Result<M, TryRecvError> {
         self.prepare_message();
         match self.pop_taken_message() {
@@ -180,14 +184,15 @@ impl<M: Send + 'static> Inbox<M> {
         }
     }
 
-    /// Receives the oldest message; waits for it, up to `timeout`. Does not wait if the inbox is in
-    /// an [`InboxSet`](crate::actor::InboxSet): there, the set waits.
+    /// Receives the oldest message. If there is none, waits up to `timeout`. Does not wait if the
+    /// inbox is in an [`InboxSet`](crate::actor::InboxSet): there,
+    /// [`InboxSet::wait`](crate::actor::InboxSet::wait) waits.
     ///
     /// # Errors
     ///
-    /// [`RecvTimeoutError::Timeout`] if none came, [`RecvTimeoutError::Disconnected`] if there will
-    /// be none any more, [`RecvTimeoutError::InHandler`] if the caller is an actor and there is
-    /// none.
+    /// [`RecvTimeoutError::Timeout`] if no message arrived, [`RecvTimeoutError::Disconnected`] if
+    /// no message can arrive any more, [`RecvTimeoutError::InHandler`] if the inbox is empty and
+    /// the caller is an actor, which must not wait.
     pub fn recv(&mut self, timeout: Duration) -> Result<M, RecvTimeoutError> {
         let (refusal, timeout) = match local::is_worker() {
             true => (RecvTimeoutError::InHandler, Duration::ZERO),
@@ -205,8 +210,9 @@ impl<M: Send + 'static> Inbox<M> {
         received.unwrap_or(Err(refusal))
     }
 
-    /// Receives up to `max` messages that are there, and calls `each` with them, oldest first.
-    /// Returns their number. Does not wait. Cheaper for each message than [`Self::try_recv`].
+    /// Receives up to `max` messages that have already arrived, and calls `each` with each of them,
+    /// oldest first. Returns the number of messages. Does not wait. Costs less for each message
+    /// than [`Self::try_recv`].
     pub fn drain(&mut self, max: usize, mut each: impl FnMut(M)) -> usize {
         let mut count = 0;
         while count < max {
@@ -223,9 +229,10 @@ impl<M: Send + 'static> Inbox<M> {
         count
     }
 
-    /// Receives the oldest message, as a task: the waker is called after [`Poll::Pending`], once a
-    /// message may have come. The waker is not called if the inbox is in an
-    /// [`InboxSet`](crate::actor::InboxSet): there, the set waits.
+    /// Receives the oldest message, for use in an async task. After [`Poll::Pending`], the waker is
+    /// called once a message may have arrived. The waker is not called if the inbox is in an
+    /// [`InboxSet`](crate::actor::InboxSet): there,
+    /// [`InboxSet::wait`](crate::actor::InboxSet::wait) waits.
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Result<M, TryRecvError>> {
         loop {
             match self.try_recv() {
@@ -242,20 +249,20 @@ impl<M: Send + 'static> Inbox<M> {
         }
     }
 
-    /// Withdraws the waker that [`Self::poll_recv`] has registered.
+    /// Removes the waker that [`Self::poll_recv`] has registered.
     pub fn stop_polling(&mut self) {
         self.withdraw_waker();
     }
 
-    /// Returns true if all messages were received, and there will be none any more.
+    /// Returns true if all messages were received and no more can arrive.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
         let is_over = self.is_ended || self.handle.is_disconnected();
         is_over && !self.has_taken_messages()
     }
 
-    /// Takes a message out of the mailbox, if none was taken before. Returns true if one can be
-    /// received.
+    /// Takes a message out of the mailbox, unless one was already taken out. Returns true if there
+    /// is a message to receive.
     pub(super) fn prepare_message(&mut self) -> bool {
         if !self.has_taken_messages() {
             self.take_queued_task();
@@ -272,7 +279,7 @@ impl<M: Send + 'static> Inbox<M> {
             .pop_front()
     }
 
-    /// Takes the task of this inbox out of its queue, if it is there.
+    /// Takes the task of this inbox out of the inbox's queue, if it is there.
     fn take_queued_task(&mut self) {
         // WHY: the task of another inbox could come out of the queue of a set.
         if !self.is_in_set && self.task.is_none() && !self.handle.belongs_to_parent() {
@@ -314,10 +321,11 @@ impl<M: Send + 'static> Inbox<M> {
         self.taken = context.taken.and_then(|any| any.downcast().ok());
     }
 
-    /// Moves the inbox to another queue. The caller has woken it, and has its task.
+    /// Makes another queue receive the task of the inbox. The caller has woken the inbox, and has
+    /// its task.
     ///
-    /// WHY woken: the cell learns of the queue with its next event. The wake is such an event, so
-    /// the inbox does not sleep before.
+    /// WHY the caller wakes the inbox: its cell switches to the new queue when it handles its next
+    /// event. The wake is such an event, so the inbox cannot sleep before it knows the new queue.
     pub(super) fn move_to_queue(&mut self, queue: Arc<PullQueue<Task>>, is_of_set: bool) {
         self.withdraw_waker();
         if let Some(taken) = &mut self.taken {
@@ -335,22 +343,22 @@ impl<M> Inbox<M> {
         taken.is_some_and(|taken| !taken.messages.is_empty()) && !self.handle.belongs_to_parent()
     }
 
-    /// Removes the waker that a poll has registered. Does nothing in a forked child. WHY: a thread
-    /// of its parent may have held the lock.
+    /// Removes the waker that a poll has registered. Has no effect in a forked child. WHY: a thread
+    /// of the parent may have held the lock when the child was forked.
     fn withdraw_waker(&self) {
         if !self.handle.belongs_to_parent() {
             self.queue.withdraw();
         }
     }
 
-    /// Wakes the inbox, so that its task comes into the queue, unless it is awake. Returns false if
-    /// there will be no task, because it has ended.
+    /// Wakes the inbox, unless it is awake, so that its task gets into the queue. Returns false if
+    /// the inbox has ended, so that there will be no task.
     pub(super) fn wake(&self) -> bool {
         let is_over = self.is_ended || self.handle.send(ControlMessage::Restart).is_err();
         !is_over
     }
 
-    /// Waits for the task of an inbox that was woken and is not in a set.
+    /// Waits until the queue has the task of this inbox, which was woken and is not in a set.
     pub(super) fn await_task(&mut self) {
         // WHY no limit: the task is there, or the sender that has woken the inbox is about to push
         // it.

@@ -46,8 +46,8 @@ use crate::actor::watch::ActorId;
 pub struct InboxSet<M> {
     queue: Arc<PullQueue<Task>>,
     inboxes: HashMap<usize, Inbox<M>>,
-    /// The inboxes that the next wait looks at first: those that the last wait returned, and those
-    /// that got their tasks since. They may have mail.
+    /// The inboxes that may have mail, so that the next wait checks them first: those that the last
+    /// wait returned, and those whose tasks have arrived since.
     returned: Vec<ActorId>,
 }
 
@@ -68,8 +68,8 @@ impl<M: Send + 'static> InboxSet<M> {
         Self::default()
     }
 
-    /// Adds an inbox, with the mail that it has. Returns its identity, by which [`Self::wait`]
-    /// names it.
+    /// Adds an inbox, together with the mail that it has. Returns the identity of the inbox, which
+    /// [`Self::wait`] returns when there is mail.
     pub fn add(&mut self, mut inbox: Inbox<M>) -> ActorId {
         let id = inbox.id();
         if inbox.wake() {
@@ -84,7 +84,8 @@ impl<M: Send + 'static> InboxSet<M> {
         id
     }
 
-    /// Takes an inbox out of the set, with the mail that it has. `None` if it is not in the set.
+    /// Removes an inbox from the set, and returns it with the mail that it has; `None` if it is not
+    /// in the set.
     pub fn remove(&mut self, id: ActorId) -> Option<Inbox<M>> {
         let is_awake = self.inboxes.get(&id.0)?.wake();
         let has_task = |set: &Self| set.inboxes[&id.0].task.is_some();
@@ -101,7 +102,8 @@ impl<M: Send + 'static> InboxSet<M> {
         Some(inbox)
     }
 
-    /// Returns an inbox of the set, which receives the mail that [`Self::wait`] has found.
+    /// Returns an inbox of the set, from which the caller can receive mail; `None` if it is not in
+    /// the set.
     pub fn get_mut(&mut self, id: ActorId) -> Option<&mut Inbox<M>> {
         self.inboxes.get_mut(&id.0)
     }
@@ -118,11 +120,12 @@ impl<M: Send + 'static> InboxSet<M> {
         self.inboxes.is_empty()
     }
 
-    /// Waits up to `timeout` until an inbox has mail, or will get no more mail. Returns all such
-    /// inboxes, or none after the timeout. Does not wait if the caller is an actor.
+    /// Waits up to `timeout` until an inbox has mail or can get no more mail. Returns the
+    /// identities of all such inboxes, or an empty list after a timeout. Does not wait if the
+    /// caller is an actor.
     ///
-    /// An inbox whose mail was not received is returned again by the next call. One that will get
-    /// no mail any more is returned once.
+    /// If the mail of an inbox is not received, the next call returns that inbox again. An inbox
+    /// that can get no more mail is returned only once.
     pub fn wait(&mut self, timeout: Duration) -> Vec<ActorId> {
         let timeout = if local::is_worker() {
             Duration::ZERO
@@ -149,8 +152,8 @@ impl<M: Send + 'static> InboxSet<M> {
         ready
     }
 
-    /// Returns true if an inbox has mail, or will get no more and this was not reported yet. To
-    /// find out, takes a message out of its mailbox.
+    /// Returns true if an inbox has mail, or if it can get no more mail and that has not been
+    /// reported yet. To check, takes a message out of the mailbox.
     fn has_mail(&mut self, id: ActorId) -> bool {
         let Some(inbox) = self.inboxes.get_mut(&id.0) else {
             return false;
@@ -161,7 +164,8 @@ impl<M: Send + 'static> InboxSet<M> {
 }
 
 impl<M> InboxSet<M> {
-    /// Waits until inboxes are awake, and gives each of them its task. Returns them.
+    /// Waits until at least one inbox is awake, and gives each such inbox its task. Returns these
+    /// inboxes.
     fn await_tasks(&mut self, wait_policy: WaitPolicy) -> Vec<ActorId> {
         let mut woken = Vec::new();
         let Self { queue, inboxes, .. } = self;

@@ -1,4 +1,4 @@
-//! The worker of the calling thread, by which an actor's messages stay on that thread.
+//! The worker of the calling thread. Messages between actors that it runs stay on that thread.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -7,39 +7,43 @@ use horus_shm::internals::heap::{Address, ControlHandle, Worker};
 
 use crate::actor::group::{ActorGroup, ControlMessage, Task};
 
-/// Number of activations after which a worker checks the queue into which other threads put tasks.
+/// Number of activations (runs of an actor) after which a worker checks the queue into which other
+/// threads put tasks for it.
 const ACTIVATIONS_PER_INJECTED_CHECK: u32 = 64;
 
-/// Time after which a worker checks the queue into which other threads put tasks.
+/// The time after which a worker checks the queue into which other threads put tasks for it.
 const INJECTED_CHECK_PERIOD_NS: u64 = 200_000;
 
-/// Largest number of times in a row that a worker prefers the actor that got mail last to older
-/// ones.
+/// Largest number of times in a row that a worker runs the actor that got mail last before the
+/// actors that have waited longer.
 const NEWEST_FIRST_STREAK_MAX: u32 = 32;
 
-/// Runs the actors of a group without threads. Returns false if there was nothing to do, and `None`
-/// if another thread runs them from now on.
+/// A function that runs the actors of a group without threads. It returns false if there was
+/// nothing to do, and `None` if another thread runs these actors from now on.
 type RunGroup = Rc<dyn Fn() -> Option<bool>>;
 
 thread_local! {
-    /// The groups without threads whose actors this thread runs, by their addresses.
+    /// The groups without threads whose actors this thread runs, each with the address of the group
+    /// as its key.
     static THREADLESS_GROUPS: RefCell<Vec<(usize, RunGroup)>> = const { RefCell::new(Vec::new()) };
     static LOCAL_WORKER: RefCell<Option<LocalWorker>> = const { RefCell::new(None) };
-    /// The actor that this thread is spawning, or 0, and its task.
+    /// The address of the actor that this thread is spawning, 0 if there is none; and the task of
+    /// that actor.
     static SPAWNING_ACTOR: Cell<usize> = const { Cell::new(0) };
     static SPAWNED_TASK: Cell<Option<Task>> = const { Cell::new(None) };
-    /// True while a thread that is no worker runs an actor.
+    /// True while a thread that is not a worker runs an actor.
     static IN_HANDLER: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A mark that the calling thread runs an actor, until this is dropped.
+/// A guard: until it is dropped, the calling thread counts as running an actor.
 #[derive(Debug)]
 pub(crate) struct HandlerMark {
-    /// True if the thread had a mark already when this one was made.
+    /// True if the thread already counted as running an actor when this guard was created.
     before: bool,
 }
 
-/// Marks that the calling thread, which is no worker, runs an actor: it must not wait for another.
+/// Marks the calling thread, which is not a worker, as running an actor. A handler must not wait,
+/// so calls that wait for another actor then return an error.
 pub(crate) fn mark_handler() -> HandlerMark {
     HandlerMark {
         before: IN_HANDLER.replace(true),
@@ -54,7 +58,7 @@ impl Drop for HandlerMark {
 
 /// The worker of a thread that runs actors of a group.
 pub(crate) struct LocalWorker {
-    /// The address of the worker's group, as a number to compare.
+    /// The address of the worker's group, as a number that can be compared.
     group: usize,
     pub(crate) worker: Worker<Task>,
     streak: u32,
@@ -66,7 +70,7 @@ fn group_address(group: &ActorGroup) -> usize {
     std::ptr::from_ref(group).addr()
 }
 
-/// Makes `worker` the calling thread's, until [`take_local_worker`].
+/// Installs `worker` as the worker of the calling thread, until [`take_local_worker`] removes it.
 pub(crate) fn set_local_worker(group: &ActorGroup, worker: Worker<Task>) {
     let local = LocalWorker {
         group: group_address(group),
@@ -83,7 +87,7 @@ pub(crate) fn take_local_worker() -> Option<Worker<Task>> {
     LOCAL_WORKER.take().map(|local| local.worker)
 }
 
-/// Returns true if the calling thread runs actors: it must not wait for another one.
+/// Returns true if the calling thread runs actors, so that it must not wait for another actor.
 pub fn is_worker() -> bool {
     let is_marked = IN_HANDLER.try_with(Cell::get).unwrap_or(false);
     is_marked
@@ -92,8 +96,8 @@ pub fn is_worker() -> bool {
             .unwrap_or(false)
 }
 
-/// Lets the calling thread run the actors of `group`, which has no threads, whenever it waits for
-/// an answer. `make` is called if that is new.
+/// Makes the calling thread run the actors of `group`, which has no threads, whenever it waits for
+/// an answer. If the thread does not do that already, calls `make` for the function to run.
 pub(crate) fn add_threadless_group(group: &ActorGroup, make: impl FnOnce() -> RunGroup) {
     let is_known = |turns: &Vec<(usize, _)>| {
         turns
@@ -122,8 +126,8 @@ fn remove_group(group: usize) {
     drop(removed);
 }
 
-/// Runs the actors of the groups without threads that this thread runs. Returns true if there was
-/// something to do, and `None` if there is no such group.
+/// Runs the actors of all groups without threads that the calling thread is responsible for.
+/// Returns true if there was something to do, and `None` if there is no such group.
 pub(crate) fn run_threadless_groups() -> Option<bool> {
     let (mut has_run, mut index) = (None, 0);
     loop {
@@ -142,25 +146,28 @@ pub(crate) fn run_threadless_groups() -> Option<bool> {
     }
 }
 
-/// Returns a number of the calling thread that no other thread has as long as this one lives.
+/// Returns a number that identifies the calling thread: no other thread has it while this one
+/// lives.
 pub(crate) fn thread_number() -> usize {
     THREADLESS_GROUPS.with(|turns| std::ptr::from_ref(turns).addr())
 }
 
-/// Calls `act` with the worker of the calling thread. The caller has called [`set_local_worker`],
-/// and `act` runs no actor.
+/// Calls `act` with the worker of the calling thread, and returns the result; `None` if the thread
+/// has no worker. The caller must have called [`set_local_worker`], and `act` must not run an
+/// actor.
 #[inline]
 pub(crate) fn with_local_worker<R>(act: impl FnOnce(&mut LocalWorker) -> R) -> Option<R> {
     LOCAL_WORKER.with_borrow_mut(|local| local.as_mut().map(act))
 }
 
-/// Returns true if the worker of the calling thread has an actor to run, or if there is none.
+/// Returns true if the worker of the calling thread has an actor to run, or if the thread has no
+/// worker.
 pub(crate) fn has_local_work() -> bool {
     with_local_worker(|local| local.worker.has_own_entry()).unwrap_or(true)
 }
 
-/// Gives `task` to the worker of the calling thread, if that is one of `group`; returns it
-/// otherwise.
+/// Gives `task` to the worker of the calling thread, if that worker belongs to `group`. Otherwise
+/// returns the task.
 #[inline]
 pub(crate) fn schedule_locally(group: &ActorGroup, task: Task) -> Option<Task> {
     if SPAWNING_ACTOR.get() == task.id() {
@@ -181,7 +188,7 @@ pub(crate) fn schedule_locally(group: &ActorGroup, task: Task) -> Option<Task> {
     task
 }
 
-/// Wakes a new actor to be initialised, and returns its task: the caller runs it.
+/// Wakes a new actor so that it can be initialised. Returns its task, which the caller has to run.
 pub(crate) fn begin_init<M: Send + 'static>(
     address: &Address<M, ActorGroup>,
     handle: ControlHandle<ActorGroup>,
@@ -194,8 +201,8 @@ pub(crate) fn begin_init<M: Send + 'static>(
 }
 
 impl LocalWorker {
-    /// Takes the next task to run from this worker's own queues. If `has_timers` is true, another
-    /// worker has to watch the timers while this one runs the task.
+    /// Takes the next task from this worker's own queues. If `has_timers` is true, makes sure that
+    /// another worker watches the timers while this one runs the task.
     #[inline(always)]
     pub(crate) fn next(&mut self, now_ns: u64, has_timers: bool) -> Option<Task> {
         let task = self.find_task(now_ns)?;
@@ -203,8 +210,8 @@ impl LocalWorker {
         Some(task)
     }
 
-    /// Counts the activation that begins. If there are timers, makes a sleeping worker watch, so
-    /// that another thread keeps them if the handler does not return.
+    /// Counts the activation that begins. If there are timers, makes sure that another worker
+    /// watches them, because the handler may not return in time.
     #[inline]
     pub(crate) fn begin_activation(&mut self, has_timers: bool) {
         self.worker.begin_activation();
@@ -231,8 +238,8 @@ impl LocalWorker {
         self.find_waiting_task()
     }
 
-    /// Takes a task that another thread sent to this worker, or one that a blocked thread has in
-    /// its queue.
+    /// Finds a task outside of this worker's own queue: one that another thread has sent to this
+    /// worker, or one in the queue of a thread that is blocked.
     #[cold]
     fn find_task_elsewhere(&mut self, now_ns: u64) -> Option<Task> {
         self.activations = 0;

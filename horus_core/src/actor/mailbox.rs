@@ -10,21 +10,23 @@ impl Mailbox {
     /// The most messages that a bounded mailbox can hold.
     pub const CAPACITY_MAX: u16 = 32_767;
 
-    /// Returns a mailbox of up to `capacity` messages, at least 1 and at most
-    /// [`Self::CAPACITY_MAX`], including the one that is being handled. The mailbox counts handled
-    /// messages in steps, so it may refuse messages although up to an eighth of it is free.
+    /// Returns a mailbox of up to `capacity` messages, including the one that is being handled. A
+    /// capacity below 1 or above [`Self::CAPACITY_MAX`] is changed to that limit. The mailbox
+    /// counts handled messages in steps, so it may refuse messages although up to an eighth of it
+    /// is free.
     #[must_use]
     pub const fn bounded(capacity: u16) -> Self {
         Self(Mail::Bounded(capacity))
     }
 
-    /// Returns a mailbox of any number of messages.
+    /// Returns a mailbox without a limit on the number of messages.
     #[must_use]
     pub const fn unbounded() -> Self {
         Self(Mail::Unbounded)
     }
 
-    /// Returns a mailbox that keeps the latest message: a newer one replaces it.
+    /// Returns a mailbox that keeps only the latest message: a new message replaces one that still
+    /// waits.
     #[must_use]
     pub const fn latest() -> Self {
         Self(Mail::Latest)

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 /// Number of actors in a chunk.
 const CHUNK_MEMBERS: u64 = 512;
 
-/// The actors of a group that have not ended, numbered in the order of their spawning.
+/// The actors of a group that have not ended, numbered in the order in which they were spawned.
 ///
-/// WHY in chunks: eight bytes for each actor, no number is used twice, and the memory of a chunk is
-/// freed with the last of its actors.
+/// WHY the numbers are divided into chunks: an actor takes only eight bytes, no number is used
+/// twice, and the memory of a chunk is freed when the last of its actors ends.
 #[derive(Debug)]
 pub(crate) struct NumberedMembers<H> {
     chunks: BTreeMap<u64, MemberChunk<H>>,
@@ -31,7 +31,7 @@ impl<H> Default for NumberedMembers<H> {
 }
 
 impl<H> NumberedMembers<H> {
-    /// Adds an actor; returns its number.
+    /// Adds an actor, and returns its number.
     pub(crate) fn add(&mut self, handle: H) -> u64 {
         let number = self.next;
         self.next += 1;
@@ -47,7 +47,7 @@ impl<H> NumberedMembers<H> {
         number
     }
 
-    /// Removes an actor; returns its handle if it was there.
+    /// Removes an actor. Returns its handle, or `None` if there is no actor with this number.
     pub(crate) fn remove(&mut self, number: u64) -> Option<H> {
         let chunk = self.chunks.get_mut(&(number / CHUNK_MEMBERS))?;
         let handle = chunk.handles[(number % CHUNK_MEMBERS) as usize].take()?;
@@ -59,7 +59,7 @@ impl<H> NumberedMembers<H> {
         Some(handle)
     }
 
-    /// Takes all actors, those that were spawned last first.
+    /// Removes all actors, and returns their handles in the reverse order of spawning.
     pub(crate) fn take_last_first(&mut self) -> impl Iterator<Item = H> + use<H> {
         let chunks = std::mem::take(&mut self.chunks).into_values().rev();
         chunks.flat_map(|chunk| chunk.handles.into_iter().rev().flatten())

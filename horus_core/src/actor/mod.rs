@@ -1,4 +1,4 @@
-//! Actors: objects with a mailbox, each with private state that handles one message at a time.
+//! Actors: objects with private state and a mailbox, each of which handles one message at a time.
 //!
 //! An actor has a mailbox instead of topics. While the mailbox is empty, the actor sleeps and uses
 //! no CPU time. A group of actors is one entry of the scheduler: a few threads run any number of
@@ -55,23 +55,23 @@
 //! ([`Context::watch`]), and send messages to itself later ([`Context::tell_after`],
 //! [`Context::tell_every`]).
 //!
-//! If a handler fails, the actor ends, or is made anew if it was spawned by
-//! [`Actors::spawn_with`]. [`Actors::options`] sets another policy, the mailbox, and the safe state
-//! of an emergency stop.
+//! If a handler fails, the actor ends. An actor that was spawned by [`Actors::spawn_with`] is
+//! re-created instead. [`Actors::options`] sets another failure policy, the kind of the mailbox,
+//! and whether the actor has a safe state for emergency stops.
 //!
 //! An actor may spawn children, which end before it ([`Context::spawn`]), and put messages aside
 //! for later ([`Context::stash`]).
 //!
-//! A thread that is no actor receives messages by an [`Inbox`] ([`Actors::inbox`]), and waits for
-//! any number of them with an [`InboxSet`].
+//! A thread that is not an actor receives messages through an [`Inbox`] ([`Actors::inbox`]), and
+//! waits for any number of inboxes with an [`InboxSet`].
 //!
 //! [`Address::swap`] replaces an actor while it runs: the new one handles all messages that are
 //! sent after the call.
 //!
-//! An actor ends if it calls [`Context::stop`], if it fails for good, or once no [`Address`] is
-//! left and its mail is handled. At the end of the run, all actors end, those that were spawned
-//! last first. Messages that still wait then are dropped and counted ([`Actors::counts`]). A caller
-//! that waits for an answer to one of them gets an error.
+//! An actor ends if it calls [`Context::stop`], if it fails and is not restarted, or once no
+//! [`Address`] of it is left and it has handled its mail. At the end of the run, all actors end, in
+//! the reverse order of their spawning. Messages that still wait then are dropped and counted
+//! ([`Actors::counts`]). A caller that waits for an answer to one of them gets an error.
 
 mod actors;
 mod address;

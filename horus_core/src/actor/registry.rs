@@ -1,4 +1,4 @@
-//! The registry of a group: actors by name.
+//! The registry of a group, which finds its actors by name.
 
 use std::any::{Any, type_name};
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::actor::error::{FindError, RegisterError};
 
-/// An address, without the type of its messages.
+/// An address of an actor, regardless of the type of its messages.
 pub(crate) trait RegisteredAddress: Any + Send + Sync {
     /// Returns the name of the type of the messages.
     fn message_type(&self) -> &'static str;
@@ -28,8 +28,9 @@ impl Registry {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives an actor a name, unless another one that has not ended has it. An actor that has it
-    /// already keeps it, as `init` may register it again after a restart.
+    /// Registers a name for an actor. Fails if another actor has the name and has not ended.
+    /// Succeeds if the same actor already has the name, because `init` may register it again after
+    /// a restart.
     pub(crate) fn add(
         &self,
         name: &str,
@@ -73,13 +74,14 @@ impl Registry {
             })
     }
 
-    /// Takes a name away; returns false if no actor had it.
+    /// Removes a name. Returns false if no actor had it.
     pub(crate) fn remove(&self, name: &str) -> bool {
         let former = self.lock().remove(name);
         former.is_some()
     }
 
-    /// Returns the names that begin with `prefix`, sorted, of actors that have not ended.
+    /// Returns the names of actors that have not ended. Only names that begin with `prefix` are
+    /// returned, sorted.
     pub(crate) fn names(&self, prefix: &str) -> Vec<String> {
         let names = self.lock();
         let alive = names.iter().filter(|(_, address)| !address.has_ended());
@@ -96,7 +98,7 @@ impl Registry {
         of_it.next().map(|(name, _)| name.clone())
     }
 
-    /// Takes all names away.
+    /// Removes all names.
     pub(crate) fn clear(&self) {
         let names = std::mem::take(&mut *self.lock());
         drop(names);
@@ -109,7 +111,7 @@ impl fmt::Debug for Registry {
     }
 }
 
-/// Returns the name of the type of messages, for errors.
+/// Returns the name of the type of messages, for use in errors.
 pub(crate) fn message_type_name<M>() -> &'static str {
     type_name::<M>()
 }

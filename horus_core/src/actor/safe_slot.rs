@@ -1,4 +1,5 @@
-//! The safe state of one actor: enters it once in each emergency stop, and confirms it.
+//! The safe state of one actor: makes the actor enter it once in each emergency stop, and confirms
+//! that it did.
 
 use std::sync::Arc;
 
@@ -6,18 +7,21 @@ use crate::actor::behaviour::Actor;
 use crate::actor::safety::{SafeState, Safety};
 use crate::scheduler::run::catch_panic::catch_panic;
 
-/// The safe state of an actor, as the thread that runs the actor sees it. The group shares `state`.
+/// The safe state of an actor, as the thread that runs the actor sees it. The field `state` is
+/// shared with the group.
 #[derive(Debug, Default)]
 pub(super) struct SafeSlot {
     pub(super) state: Arc<SafeState>,
-    /// The number of the last emergency stop for which `enter_safe_state` was called; 0 for none.
+    /// The number of the last emergency stop for which `enter_safe_state` was called; 0 if there
+    /// was none.
     entered: u64,
 }
 
 impl SafeSlot {
-    /// Lets the actor enter its safe state, if an emergency stop wants it. Returns false if it is
-    /// not safe yet and has to be visited again, and an error with the text of a panic. `is_active`
-    /// is false if the actor is shut down, and so is safe.
+    /// Makes the actor enter its safe state, if an emergency stop requires that. Returns false if
+    /// the actor is not yet safe and has to be visited again. If the actor panics, the error is the
+    /// text of the panic. `is_active` is false if the actor was shut down; such an actor counts as
+    /// safe.
     pub(super) fn enter_if_wanted<A: Actor>(
         &mut self,
         actor: &mut A,
@@ -39,9 +43,9 @@ impl SafeSlot {
         Ok(true)
     }
 
-    /// Lets the actor enter its safe state before it is shut down, if the run ends by a failure or
-    /// in an emergency stop, and the actor has not entered it for that reason yet. An error has the
-    /// text of a panic.
+    /// Makes the actor enter its safe state before it is shut down, if the run ends because of a
+    /// failure or during an emergency stop, and the actor has not entered it for that reason yet.
+    /// If the actor panics, the error is the text of the panic.
     pub(super) fn enter_before_end<A: Actor>(
         &mut self,
         actor: &mut A,

@@ -1,5 +1,5 @@
-//! Safe states: the actors of a group that have one, and an emergency stop, in which these enter it
-//! while all mail waits.
+//! The safe states of a group's actors. In an emergency stop, the actors that have a safe state
+//! enter it, and all messages wait.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use crate::actor::group::{ActorGroup, ControlMessage, Task};
 /// The safe state of one actor, as its group sees it.
 #[derive(Debug, Default)]
 pub(crate) struct SafeState {
-    /// The number of the last emergency stop that the actor was told of.
+    /// The number of the last emergency stop for which the actor was asked to enter its safe state.
     wanted: AtomicU64,
     /// The number of the last emergency stop in which the actor has confirmed its safe state.
     confirmed: AtomicU64,
@@ -25,7 +25,8 @@ impl SafeState {
         self.confirmed.get() == self.wanted.get()
     }
 
-    /// Returns the number of the last emergency stop that the actor was told of.
+    /// Returns the number of the last emergency stop for which the actor was asked to enter its
+    /// safe state.
     pub(super) fn wanted_stop(&self) -> u64 {
         self.wanted.get()
     }
@@ -35,15 +36,15 @@ impl SafeState {
     }
 }
 
-/// An actor with a safe state.
+/// An actor with a safe state, as its group keeps it.
 #[derive(Debug)]
 struct SafetyMember {
     handle: ControlHandle<ActorGroup>,
     state: Arc<SafeState>,
-    /// The name under which the actor is reported; `None` to use its registered name.
+    /// The name of the actor in reports; `None` to use its registered name.
     label: Option<String>,
-    /// The control that wakes the actor; `None` once it was sent. WHY allocated before: an
-    /// emergency stop must not depend on free memory.
+    /// The control message that wakes the actor; `None` once it was sent. WHY allocated in advance:
+    /// an emergency stop must work even if no memory is free.
     visit: Option<Envelope<ControlMessage>>,
 }
 
@@ -58,14 +59,15 @@ impl SafetyMember {
     }
 }
 
-/// The actors of a group that have a safe state, and the actors that wait for the end of an
-/// emergency stop.
+/// For one group: the actors that have a safe state, and the actors that are held until an
+/// emergency stop ends.
 #[derive(Debug, Default)]
 pub(crate) struct Safety {
-    /// 1 during an emergency stop.
+    /// 1 during an emergency stop, 0 otherwise.
     engaged: AtomicU64,
-    /// If the actors have to enter their safe state before they are shut down, the number of the
-    /// emergency stop that this is a part of, or of the next one; 0 otherwise.
+    /// 0 unless a node has failed, so that the actors have to enter their safe state before they
+    /// are shut down. Then it is the number of the present emergency stop, or of the next one if
+    /// there is none.
     failing: AtomicU64,
     state: Mutex<SafetyState>,
 }
@@ -76,19 +78,19 @@ struct SafetyState {
     /// The number of emergency stops so far.
     number: u64,
     members: Vec<SafetyMember>,
-    /// The actors whose mail waits for the end of the emergency stop.
+    /// The actors that are held until the emergency stop ends, while their mail waits.
     held: Vec<Task>,
-    /// The actors that are not in their safe state yet, and have to be visited again.
+    /// The actors that are not in their safe state yet. A worker has to run each of them again.
     revisited: Vec<Task>,
 }
 
-/// The progress of a group in an emergency stop.
+/// The number of a group's actors that have a safe state, and those that have not confirmed it yet.
 #[derive(Debug, Default)]
 pub(crate) struct SafetyReport {
     /// Number of actors that have a safe state.
     pub(crate) all: usize,
-    /// The actors that have not confirmed that they are in their safe state: the id and the label
-    /// of each.
+    /// The actors that have not confirmed that they are in their safe state. For each, its id and,
+    /// if it has one, its name for reports.
     pub(crate) missing: Vec<(usize, Option<String>)>,
 }
 
@@ -143,7 +145,7 @@ impl Safety {
             .for_each(|member| member.begin_stop(number));
     }
 
-    /// Ends an emergency stop. Returns the actors that were kept, which the caller schedules.
+    /// Ends an emergency stop. Returns the actors that were held, which the caller has to schedule.
     pub(crate) fn release(&self) -> Vec<Task> {
         let mut all = self.lock();
         self.engaged.set(0);
@@ -159,8 +161,8 @@ impl Safety {
         tasks
     }
 
-    /// Keeps an actor until the end of the emergency stop, or until the next visit if it is not
-    /// safe yet. Returns the actor if there is no emergency stop.
+    /// Holds an actor until the emergency stop ends, or, if the actor is not safe yet, until it is
+    /// visited again. If there is no emergency stop, returns the actor.
     pub(crate) fn hold_task(&self, task: Task, is_safe: bool) -> Option<Task> {
         let mut all = self.lock();
         if !all.is_engaged {
@@ -175,12 +177,12 @@ impl Safety {
         None
     }
 
-    /// Takes the actors that have to be visited again.
+    /// Takes the actors that are not safe yet and have to be visited again.
     pub(crate) fn take_tasks_to_revisit(&self) -> Vec<Task> {
         std::mem::take(&mut self.lock().revisited)
     }
 
-    /// Returns the actors that have not confirmed their safe state.
+    /// Returns how many actors have a safe state, and which of them have not confirmed it.
     pub(crate) fn report(&self) -> SafetyReport {
         let all = self.lock();
         let mut report = SafetyReport::default();
@@ -198,7 +200,7 @@ impl Safety {
         report
     }
 
-    /// Returns the name of an actor that was spawned with one.
+    /// Returns the name for reports of an actor; `None` if the actor was spawned without one.
     pub(crate) fn label_of(&self, actor: usize) -> Option<String> {
         let all = self.lock();
         let mut of_it = all
@@ -208,8 +210,8 @@ impl Safety {
         of_it.next()?.label.clone()
     }
 
-    /// Sets whether a node has failed, so that actors enter their safe state before they are shut
-    /// down. It is false again if that was an emergency stop, which is over.
+    /// Records whether a node has failed. If so, actors enter their safe state before they are shut
+    /// down. The end of an emergency stop resets this to false.
     pub(crate) fn set_failing(&self, is_failing: bool) {
         let all = self.lock();
         let number = all.number + u64::from(!all.is_engaged);
@@ -217,8 +219,8 @@ impl Safety {
         self.failing.set(if is_failing { number } else { 0 });
     }
 
-    /// Returns a number if the actors have to enter their safe state before they are shut down, and
-    /// 0 otherwise. It is that of the emergency stop, if there is one.
+    /// Returns a number other than 0 if the actors have to enter their safe state before they are
+    /// shut down, else 0. The number is that of the emergency stop, if there is one.
     pub(super) fn failing_stop(&self) -> u64 {
         // Relaxed: as above.
         self.failing.get()

@@ -1,5 +1,5 @@
-//! Spawns the children of an actor. WHY not with its context: an actor knows its context, and not
-//! how actors are made.
+//! Spawns the children of an actor. WHY not in the file of the context: the context does not depend
+//! on the code that creates actors.
 
 use crate::actor::actors::Actors;
 use crate::actor::address::Address;
@@ -8,24 +8,25 @@ use crate::actor::context::Context;
 use crate::actor::error::SpawnError;
 
 impl<A: Actor> Context<'_, A> {
-    /// Spawns a child of this actor in its group, as [`Actors::spawn`] does. The child needs no
-    /// address to stay alive. It ends before its parent, and when its parent restarts. If it fails
-    /// for good, its parent fails.
+    /// Spawns a child of this actor in the same group, as [`Actors::spawn`] does. The child stays
+    /// alive even if no address of it is kept. It ends before its parent ends or restarts. If the
+    /// child fails and is not restarted, its parent fails.
     ///
     /// # Errors
     ///
-    /// As [`Actors::spawn`].
+    /// The same as for [`Actors::spawn`].
     pub fn spawn<B: Actor>(&mut self, child: B) -> Result<Address<B::Message>, SpawnError> {
         let address = Actors::from_group(self.group_handle()).spawn(child)?;
         self.adopt(&address);
         Ok(address)
     }
 
-    /// Spawns the child that `make` returns, as [`Actors::spawn_with`] does: see [`Self::spawn`].
+    /// Spawns the child that `make` returns, as [`Actors::spawn_with`] does. [`Self::spawn`]
+    /// describes when the child ends.
     ///
     /// # Errors
     ///
-    /// As [`Actors::spawn`].
+    /// The same as for [`Actors::spawn`].
     pub fn spawn_with<B: Actor>(
         &mut self,
         make: impl FnMut() -> B + Send + 'static,

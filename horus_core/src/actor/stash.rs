@@ -1,4 +1,5 @@
-//! The stash of an actor: messages that it puts aside, and handles before its other mail later.
+//! The stash of an actor: messages that the actor puts aside, to handle them later but before other
+//! mail.
 
 use std::collections::VecDeque;
 
@@ -6,13 +7,13 @@ use horus_shm::internals::heap::Event;
 
 use crate::actor::group::ControlMessage;
 
-/// An event to handle, and true if it is still counted in the depth of the mailbox.
+/// An event to handle, and true if the event still counts as waiting in the mailbox.
 pub(super) type StashedEvent<M> = (Event<M, ControlMessage>, bool);
 
 /// The messages that an actor has put aside.
 #[derive(Debug)]
 pub(super) struct Stash<M> {
-    /// The messages that wait until the actor takes them back.
+    /// The messages that stay put aside until the actor unstashes them.
     aside: Vec<StashedEvent<M>>,
     /// The events that are handled next, before other mail.
     ready: VecDeque<StashedEvent<M>>,
@@ -33,22 +34,22 @@ impl<M> Stash<M> {
         self.aside.push((Event::Message(message), is_counted));
     }
 
-    /// Makes all messages that were put aside the next ones, in their order.
+    /// Moves all messages that were put aside, in their order, to the events that are handled next.
     pub(super) fn unstash_all(&mut self) {
         self.ready.extend(self.aside.drain(..));
     }
 
-    /// Adds an event behind those that are handled next.
+    /// Adds an event behind those that are already queued to be handled next.
     pub(super) fn queue_event(&mut self, kept: StashedEvent<M>) {
         self.ready.push_back(kept);
     }
 
-    /// Makes an event the next one to handle.
+    /// Puts an event in front of all others, so that it is handled next.
     pub(super) fn put_event_first(&mut self, kept: StashedEvent<M>) {
         self.ready.push_front(kept);
     }
 
-    /// Takes the event that is handled next.
+    /// Removes and returns the event that has to be handled next, if there is one.
     pub(super) fn next(&mut self) -> Option<StashedEvent<M>> {
         self.ready.pop_front()
     }
@@ -59,7 +60,7 @@ impl<M> Stash<M> {
         !self.ready.is_empty()
     }
 
-    /// Takes all stashed messages when the actor ends.
+    /// Removes and returns all stored events, because the actor ends.
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = StashedEvent<M>> + use<M> {
         let ready = std::mem::take(&mut self.ready);
         ready.into_iter().chain(std::mem::take(&mut self.aside))

@@ -1,15 +1,15 @@
-//! Swaps: an actor is replaced by another one of its type, between two of its messages, and comes
-//! back if the new one fails.
+//! Swaps: replaces an actor by another one of the same type, between two messages, and restores the
+//! old one if the new one fails.
 
 use std::any::{Any, type_name};
 use std::fmt;
 
 use crate::scheduler::run::pending_swap::{Swap, SwapState};
 
-/// Number of messages without a failure after which a swap is final.
+/// Number of messages that the new actor has to handle without a failure before a swap is final.
 const TRIAL_MESSAGES: u32 = 10;
 
-/// A swap that waits in the mailbox. If it is dropped, the swap is abandoned.
+/// A request in the mailbox to replace the actor. If it is dropped, the swap is abandoned.
 pub(crate) struct SwapRequest {
     actor: Option<Box<dyn Any + Send>>,
     swap: Swap,
@@ -28,7 +28,8 @@ impl SwapRequest {
         self.swap.clone()
     }
 
-    /// Returns the new actor. `None` if it is of another type, so that the old one stays.
+    /// Returns the new actor. Returns `None` if its type differs from that of the old actor; then
+    /// the old one stays.
     pub(crate) fn take_actor<A: 'static>(&mut self) -> Option<A> {
         let actor = self.actor.take()?.downcast::<A>();
         if actor.is_err() {
@@ -37,13 +38,13 @@ impl SwapRequest {
         actor.ok().map(|actor| *actor)
     }
 
-    /// Reports to the requester of the swap that the old actor stays, for this reason.
+    /// Reports through the handle of the swap that the old actor stays, for this reason.
     pub(crate) fn refuse(&self, reason: &str) {
         self.swap
             .set_state(SwapState::RolledBack(reason.to_owned()));
     }
 
-    /// Begins the trial of the new actor, in which the old one is kept.
+    /// Begins the trial of the new actor, and keeps the old actor `old` until the trial ends.
     pub(super) fn begin_trial<A>(&self, old: A) -> SwapTrial<A> {
         self.swap.set_state(SwapState::OnTrial);
         SwapTrial {
@@ -70,7 +71,7 @@ impl fmt::Debug for SwapRequest {
     }
 }
 
-/// The trial of a new actor, during which the old one is kept.
+/// The trial of a new actor. The old actor is kept until the trial ends.
 pub(super) struct SwapTrial<A> {
     old: A,
     left: u32,
@@ -78,30 +79,31 @@ pub(super) struct SwapTrial<A> {
 }
 
 impl<A> SwapTrial<A> {
-    /// Counts a message that was handled.
+    /// Counts a message that the new actor has handled.
     pub(super) const fn count_message(&mut self) {
         self.left = self.left.saturating_sub(1);
     }
 
-    /// Returns true if the last message of the trial was handled.
+    /// Returns true if the new actor has handled the last message of its trial.
     pub(super) const fn is_over(&self) -> bool {
         self.left == 0
     }
 
-    /// Makes the swap final; returns the old actor.
+    /// Makes the swap final. Returns the old actor.
     pub(super) fn accept(self) -> A {
         self.swap.set_state(SwapState::Done);
         self.old
     }
 
-    /// Ends the swap, for this reason; returns the old actor, which comes back.
+    /// Ends the swap because the new actor has failed, for this reason. Returns the old actor,
+    /// which the caller restores.
     pub(super) fn roll_back(self, reason: &str) -> A {
         self.swap
             .set_state(SwapState::RolledBack(reason.to_owned()));
         self.old
     }
 
-    /// Ends the swap because the actor ends; returns the old actor.
+    /// Abandons the swap because the actor ends. Returns the old actor.
     pub(super) fn abandon(self) -> A {
         self.swap.set_state(SwapState::Abandoned);
         self.old

@@ -7,11 +7,12 @@ use std::sync::atomic::AtomicU64;
 
 use horus_shm::internals::sync::Word;
 
-/// A handle of a timer. If the handle is dropped, the timer goes on until its actor ends.
+/// A handle of a timer. Dropping the handle does not stop the timer, which continues until its
+/// actor ends.
 #[derive(Clone)]
 pub struct Timer(Arc<TimerState>);
 
-/// The state that a timer shares with its handles and its messages.
+/// The state that a timer shares with its handles and with its messages in the mailbox.
 #[derive(Debug, Default)]
 struct TimerState {
     /// 1 once the timer is cancelled.
@@ -21,7 +22,8 @@ struct TimerState {
 }
 
 impl Timer {
-    /// Cancels the timer: it sends no more messages, and one that waits is not handled.
+    /// Cancels the timer: it sends no more messages, and a message of it that already waits is not
+    /// handled.
     pub fn cancel(&self) {
         // Relaxed: for the actor itself it takes effect at once, for other threads soon.
         self.0.cancelled.set(1);
@@ -44,14 +46,14 @@ impl fmt::Debug for Timer {
 }
 
 /// A function that sends the next message of a timer to its actor. It returns false if there is no
-/// next message, or if the actor has ended.
+/// further message, or if the actor has ended.
 type SendTimerMessage = Box<dyn FnMut(Timer) -> bool + std::marker::Send>;
 
-/// A timer, as its group keeps it until the next message is due.
+/// A timer that waits in its group until its next message is due.
 pub(crate) struct PendingTimer {
     timer: Timer,
     send: SendTimerMessage,
-    /// The time from one message to the next; 0 if there is only one.
+    /// The time from one message to the next; 0 if the timer sends only one message.
     period_ns: u64,
     /// The time from the start of the timer to its first message.
     delay_ns: u64,
@@ -60,7 +62,7 @@ pub(crate) struct PendingTimer {
 /// A message of a timer, which waits in the mailbox of its actor.
 pub(crate) struct TimerMessage {
     timer: Timer,
-    /// The number of restarts of the actor when it started the timer.
+    /// The number of restarts that the actor had when it started the timer.
     restarts: u32,
     message: Box<dyn Any + std::marker::Send>,
 }
@@ -85,8 +87,8 @@ impl PendingTimer {
         self.timer.clone()
     }
 
-    /// Sends the message that was due at `due_ns`. Returns the time of the next one, if there is
-    /// one. A message that would come while the last one still waits is left out.
+    /// Sends the message that was due at `due_ns`, unless the previous one still waits in the
+    /// mailbox. Returns the time at which the next message is due; `None` if there is none.
     pub(crate) fn ring(&mut self, due_ns: u64, now_ns: u64) -> Option<u64> {
         if self.timer.is_cancelled() {
             return None;
@@ -126,9 +128,9 @@ impl TimerMessage {
         }
     }
 
-    /// Returns the message, unless the timer was cancelled. `restarts` is the present number of
-    /// restarts of the actor; if it has restarted since it started the timer, the timer is
-    /// cancelled.
+    /// Returns the message; `None` if the timer is cancelled. `restarts` is the number of times
+    /// that the actor was restarted up to now. If it has restarted since it started the timer, the
+    /// timer counts as cancelled.
     pub(crate) fn into_message<M: 'static>(self, restarts: u32) -> Option<M> {
         // Relaxed: as in `ring`.
         self.timer.0.waiting.set(0);

@@ -1,4 +1,4 @@
-//! The timers of a group: what is to happen at a given time.
+//! The timers of a group: a queue of entries, each of which is due at a given time.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -10,10 +10,10 @@ use horus_shm::internals::sync::Word;
 /// The timers of a group.
 #[derive(Debug)]
 pub(crate) struct Timers<T> {
-    /// The earliest time in the heap; `u64::MAX` if that is empty.
+    /// The earliest due time in the heap; `u64::MAX` if the heap is empty.
     next_ns: AtomicU64,
-    /// The time until which one worker sleeps, to serve the timers for all workers; `u64::MAX` if
-    /// none does.
+    /// The due time until which one worker sleeps on behalf of all workers; `u64::MAX` if no worker
+    /// does.
     kept_ns: AtomicU64,
     heap: Mutex<BinaryHeap<Reverse<TimedEntry<T>>>>,
     /// Number of entries that were ever added.
@@ -73,9 +73,9 @@ impl<T> Timers<T> {
         self.next_ns.get()
     }
 
-    /// Makes the calling worker the one that sleeps until the earliest time, and returns that time.
-    /// After the sleep, the caller calls [`Self::release_sleep`]. Returns `None` if there is no
-    /// entry, or if another worker sleeps until that time or an earlier one.
+    /// Makes the calling worker the one that sleeps until the earliest due time, and returns that
+    /// time. After the sleep, the caller has to call [`Self::release_sleep`]. Returns `None` if
+    /// there are no timers, or if another worker already sleeps until that time or an earlier one.
     ///
     /// WHY only one: otherwise all workers would wake for one timer.
     pub(crate) fn claim_sleep(&self) -> Option<u64> {
@@ -92,13 +92,13 @@ impl<T> Timers<T> {
         }
     }
 
-    /// Ends the claim to sleep until `claimed_ns`.
+    /// Releases the claim of the calling worker to sleep until `claimed_ns`.
     pub(crate) fn release_sleep(&self, claimed_ns: u64) {
         // WHY: another worker may have claimed an earlier time.
         self.kept_ns.compare_exchange_relaxed(claimed_ns, u64::MAX);
     }
 
-    /// Keeps `what` until `at_ns`.
+    /// Adds `what`, which is due at `at_ns`.
     pub(crate) fn add(&self, at_ns: u64, what: T) {
         let mut heap = self.lock();
         // Relaxed: changed under the lock.
@@ -112,7 +112,7 @@ impl<T> Timers<T> {
         self.update_next_ns(&heap);
     }
 
-    /// Takes an entry that is due at `now_ns`, if there is one.
+    /// Removes and returns an entry that is due at `now_ns`; `None` if there is none.
     pub(crate) fn take_due(&self, now_ns: u64) -> Option<T> {
         let mut heap = self.lock();
         let is_due = heap
@@ -123,7 +123,7 @@ impl<T> Timers<T> {
         due.map(|Reverse(timer)| timer.what)
     }
 
-    /// Takes all entries, in the order in which they are due.
+    /// Removes and returns all entries, in the order of their due times.
     pub(crate) fn take_all(&self) -> Vec<T> {
         let mut heap = self.lock();
         let mut all = std::mem::take(&mut *heap).into_vec();

@@ -1,5 +1,5 @@
-//! The actors that have mail and wait for a thread that is not the group's own: before the run, in
-//! simulated runs, and in groups without threads. First in, first out.
+//! The queue of actors that have mail while the group's own threads do not run them: before the
+//! run, in simulated runs, and in groups without threads. First in, first out.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -9,24 +9,26 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use horus_shm::internals::sync::Word;
 use horus_shm::internals::wait::LocalEventcount;
 
-/// The tasks of a group while no thread of the group runs them.
+/// The queue of tasks, used while no thread of the group takes them.
 pub(crate) struct WaitingTasks<T> {
-    /// 0 once threads take the tasks.
+    /// 0 once threads of the group take the tasks.
     is_open: AtomicU64,
-    /// Number of `tasks`, changed under their lock: most looks find none.
+    /// Number of `tasks`, which changes only under the lock of `tasks`. WHY: most calls find no
+    /// task, and can see that without the lock.
     count: AtomicU64,
     tasks: Mutex<TaskQueue<T>>,
-    /// The eventcount at which the one thread that runs the tasks sleeps.
+    /// The eventcount that is notified of new tasks. The one thread that runs the tasks sleeps on
+    /// it.
     bell: OnceLock<Arc<LocalEventcount>>,
 }
 
-/// The waiting tasks, or the reason why no task waits here.
+/// The tasks that wait in the queue, or the reason why tasks do not wait here.
 #[derive(Debug)]
 enum TaskQueue<T> {
     Waiting(VecDeque<T>),
-    /// Threads of the group take the tasks.
+    /// Tasks go to the threads of the group instead.
     ForThreads,
-    /// The group has ended: nobody takes tasks.
+    /// The group has ended, and no thread takes tasks.
     Over,
 }
 
@@ -38,7 +40,7 @@ impl<T> TaskQueue<T> {
         }
     }
 
-    /// Takes all tasks, and leaves `next`.
+    /// Removes and returns all tasks, and sets the state of the queue to `next`.
     fn replace(&mut self, next: Self) -> VecDeque<T> {
         match std::mem::replace(self, next) {
             Self::Waiting(tasks) => tasks,
@@ -50,11 +52,11 @@ impl<T> TaskQueue<T> {
 /// The result of [`WaitingTasks::push`].
 #[derive(Debug)]
 pub(crate) enum PushOutcome<T> {
-    /// The task waits.
+    /// The task was added to the queue.
     Waits,
-    /// Threads take the tasks: the caller has to send this one to them.
+    /// Threads of the group take the tasks, so the caller has to send this task to them.
     ForThreads(T),
-    /// The group has ended, and nobody runs this task.
+    /// The group has ended, so no thread will run this task.
     Over(T),
 }
 
@@ -74,8 +76,8 @@ impl<T> WaitingTasks<T> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a task; returns it if threads take the tasks, or if the group has ended. Costs a load
-    /// if threads take them.
+    /// Adds a task. Returns it if threads of the group take the tasks, or if the group has ended.
+    /// Costs only a load if threads take them.
     #[inline]
     pub(crate) fn push(&self, task: T) -> PushOutcome<T> {
         // Relaxed: the lock decides.
@@ -85,7 +87,8 @@ impl<T> WaitingTasks<T> {
         self.push_late(task)
     }
 
-    /// Adds a task as [`Self::push`] does, also if threads took the tasks a moment ago.
+    /// Adds a task as [`Self::push`] does, but decides under the lock alone, in case threads took
+    /// the tasks only a moment ago.
     pub(crate) fn push_late(&self, task: T) -> PushOutcome<T> {
         match &mut *self.lock() {
             TaskQueue::Waiting(tasks) => {
@@ -101,7 +104,7 @@ impl<T> WaitingTasks<T> {
         PushOutcome::Waits
     }
 
-    /// Takes the oldest task.
+    /// Removes and returns the oldest task.
     pub(crate) fn pop(&self) -> Option<T> {
         if self.is_empty() {
             return None;
@@ -113,14 +116,14 @@ impl<T> WaitingTasks<T> {
         task
     }
 
-    /// Returns true if there is no task. A task that another thread adds meanwhile may be missed;
-    /// that thread notifies the eventcount afterwards.
+    /// Returns true if there is no task. May miss a task that another thread adds at the same time;
+    /// that thread then notifies the eventcount.
     pub(crate) fn is_empty(&self) -> bool {
         // Relaxed: the lock orders the tasks, and the eventcount this look before a sleep.
         self.count.get() == 0
     }
 
-    /// Takes all tasks. From now on, threads take them.
+    /// Removes and returns all tasks. From now on, threads of the group take new tasks.
     pub(crate) fn close(&self) -> VecDeque<T> {
         let mut tasks = self.lock();
         self.count.set(0);
@@ -128,7 +131,7 @@ impl<T> WaitingTasks<T> {
         tasks.replace(TaskQueue::ForThreads)
     }
 
-    /// Lets new tasks wait here again: the threads that took them have ended, or hang.
+    /// Makes new tasks wait here again, because the threads that took them have ended or are stuck.
     pub(crate) fn reopen(&self) {
         let mut tasks = self.lock();
         if matches!(*tasks, TaskQueue::ForThreads) {
@@ -137,7 +140,7 @@ impl<T> WaitingTasks<T> {
         self.is_open.set(1);
     }
 
-    /// Takes all waiting tasks, when the group ends.
+    /// Removes and returns all waiting tasks when the group ends.
     pub(crate) fn take_all(&self) -> VecDeque<T> {
         let mut tasks = self.lock();
         self.count.set(0);
@@ -147,14 +150,14 @@ impl<T> WaitingTasks<T> {
             .unwrap_or_default()
     }
 
-    /// Takes all waiting tasks. From now on, nobody takes tasks.
+    /// Removes and returns all waiting tasks. From now on, no thread takes tasks.
     pub(crate) fn end(&self) -> VecDeque<T> {
         let mut tasks = self.lock();
         self.count.set(0);
         tasks.replace(TaskQueue::Over)
     }
 
-    /// Makes each new task notify `bell`.
+    /// Sets the eventcount that [`Self::push`] notifies of each new task.
     pub(crate) fn set_bell(&self, bell: &Arc<LocalEventcount>) {
         // WHY ignored: a group is started once.
         let _ = self.bell.set(Arc::clone(bell));

@@ -1,9 +1,9 @@
-//! Watches: an actor learns that another one has ended.
+//! Watches: notifies an actor when another actor has ended.
 
 use std::fmt;
 
-/// The identity of an actor, to compare. Another actor may get the same identity once no address of
-/// this actor exists.
+/// The identity of an actor, which can be compared with others. It may be reused for another actor
+/// once no address of this one exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ActorId(pub(crate) usize);
 
@@ -15,7 +15,7 @@ impl ActorId {
     }
 }
 
-/// The report that an actor has ended, for an actor that watches it.
+/// The report to a watching actor that another actor has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Down {
     id: ActorId,
@@ -26,9 +26,9 @@ pub struct Down {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DownReason {
-    /// The actor stopped, had no address any more, or had ended before it was watched.
+    /// The actor stopped or had no address left; or it had already ended when the watch began.
     Ended,
-    /// The actor failed for good, with the text of this error.
+    /// The actor failed with this error, and was not restarted.
     Failed(String),
 }
 
@@ -46,10 +46,10 @@ impl Down {
     }
 }
 
-/// The report that a child has ended, for its parent.
+/// The report to a parent that its child has ended.
 #[derive(Debug)]
 pub(crate) struct ChildEnd {
-    /// The number of the child. WHY not its identity: a later child may have the same.
+    /// The number of the child. WHY not its identity: a later child may get the same identity.
     pub(super) number: u64,
     pub(super) down: Down,
 }
@@ -63,19 +63,21 @@ impl fmt::Display for DownReason {
     }
 }
 
-/// The actor that watches another one.
+/// The actor that watches another one, and gets the report of its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Watcher {
-    /// A parent of the watched actor. It may also watch its child in the other ways.
+    /// The parent of the watched actor. It may also watch the same actor in the other ways.
     Parent,
     /// An actor that has not been restarted.
     First(ActorId),
-    /// An actor that has been restarted, and may have watched the other one before that.
+    /// An actor that has been restarted. It may already have watched the same actor before the
+    /// restart.
     Renewed(ActorId),
 }
 
 /// A watch of one actor over another one. When the watch is dropped, it reports that the watched
-/// actor has ended. WHY so: it may still wait in the mailbox of the watched actor when that ends.
+/// actor has ended. WHY on drop: the watch may still wait in the mailbox of the watched actor when
+/// that actor ends.
 pub(crate) struct ActorWatch {
     watched: ActorId,
     watcher: Watcher,
@@ -84,7 +86,7 @@ pub(crate) struct ActorWatch {
 }
 
 impl ActorWatch {
-    /// Makes the watch of `watcher` over `watched`; `report` sends the report to the watcher.
+    /// Creates the watch of `watcher` over `watched`. `report` sends the report to the watcher.
     pub(crate) const fn new(
         watched: ActorId,
         watcher: Watcher,
@@ -98,10 +100,11 @@ impl ActorWatch {
         }
     }
 
-    /// Adds this watch to those of the watched actor. If the watcher has been restarted, this watch
-    /// replaces the one that it had before, so that the end is reported once.
+    /// Adds this watch to `watches`, the list of the watched actor. If the watcher has been
+    /// restarted, this watch replaces its earlier one, so that the end is reported only once.
     ///
-    /// WHY only then: a search for each watch would take long for an actor that many watch.
+    /// WHY only after a restart: if an actor has many watchers, searching the list for each new
+    /// watch would take long.
     pub(crate) fn add_to(self, watches: &mut Vec<Self>) {
         let Watcher::Renewed(id) = self.watcher else {
             return watches.push(self);
@@ -121,7 +124,7 @@ impl ActorWatch {
         self.report = Box::new(drop);
     }
 
-    /// Reports that the watched actor has ended for this reason.
+    /// Reports to the watcher that the watched actor has ended, for this reason.
     pub(crate) fn report_end(mut self, reason: DownReason) {
         self.reason = reason;
     }

@@ -1,5 +1,5 @@
-//! The part of a worker that handlers use: the clock, the length of an activation, and results of a
-//! handler for the worker.
+//! The state of a worker that handlers use: the clock, the limit of an activation, and what a
+//! handler reports to its worker.
 
 use std::any::Any;
 
@@ -9,23 +9,24 @@ use horus_shm::internals::wait::Backoff;
 
 use crate::scheduler::api::node::NodeError;
 
-/// Time after which an activation ends, so that other actors have their turns.
+/// The time after which an activation ends, so that the worker can run other actors.
 const ACTIVATION_NS_MAX: u64 = 100_000;
 
-/// Mean duration of a handler above which the clock is read after each message.
+/// The mean duration of a handler above which the clock is read after every message.
 const SLOW_HANDLER_NS: u64 = 5_000;
 
-/// Largest number of messages between two readings of the clock.
+/// Largest number of messages that are handled between two readings of the clock.
 const MESSAGES_PER_CLOCK_READ_MAX: u32 = 16;
 
-/// Time for which an actor without mail is not put to sleep, if nothing else is to be done.
+/// The time for which a worker waits for another message before it puts an actor without mail to
+/// sleep, if it has nothing else to do.
 ///
-/// WHY: a message that comes meanwhile needs no wake, and a stream of messages is handled as one
-/// batch.
+/// WHY: a message that arrives in this time needs no system call to wake the actor, and messages
+/// that follow each other closely are handled as one batch.
 const LINGER_NS: u64 = 2_000;
 
-/// Largest number of times that an actor without mail is put to sleep at once, after a short wait
-/// for another message was in vain.
+/// Largest number of times in a row that an actor without mail is put to sleep at once, because a
+/// short wait for another message was in vain before.
 const LINGER_SKIPS_MAX: u32 = 1023;
 
 /// The short wait for another message before an actor without mail is put to sleep.
@@ -33,9 +34,9 @@ const LINGER_SKIPS_MAX: u32 = 1023;
 struct Linger {
     /// The end of the present wait; 0 if there is none.
     end_ns: u64,
-    /// Number of messages that were handled before the present wait.
+    /// The value of `WorkerContext::handled` when the present wait began.
     handled: u64,
-    /// Decides which occasions to linger are taken: fewer after each wait in vain.
+    /// Decides when to wait: after each wait in vain, more occasions are skipped.
     occasions: Backoff<LINGER_SKIPS_MAX>,
 }
 
@@ -47,28 +48,28 @@ pub(crate) struct WorkerContext {
     last_ns: u64,
     /// Number of messages that were handled so far.
     ///
-    /// WHY one counter for all that is counted: two counters that change together would be read by
-    /// one load, which has to wait for the last store to either of them.
+    /// WHY a single counter: if two counters changed together, the compiler would read both by one
+    /// load, which has to wait for the last store to either of them.
     handled: u64,
-    /// The value of `handled` at the begin of the activation.
+    /// The value of `handled` at the beginning of the present activation.
     handled_before: u64,
-    /// The value of `handled` at which the clock is read next.
+    /// The value of `handled` at which the clock has to be read next.
     clock_at: u64,
     messages_per_clock_read: u32,
     linger: Linger,
-    /// True if the address of an actor was given out in its `init`.
+    /// True if the `init` of a new actor has given out an address of the actor.
     pub(crate) has_given_address: bool,
     /// True if the group refused a new actor because it has ended.
     pub(crate) is_refused: bool,
     /// The error of an actor's first `init`.
     pub(crate) init_error: Option<NodeError>,
-    /// The time until which the actor that returned [`Flow::Suspend`] pauses.
+    /// The time until which an actor that returned [`Flow::Suspend`] stays suspended.
     pub(crate) resume_ns: u64,
-    /// The error that stops the scheduler.
+    /// The error of an actor that has to stop the scheduler.
     pub(crate) fatal_error: Option<String>,
-    /// True if the actor that was visited is not in its safe state yet.
+    /// True if the actor that was visited in an emergency stop is not in its safe state yet.
     pub(crate) awaits_safe_state: bool,
-    /// The place where the run of an inbox puts its messages; `None` for other actors.
+    /// The object into which the run of an inbox puts its messages; `None` while other actors run.
     pub(crate) taken: Option<Box<dyn Any + Send>>,
 }
 
@@ -93,15 +94,16 @@ impl WorkerContext {
         }
     }
 
-    /// Returns the context of a thread that runs one actor, and does not linger for more mail.
+    /// Returns the context for a thread that does not wait for another message before it puts an
+    /// actor to sleep.
     pub(crate) fn without_linger(clock: &Clock) -> Self {
         let mut context = Self::new(clock);
         context.linger.occasions = Backoff::never_due();
         context
     }
 
-    /// Begins an activation at `now_ns`: a worker runs one actor, until its mail is handled or
-    /// [`ACTIVATION_NS_MAX`] are over.
+    /// Begins an activation at `now_ns`. In an activation, a worker runs one actor until its mail
+    /// is handled or [`ACTIVATION_NS_MAX`] nanoseconds have passed.
     #[inline]
     pub(crate) const fn begin_activation(&mut self, now_ns: u64) {
         self.begin_ns = now_ns;
@@ -119,9 +121,10 @@ impl WorkerContext {
         self.messages_per_clock_read = 1;
     }
 
-    /// Counts a handled message, and returns whether the activation goes on.
+    /// Counts a handled message. Returns whether the activation continues or has to yield to other
+    /// actors.
     ///
-    /// WHY the clock is not read each time: it would be a sixth of the time of a message.
+    /// WHY the clock is not read each time: reading it takes a sixth of the time of a message.
     #[inline]
     pub(crate) fn count_message(&mut self) -> Flow {
         self.handled += 1;
@@ -150,8 +153,8 @@ impl WorkerContext {
         }
     }
 
-    /// Returns true if an actor without mail shall be looked at again before it is put to sleep.
-    /// `has_work` tells if the worker has another actor to run.
+    /// Returns true if the worker has to check an actor without mail once more before it puts the
+    /// actor to sleep. `has_work` returns true if the worker has another actor to run.
     #[inline]
     pub(crate) fn should_look_again(&mut self, has_work: impl FnOnce() -> bool) -> bool {
         self.linger.occasions.is_due() && self.linger(has_work)
@@ -178,8 +181,9 @@ impl WorkerContext {
         true
     }
 
-    /// Ends an activation. Returns the time of the last reading, up to
-    /// [`MESSAGES_PER_CLOCK_READ_MAX`] messages ago, and the number of messages that were handled.
+    /// Ends an activation. Returns the time at which the clock was last read, which was at most
+    /// [`MESSAGES_PER_CLOCK_READ_MAX`] messages ago, and the number of messages that were handled
+    /// in the activation.
     #[inline]
     pub(crate) fn end_activation(&mut self) -> (u64, u64) {
         let handled = self.handled - self.handled_before;
@@ -195,7 +199,7 @@ impl WorkerContext {
 mod tests {
     use super::*;
 
-    /// Returns the number of messages in one activation if each handler takes this long.
+    /// Returns the number of messages in one activation if each handler takes `handler_ns`.
     fn messages(handler_ns: u64) -> u32 {
         let mut context = WorkerContext::new(&Clock::simulated(0));
         context.begin_activation(0);

@@ -1,29 +1,31 @@
-//! The words of a worker that other threads read: its counter, and the activation under way.
+//! The part of a worker's state that other threads read: its counter, and the activation that it
+//! runs at present.
 
 use std::sync::atomic::AtomicU64;
 
 use horus_shm::internals::sync::Word;
 
-/// The words that one worker writes, in a cache line of their own.
+/// The counter and the present activation of a worker. Only the worker writes them, and they have a
+/// cache line of their own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct WorkerWords {
     /// Number of messages that the worker has handled.
     handled: AtomicU64,
-    /// The time at which the activation under way began; 0 if there is none.
+    /// The time at which the present activation began; 0 if the worker runs no actor.
     began_ns: AtomicU64,
-    /// The id of the actor that the worker runs, or ran last.
+    /// The id of the actor that the worker runs, or that it ran last.
     actor: AtomicU64,
 }
 
-/// An activation that lasts too long.
+/// An activation that has lasted too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LongActivation {
     /// The index of the worker.
     pub(crate) index: usize,
-    /// The time at which the activation began.
+    /// The time at which the activation began, in nanoseconds.
     pub(crate) began_ns: u64,
-    /// The id of the actor.
+    /// The id of the actor that runs in it.
     pub(crate) actor: usize,
 }
 
@@ -41,7 +43,7 @@ impl WorkerWords {
         self.handled.get()
     }
 
-    /// Notes that the worker begins to run an actor. Only the worker calls this.
+    /// Records that the worker begins to run an actor. Only the worker calls this.
     #[inline]
     pub(crate) fn begin_activation(&self, actor: usize, now_ns: u64) {
         // Relaxed, both: for a report.
@@ -49,7 +51,7 @@ impl WorkerWords {
         self.began_ns.set(now_ns);
     }
 
-    /// Notes that the worker has ended its activation of an actor. Only the worker calls this.
+    /// Records that the worker has stopped running an actor. Only the worker calls this.
     #[inline]
     pub(crate) fn end_activation(&self) {
         // Relaxed: as above.
@@ -57,7 +59,7 @@ impl WorkerWords {
     }
 }
 
-/// Returns the activations under way that have begun before `before_ns`.
+/// Returns the activations that began before `before_ns` and have not ended.
 pub(super) fn long_activations(workers: &[WorkerWords], before_ns: u64) -> Vec<LongActivation> {
     let turn = |(index, words): (usize, &WorkerWords)| LongActivation {
         index,

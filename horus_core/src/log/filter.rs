@@ -1,17 +1,19 @@
-//! The filter of a log: which lines are written.
+//! The filter of a log, which decides which lines are logged.
 
 use std::fmt;
 
 use ::log::{Level, LevelFilter};
 
-/// The lowest level at which lines are logged: a general one, and others for nodes and loggers of
-/// given names.
+/// A filter that decides by its level whether a line is logged. It has one level for all lines, and
+/// may have other levels for given nodes and loggers. A line is logged if it is at least as
+/// important as the level that applies to it.
 ///
-/// The text form is a list such as `info,planner=debug,camera::driver=off`. A name stands for a
-/// node, and for a logger and those below it: `camera` includes `camera::driver` and
-/// `camera.driver`. The longest name that matches decides; a node's name is preferred to a
-/// logger's. The levels are `off`, `error`, `warn`, `info`, `debug` and `trace`. Of two parts for
-/// the same name, the later one counts.
+/// The text form is a list such as `info,planner=debug,camera::driver=off`. A part without a name
+/// sets the level for all lines. A name stands for the node of that name, for the logger of that
+/// name, and for the loggers below it: `camera` includes `camera::driver` and `camera.driver`. If
+/// several names match a line, a name that matches its node is preferred to one that matches its
+/// logger, then the longest name. The levels are `off`, `error`, `warn`, `info`, `debug` and
+/// `trace`. If two parts have the same name, the later one applies.
 ///
 /// ```
 /// use horus_core::log::{Level, LogFilter};
@@ -33,18 +35,18 @@ pub struct LogFilter {
     named: Vec<(String, LevelFilter)>,
 }
 
-/// A part of the text of a filter is invalid.
+/// The error for a part of a filter's text that is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{part}' is no part of a log filter: {reason}")]
 pub struct FilterError {
-    /// The part, between two commas.
+    /// The invalid part of the text, from one comma to the next.
     pub part: String,
-    /// The reason.
+    /// The reason why the part is invalid.
     pub reason: String,
 }
 
 impl Default for LogFilter {
-    /// Returns the filter `info`.
+    /// Returns the filter `info`, which logs lines of level `info` and more important ones.
     fn default() -> Self {
         Self {
             all: LevelFilter::Info,
@@ -54,7 +56,7 @@ impl Default for LogFilter {
 }
 
 impl LogFilter {
-    /// Parses the text form.
+    /// Parses the text form of a filter.
     ///
     /// # Errors
     ///
@@ -68,7 +70,8 @@ impl LogFilter {
         }
     }
 
-    /// Parses the text form, and leaves invalid parts out.
+    /// Parses the text form of a filter. Skips invalid parts, and returns an error for each of
+    /// them.
     pub(super) fn parse_leniently(text: &str) -> (Self, Vec<FilterError>) {
         let mut filter = Self::default();
         let mut errors = Vec::new();
@@ -100,13 +103,14 @@ impl LogFilter {
         Ok(())
     }
 
-    /// Returns true if a line of this level, node and logger is logged. Allocates nothing.
+    /// Returns true if a line of this level, from this node and this logger (`target`), passes the
+    /// filter. Allocates nothing.
     #[must_use]
     pub fn allows(&self, level: Level, node: &str, target: &str) -> bool {
         level <= self.level_of(node, target)
     }
 
-    /// Returns the least important level at which any line is logged.
+    /// Returns the least important level that the filter allows for any node or logger.
     #[must_use]
     pub fn max_level(&self) -> LevelFilter {
         let named = self.named.iter().map(|(_, level)| *level);
@@ -137,7 +141,7 @@ impl fmt::Display for LogFilter {
     }
 }
 
-/// Returns true if `name` is `known`, or a logger below it.
+/// Returns true if the node or logger `name` is the one called `known`, or a logger below it.
 fn is_same_or_parent(known: &str, name: &str) -> bool {
     name.strip_prefix(known)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with("::") || rest.starts_with('.'))

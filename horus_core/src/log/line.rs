@@ -1,10 +1,10 @@
-//! The text of a line: cut to what fits, and shown without control characters.
+//! The text of a log line: cut to the maximum length, and shown without control characters.
 
 use std::fmt::{self, Write as _};
 
 use crate::message::LogLineHeader;
 
-/// A text that is cut to the greatest length in a line, and the number of bytes left out.
+/// The text of a log line, cut to the maximum length, and the number of bytes that were cut off.
 #[derive(Debug)]
 pub(super) struct TextBuffer {
     bytes: [u8; LogLineHeader::TEXT_BYTES_MAX],
@@ -21,7 +21,7 @@ impl TextBuffer {
         }
     }
 
-    /// Returns a buffer with these bytes, which may be no UTF-8.
+    /// Returns a buffer with these bytes, which need not be valid UTF-8.
     pub(super) fn from_bytes(text: &[u8]) -> Self {
         let mut buffer = Self::new();
         buffer.push(text);
@@ -42,7 +42,7 @@ impl TextBuffer {
         &self.bytes[..self.len]
     }
 
-    /// Returns the number of bytes left out, limited to `u32::MAX`.
+    /// Returns the number of bytes that were cut off, at most `u32::MAX`.
     pub(super) fn cut_bytes(&self) -> u32 {
         u32::try_from(self.cut).unwrap_or(u32::MAX)
     }
@@ -68,8 +68,8 @@ impl fmt::Write for TextBuffer {
     }
 }
 
-/// Returns the length of the longest prefix of `text` that has at most `max` bytes and does not end
-/// within a character, if `text` is UTF-8.
+/// Returns the length of the longest prefix of `text` that has at most `max` bytes and, if `text`
+/// is UTF-8, does not end within a character.
 fn whole_characters_end(text: &[u8], max: usize) -> usize {
     if text.len() <= max {
         return text.len();
@@ -80,8 +80,8 @@ fn whole_characters_end(text: &[u8], max: usize) -> usize {
     max - back.unwrap_or(0)
 }
 
-/// Shows a text of unknown origin without the characters that a terminal would act on, or that
-/// change the direction of text: they are escaped.
+/// Shows a text of unknown origin safely: escapes control characters, which a terminal might
+/// execute, and characters that change the direction of text.
 ///
 /// ```
 /// use horus_core::log::Visible;
@@ -92,7 +92,7 @@ fn whole_characters_end(text: &[u8], max: usize) -> usize {
 pub struct Visible<'a>(pub &'a str);
 
 impl Visible<'_> {
-    /// Returns false for control characters, and for those that change the direction of text.
+    /// Returns true unless `c` is a control character or changes the direction of text.
     #[must_use]
     pub fn is_visible(c: char) -> bool {
         let directs = matches!(

@@ -1,4 +1,4 @@
-//! The logger of the crate `log`.
+//! The logger that connects the crate `log` to the log of this process.
 
 use ::log::{Log, Metadata, Record};
 

@@ -1,8 +1,9 @@
-//! The log of a process: a topic that keeps its last lines, also after the process was killed.
+//! The log of a process: a topic that keeps the last lines, even after the process was killed.
 //!
-//! After [`init`], the macros of the crate [`log`](mod@::log) (and those of `tracing`, with its
-//! feature `log`) write to the topic `horus/log/PROGRAM/START-PID` of the process's namespace, and
-//! to stderr. The command `horus log` shows the lines of all processes, merged by time.
+//! After [`init`], the macros of the crate [`log`](mod@::log) write to stderr and to the topic
+//! `horus/log/PROGRAM/START-PID` in the namespace of the process. So do the macros of `tracing`
+//! with its feature `log`. The command `horus log` shows the lines of all processes, merged by
+//! time.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -32,22 +33,22 @@
 //! # Cost
 //!
 //! A call whose level is filtered out costs a few nanoseconds. Any other call formats its text on
-//! the stack and copies it into the ring: about 0.3 µs, without an allocation, a lock that it waits
-//! for, or a system call; only a thread's first call makes two. Writing to stderr is a system call,
-//! which blocks while the reader of a pipe is slow. So the lines of real-time nodes are not printed
-//! by their own thread: a thread of the scheduler does that within some milliseconds.
+//! the stack and copies it into the ring. That takes about 0.3 µs, without an allocation, waiting
+//! for a lock, or a system call; only the first call of a thread makes two system calls. Writing to
+//! stderr is a system call, which blocks while the program that reads stderr through a pipe is
+//! slow. Therefore, real-time nodes do not print their lines on their own threads: a thread of the
+//! scheduler prints them within some milliseconds.
 //!
 //! # Limits
 //!
-//! The ring keeps the last 448 lines, and more if several threads write at once; each line has a
-//! slot of 1 KiB. The ring takes about 860 KiB of shared memory. [`LogSettings::lines`] changes
-//! that. Older lines are overwritten. The end of a text of more than 752 bytes is left out, and the
-//! line says how much. The lines of a process are numbered, so that a reader knows exactly how many
-//! it has not seen.
+//! The ring keeps at least the last 448 lines; [`LogSettings::lines`] changes that number. Newer
+//! lines overwrite older ones. Each line has a slot of 1 KiB, and the ring takes about 860 KiB of
+//! shared memory. A text is cut after 752 bytes, and the line says how many bytes were cut off. The
+//! lines of a process are numbered, so that a reader knows exactly how many it has missed.
 //!
-//! The logs of processes that have ended are kept, but of each program only those of the last 4
-//! processes, and 32 in all: a process that opens its log removes older ones. `horus clean --all`
-//! removes them all.
+//! The log of a process is kept after the process has ended. When a process opens its log, it
+//! removes older logs of ended processes: only the last 4 of each program, and 32 in all, are kept.
+//! The command `horus clean --all` removes all of them.
 
 mod error;
 mod filter;
@@ -76,33 +77,33 @@ use std::fmt;
 
 use line::TextBuffer;
 
-/// Opens the log of this process, and makes it the logger of the crate [`log`](mod@::log): the same
-/// as `LogSettings::new().init()`.
+/// Opens the log of this process with the default settings, and makes it the logger of the crate
+/// [`log`](mod@::log). Does the same as `LogSettings::new().init()`.
 ///
 /// # Errors
 ///
-/// Returns [`LogError`]: the log or another logger is in place already, or the topic cannot be
-/// opened.
+/// Returns [`LogError`] if the log is already open, if the crate `log` already has another logger,
+/// or if the topic cannot be opened.
 pub fn init() -> Result<(), LogError> {
     LogSettings::new().init()
 }
 
-/// A line to be logged.
+/// The description of a line to be logged: everything except its text.
 #[derive(Debug, Clone, Copy)]
 pub struct LogEntry<'a> {
     /// The level of the line.
     pub level: Level,
-    /// The name of the node; if it is empty, the node that ticks on this thread, or else the node
-    /// of [`LogSettings::node`].
+    /// The name of the node that logs the line. If it is empty, the line gets the node that runs on
+    /// this thread, or, if there is none, the node set by [`LogSettings::node`].
     pub node: &'a str,
-    /// The name of the logger, such as a module.
+    /// The name of the logger, for example the path of a module.
     pub target: &'a str,
-    /// The path of the source file, and the line in it.
+    /// The path of the source file and the line number in it; `None` if they are not known.
     pub source: Option<(&'a str, u32)>,
 }
 
 impl LogEntry<'_> {
-    /// Returns an entry without a node, logger or source.
+    /// Returns an entry that has only a level, and neither node, logger nor source.
     #[must_use]
     pub const fn new(level: Level) -> Self {
         Self {
@@ -120,24 +121,26 @@ pub fn is_open() -> bool {
     sink::current_sink().is_some()
 }
 
-/// Returns the least important level at which any line is logged; `Off` while the log is not open.
+/// Returns the least important level that is logged for any node or logger; `Off` while the log is
+/// not open.
 #[must_use]
 pub fn max_level() -> LevelFilter {
     sink::current_sink().map_or(LevelFilter::Off, sink::LogSink::max_level)
 }
 
-/// Returns true if lines of this level, node and logger are logged. Costs some nanoseconds.
+/// Returns true if a line with the level, node and logger of `entry` would be logged. Costs some
+/// nanoseconds.
 #[must_use]
 pub fn is_enabled(entry: &LogEntry<'_>) -> bool {
     sink::current_sink().is_some_and(|sink| sink.is_enabled(entry))
 }
 
-/// Logs a line, unless it is filtered out. Without [`init`] or [`LogSettings::open`] it does
-/// nothing.
+/// Logs a line, unless the filter excludes it. Does nothing before [`init`] or
+/// [`LogSettings::open`].
 ///
-/// Never blocks on the ring, and allocates nothing; see [the module](self#cost) for the cost. If
-/// all lanes of the ring are in use at this moment, by threads that were interrupted while they
-/// wrote, the line is lost, and readers count it.
+/// Never waits for other users of the ring, and allocates nothing. [The module](self#cost)
+/// describes the cost. If threads were interrupted while they wrote to the ring, and so occupy all
+/// of its lanes, the line is lost; readers see that a line is missing.
 pub fn write(entry: &LogEntry<'_>, text: fmt::Arguments<'_>) {
     let Some(sink) = sink::current_sink() else {
         return;
@@ -151,7 +154,8 @@ pub fn write(entry: &LogEntry<'_>, text: fmt::Arguments<'_>) {
     sink.write(entry, &buffer);
 }
 
-/// Like [`write()`], for a text that other languages have formatted. The text may hold any bytes.
+/// Logs a line as [`write()`] does. The text was formatted by another language, and may hold any
+/// bytes.
 pub fn write_bytes(entry: &LogEntry<'_>, text: &[u8]) {
     let Some(sink) = sink::current_sink() else {
         return;

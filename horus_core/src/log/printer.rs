@@ -1,4 +1,4 @@
-//! A thread that prints lines to stderr in place of the threads that must not wait for it.
+//! A thread that prints lines to stderr for threads that must not wait for stderr.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,25 +7,25 @@ use std::time::{Duration, Instant};
 
 use super::sink::{self, print_deferred};
 
-/// Time between two checks for lines to print.
+/// The time between two checks for lines to print.
 const PRINT_PERIOD: Duration = Duration::from_millis(10);
-/// The longest time that the end of a scheduler waits until the last lines are printed.
+/// The longest time for which the end of a scheduler is delayed until the last lines are printed.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A thread that prints the log lines of threads that must not wait for stderr. It ends when this
-/// value is dropped.
+/// A thread that prints to stderr the lines of threads that must not wait for stderr. It ends when
+/// this value is dropped.
 ///
-/// WHY a thread of its own: if the reader of stderr is slow, only this thread waits for it, and not
-/// the one that watches the nodes.
+/// WHY a separate thread: if the program that reads stderr is slow, only this thread has to wait,
+/// and not the thread that supervises the nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Printer {
     running: Option<(JoinHandle<()>, Arc<AtomicBool>)>,
 }
 
 impl Printer {
-    /// Starts the thread if the process has a log that is written to stderr, and the thread does
-    /// not run yet. Costs two loads if there is nothing to do. If the system refuses a thread, the
-    /// lines of threads that must not wait are only in the log.
+    /// Starts the thread, unless it already runs or the log of the process is not written to
+    /// stderr. Costs two loads if there is nothing to do. If the system cannot create a thread, the
+    /// lines of threads that must not wait for stderr are not printed, but are still in the log.
     pub(crate) fn start_if_needed(&mut self) {
         if self.running.is_some() || !sink::current_sink().is_some_and(|sink| sink.writes_stderr) {
             return;
@@ -46,7 +46,8 @@ impl Printer {
 }
 
 impl Drop for Printer {
-    /// Waits until the lines so far are printed, but at most a second.
+    /// Ends the thread. Waits until all lines that were logged so far are printed, but at most a
+    /// second.
     fn drop(&mut self) {
         let Some((thread, is_over)) = self.running.take() else {
             return;

@@ -11,27 +11,28 @@ use crate::message::LogLine;
 use crate::namespace::Namespace;
 use crate::topic::Subscriber;
 
-/// The most lines of one log that one [`LogReader::poll`] reads: otherwise it would not end while
-/// lines arrive as fast as they are read.
+/// The largest number of lines that one [`LogReader::poll`] reads from one log. WHY a limit:
+/// otherwise the call would not end while lines arrive as fast as they are read.
 const LINES_PER_POLL_MAX: usize = 1 << 17;
 
 /// A line that a [`LogReader`] has read.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LogRecord {
-    /// The name of the program.
+    /// The name of the program that logged the line.
     pub program: Arc<str>,
-    /// Number of lines of the same process directly before this one that are lost: overwritten
-    /// before this reader came to them, or not written because the ring was in use.
+    /// Number of lines of the same process that are missing directly before this one. They were
+    /// overwritten before this reader read them, or not written because all lanes of the ring were
+    /// in use.
     pub lost_before: u64,
-    /// The line.
+    /// The line itself: its text, and where and when it was logged.
     pub line: LogLine,
 }
 
-/// Reads the logs of all processes of a namespace: of live processes, and of ended processes whose
-/// logs are kept.
+/// Reads the logs of all processes of a namespace, including those of ended processes that are
+/// still kept.
 ///
-/// Only reads: it takes no place in the topics, and delays no process.
+/// Does not count as a subscriber of the topics, and delays no process.
 #[derive(Debug)]
 pub struct LogReader {
     namespace: Arc<Namespace>,
@@ -43,21 +44,21 @@ pub struct LogReader {
 #[derive(Debug)]
 struct ProcessLog {
     program: Arc<str>,
-    /// `None` once the process has ended and all of its lines were read. WHY: a log that is open
-    /// anywhere cannot be removed.
+    /// A subscriber to the log, which is `None` once the process has ended and all of its lines
+    /// were read. WHY dropped then: a log that any process has open cannot be removed.
     observer: Option<Subscriber<LogLine>>,
-    /// The lines that were read but not returned, by their numbers.
+    /// The lines that were read but not yet returned, by number.
     waiting: BTreeMap<u64, LogLine>,
-    /// The number of the next line to read from the process's log.
+    /// The number of the line that has to be returned next.
     next: u64,
-    /// The value of `next` at the last poll, if that line was missing.
+    /// The value of `next` at the last poll, if the line of that number was missing then.
     missing: Option<u64>,
     /// The time of the last line that was returned.
     last_ns: u64,
 }
 
 impl LogReader {
-    /// Makes a reader that begins with the oldest lines that are kept. Reads nothing.
+    /// Creates a reader that starts with the oldest lines that are kept. This call reads no lines.
     #[must_use]
     pub fn new(namespace: &Arc<Namespace>) -> Self {
         Self {
@@ -67,13 +68,13 @@ impl LogReader {
         }
     }
 
-    /// Returns the lines that came since the last call, merged by their monotonic times; those of
-    /// one process in their order.
+    /// Returns the lines that have arrived since the last call. Lines of different processes are
+    /// merged by their monotonic times; lines of the same process stay in their order.
     ///
     /// Does not block. Costs about 1 µs for each line, and some 50 µs for each new process. Call it
-    /// often enough that no ring is overwritten in between. A line that follows a gap in the
-    /// numbers of its process is returned one call later, unless the process has ended: the missing
-    /// line may be just being written.
+    /// so often that no ring is overwritten between two calls. If a line is missing while its
+    /// process is alive, it may be just being written. Then the lines after it are returned one
+    /// call later.
     ///
     /// # Errors
     ///
@@ -106,15 +107,15 @@ impl LogReader {
         Ok(found.into_iter().map(|(_, record)| record).collect())
     }
 
-    /// Returns true if lines wait for the next call of [`Self::poll`], because one before them is
-    /// missing.
+    /// Returns true if lines were read that the next [`Self::poll`] will return, because a line
+    /// before them is missing.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         self.logs.values().any(|log| !log.waiting.is_empty())
     }
 
-    /// Returns the number of lines that are lost, of all processes: the sum of `lost_before` of all
-    /// lines, less those that came after all.
+    /// Returns the number of lost lines of all processes. It is the sum of `lost_before` of all
+    /// returned lines, minus the number of lines that counted as lost but arrived later.
     #[must_use]
     pub const fn lost(&self) -> u64 {
         self.lost
@@ -133,8 +134,9 @@ impl ProcessLog {
         }
     }
 
-    /// Adds the new lines, each with a time by which the lines of all processes can be sorted.
-    /// Returns by how much the number of lost lines has grown.
+    /// Appends the new lines to `found`, each with a time by which the lines of all processes can
+    /// be sorted. Returns how many more lines count as lost than before; the number is negative if
+    /// lines that counted as lost have arrived.
     fn poll(&mut self, found: &mut Vec<(u64, LogRecord)>) -> i64 {
         let Some(observer) = &mut self.observer else {
             return 0;

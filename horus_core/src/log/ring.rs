@@ -1,4 +1,5 @@
-//! The ring of a process's log: a topic with a few lanes, which stays after the process has ended.
+//! The ring of a process's log: a topic with a few lanes, which is kept after the process has
+//! ended.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -14,29 +15,30 @@ use crate::namespace::{Namespace, NamespaceConfig, remove_topic};
 use crate::topic::error::TopicError;
 use crate::topic::{Publisher, Qos, Subscriber, Topic, TopicBuilder};
 
-/// Number of lanes. All threads write to the first one; a thread that finds it in use takes the
-/// next.
+/// Number of lanes of the ring. A thread writes to the first lane that no other thread uses at that
+/// moment.
 ///
-/// WHY not a lane for each thread: opening one takes a millisecond and memory, which the first line
-/// of a real-time thread must not cost. WHY four: a line is lost only if four other threads were
-/// interrupted within the same fraction of a microsecond.
+/// WHY not a lane for each thread: opening a lane takes a millisecond and memory, which is too much
+/// for the first line of a real-time thread. WHY four lanes: a line is lost only if four other
+/// threads were interrupted within the same fraction of a microsecond while they wrote a line.
 const RING_LANES: u32 = 4;
-/// Number of slots of the first lane for each slot of another lane.
+/// The ratio of the number of slots of the first lane to that of each other lane.
 const FIRST_LANE_TO_OTHERS_RATIO: u64 = 8;
 
-/// The most lines that one call reads back: otherwise the call would not end while lines arrive as
-/// fast as they are read.
+/// The largest number of lines that one call reads back to print them. WHY a limit: otherwise the
+/// call would not end while lines arrive as fast as they are read.
 const LINES_PER_CALL_MAX: usize = 4096;
 
-/// The most logs of dead processes that are kept for one program.
+/// The number of logs of dead processes that are kept for one program.
 const LOGS_KEPT_PER_PROGRAM: usize = 4;
-/// The most logs of dead processes that are kept for all programs together.
+/// The number of logs of dead processes that are kept for all programs together.
 const LOGS_KEPT: usize = 32;
 
 /// The namespace and size of the topic that holds a process's log lines.
 #[derive(Debug)]
 pub(super) struct RingSettings {
-    /// The namespace of the topic. WHY not the open one: a forked child has to open it anew.
+    /// The settings of the topic's namespace. WHY not the open namespace: a forked child has to
+    /// open it again.
     pub(super) config: NamespaceConfig,
     pub(super) program: String,
     /// Number of lines that are kept at least.
@@ -50,22 +52,23 @@ pub(super) struct LogRing {
     lanes: Vec<Mutex<Publisher<LogLine>>>,
     /// Number of lines that were logged so far, including those that were lost.
     lines: AtomicU64,
-    /// Number of lines so far that their threads have left to others to print.
+    /// Number of lines so far that their threads have left for another thread to print.
     deferred: AtomicU32,
     own_reader: Mutex<OwnLogReader>,
 }
 
-/// Reads the lines that this process has logged, for a thread that prints those of other threads.
+/// Reads the lines that this process has logged, so that one thread can print those of other
+/// threads.
 #[derive(Debug)]
 pub(super) struct OwnLogReader {
     observer: Subscriber<LogLine>,
-    /// Number of deferred lines that were printed, or were reported as not printed.
+    /// Number of deferred lines that have been handled: printed, or reported as not printed.
     printed: u32,
 }
 
 impl LogRing {
-    /// Makes the topic of this process, and removes old ones of dead processes. Blocks for some
-    /// milliseconds.
+    /// Creates the log's topic for this process, and removes old logs of dead processes. Blocks for
+    /// some milliseconds.
     pub(super) fn open(settings: &RingSettings) -> Result<Self, LogError> {
         let namespace = Namespace::open(&settings.config)?;
         remove_old_logs(&namespace);
@@ -98,9 +101,9 @@ impl LogRing {
         })
     }
 
-    /// Writes a line into the first lane that no other thread writes to at this moment. Does not
-    /// block, and allocates nothing. Makes no system call, unless a subscriber sleeps until there
-    /// is a line.
+    /// Writes a line into the first lane to which no other thread writes at this moment. Does not
+    /// block, and allocates nothing. Makes no system call, unless a subscriber sleeps until a line
+    /// arrives.
     pub(super) fn write(&self, mut header: LogLineHeader, text: &[u8]) {
         header.process_id = self.process_id;
         // Relaxed: each number is given once, and orders nothing else.
@@ -119,9 +122,9 @@ impl LogRing {
         }
     }
 
-    /// Calls `print` for each deferred line that was not printed before, and `report` with the
-    /// number of those that were overwritten before they could be printed. Only one thread at a
-    /// time does so. Costs two loads if there are none.
+    /// Calls `print` for each deferred line that has not been printed yet. If some were overwritten
+    /// before they could be printed, calls `report` with their number. Returns at once if another
+    /// thread is in this call. Costs two loads if there are no such lines.
     pub(super) fn take_deferred(&self, print: impl Fn(&LogLine), report: impl Fn(u32)) {
         let Some(mut own) = try_lock(&self.own_reader) else {
             return;
@@ -144,7 +147,7 @@ impl LogRing {
     }
 }
 
-/// Locks the mutex without waiting; returns `None` if another thread holds it.
+/// Locks the mutex without waiting. Returns `None` if another thread holds it.
 fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(value) => Some(value),
@@ -154,8 +157,8 @@ fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     }
 }
 
-/// Returns the number of slots for a late reader to get at least the last `lines` lines: an eighth
-/// is kept free for the publisher.
+/// Returns the number of slots that a lane needs so that a reader that opens the log later gets at
+/// least the last `lines` lines. An eighth of the slots is kept free for the publisher.
 fn slots_for_lines(lines: u64) -> u64 {
     (lines * 8).div_ceil(7).max(16).next_power_of_two()
 }
@@ -178,8 +181,8 @@ pub(super) fn log_topic_builder(namespace: &Arc<Namespace>, name: &str) -> Topic
 
 /// Removes the oldest logs of dead processes, so that only the permitted numbers are kept.
 ///
-/// WHY a limit for each program: one that ends again and again must not remove the logs of all
-/// others.
+/// WHY a limit for each program: a program that ends and starts again and again must not displace
+/// the logs of all others.
 fn remove_old_logs(namespace: &Arc<Namespace>) {
     // WHY errors are ignored: the next process tries it again.
     let Ok(names) = topic_names(namespace) else {
@@ -202,7 +205,7 @@ fn remove_old_logs(namespace: &Arc<Namespace>) {
     }
 }
 
-/// Returns true if the process of the log has ended. Costs some 40 µs.
+/// Returns true if the process that wrote the log has ended. Costs some 40 µs.
 fn is_log_of_dead_process(namespace: &Arc<Namespace>, log: &LogName) -> bool {
     let topic = Inspector::open_in(namespace, &log.to_string());
     topic.is_ok_and(|topic| {

@@ -1,4 +1,5 @@
-//! The calling thread: its node, its name, and whether it may wait.
+//! The log's view of the calling thread: the node that it runs, its name, and whether it may wait
+//! for stderr.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -21,7 +22,7 @@ thread_local! {
 /// The names of all nodes that this process has run.
 static NODE_NAMES: ForkLocal<Mutex<BTreeSet<&'static str>>> = ForkLocal::new();
 
-/// Returns a copy of a node's name that is never freed. There is one copy of equal names.
+/// Returns a copy of a node's name that is never freed. Equal names share one copy.
 pub(crate) fn intern_node_name(name: &str) -> &'static str {
     let names = NODE_NAMES.get().lock();
     let mut names = names.unwrap_or_else(PoisonError::into_inner);
@@ -33,17 +34,17 @@ pub(crate) fn intern_node_name(name: &str) -> &'static str {
     name
 }
 
-/// A guard: until it is dropped, the lines that this thread logs have the name of a node.
+/// A guard that gives the lines that this thread logs the name of a node, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct NodeScope {
     before: &'static str,
-    /// Makes the guard `!Send`: it has to be dropped on the thread that made it.
+    /// A marker that makes the guard `!Send`: it has to be dropped on the thread that created it.
     marker: PhantomData<*const ()>,
 }
 
 impl NodeScope {
-    /// Begins the scope of the node `name`, which is from [`intern_node_name`]. Costs about a
-    /// nanosecond.
+    /// Makes `name` the node name of the lines that this thread logs, until the returned guard is
+    /// dropped. `name` comes from [`intern_node_name`]. Costs about a nanosecond.
     #[inline]
     pub(crate) fn enter(name: &'static str) -> Self {
         Self {
@@ -65,14 +66,14 @@ pub(super) fn current_node() -> &'static str {
     CURRENT_NODE.get()
 }
 
-/// Sets whether the calling thread must not wait for stderr: then its lines go to the ring only,
-/// and a thread of the process's scheduler prints them, if one runs. The threads of real-time nodes
-/// have it set. Costs about a nanosecond.
+/// Sets whether the calling thread must not wait for stderr. If so, it writes its lines only to the
+/// ring, and a thread of the process's scheduler, if one runs, prints them. The scheduler sets this
+/// for the threads of real-time nodes. Costs about a nanosecond.
 pub fn set_real_time_thread(is_real_time: bool) {
     IS_REAL_TIME_THREAD.set(is_real_time);
 }
 
-/// Returns true if the thread must not wait for stderr.
+/// Returns true if the calling thread must not wait for stderr.
 pub(super) fn is_real_time_thread() -> bool {
     IS_REAL_TIME_THREAD.get()
 }
@@ -82,7 +83,8 @@ pub(super) fn is_real_time_thread() -> bool {
 pub(super) struct ThreadIdentity {
     pub(super) id: u32,
     pub(super) name: Text<16>,
-    /// The fork epoch of the identity. WHY: the thread of a forked child has another id.
+    /// The fork epoch in which the identity was determined; it changes when the process forks. WHY:
+    /// the thread of a forked child has a different id.
     epoch: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The settings of a process's log, from the program and from its environment.
+//! The settings of a process's log, set by the program and by environment variables.
 
 use std::env;
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ use super::{stderr, topic_path};
 use crate::message::Text;
 use crate::namespace::{Namespace, NamespaceConfig};
 
-/// The environment variable that selects the lines.
+/// The environment variable that selects the lines to log.
 const FILTER_VARIABLE: &str = "HORUS_LOG";
 /// The environment variable that says whether lines are written to stderr.
 const STDERR_VARIABLE: &str = "HORUS_LOG_STDERR";
@@ -42,57 +42,59 @@ pub struct LogSettings {
 }
 
 impl LogSettings {
-    /// Returns the default settings.
+    /// Returns the default settings, to be changed by the methods below.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the name of the program. Default: that of its file.
+    /// Sets the name of the program in the name of the log's topic. Default: the file name of the
+    /// program.
     pub fn program(mut self, name: &str) -> Self {
         self.program = Some(name.to_owned());
         self
     }
 
-    /// Sets the node name of lines that are logged outside of all nodes. Default: none.
+    /// Sets the node name of lines that are logged by threads that run no node. Default: none.
     pub fn node(mut self, name: &str) -> Self {
         name.clone_into(&mut self.node);
         self
     }
 
-    /// Sets which lines are logged, unless `HORUS_LOG` is set.
+    /// Sets the filter that decides which lines are logged. The environment variable `HORUS_LOG`
+    /// overrides it.
     pub fn filter(mut self, filter: LogFilter) -> Self {
         self.filter = filter;
         self
     }
 
-    /// Sets whether lines are also written to stderr, unless `HORUS_LOG_STDERR` is set. Default:
-    /// true.
+    /// Sets whether lines are also written to stderr. The environment variable `HORUS_LOG_STDERR`
+    /// overrides it. Default: true.
     pub const fn stderr(mut self, writes_stderr: bool) -> Self {
         self.writes_no_stderr = !writes_stderr;
         self
     }
 
-    /// Sets the number of lines that are kept at least, 16 to 1,000,000. The ring has 8/7 as many
-    /// slots of 1 KiB as lines, rounded up to a power of two, and about three eighths more for its
-    /// other lanes. Default: 448.
+    /// Sets the number of lines that are kept at least, from 16 to 1,000,000. The first lane of the
+    /// ring has a slot of 1 KiB for each line, plus one seventh, rounded up to a power of two. The
+    /// other lanes add about three eighths to that. Default: 448.
     pub const fn lines(mut self, lines: u32) -> Self {
         self.lines = Some(lines);
         self
     }
 
-    /// Sets the namespace. Default: that of the environment.
+    /// Sets the namespace of the log's topic. Default: the one that the environment variables name.
     pub fn namespace(mut self, namespace: &Arc<Namespace>) -> Self {
         self.config = Some(namespace.config().clone());
         self
     }
 
-    /// Opens the log, for [`write()`](super::write()) only: it does not become the logger of the
+    /// Opens the log for [`write()`](super::write()) only. It does not become the logger of the
     /// crate [`log`](mod@::log). Blocks for some milliseconds. The log stays open until the process
     /// ends.
     ///
     /// # Errors
     ///
-    /// Returns [`LogError`]: the log is open already, or the topic cannot be opened.
+    /// Returns [`LogError`] if the log is already open, or if the topic cannot be opened.
     pub fn open(self) -> Result<(), LogError> {
         sink::open(|| self.into_sink()).map(drop)
     }
@@ -102,7 +104,7 @@ impl LogSettings {
     ///
     /// # Errors
     ///
-    /// As [`Self::open`]; [`LogError::OtherLogger`].
+    /// The errors of [`Self::open`], and [`LogError::OtherLogger`].
     pub fn init(self) -> Result<(), LogError> {
         let sink = sink::open(|| self.into_sink())?;
         ::log::set_logger(&LOGGER).map_err(|_| LogError::OtherLogger)?;

@@ -1,4 +1,4 @@
-//! The log in use: decides which lines are written, and where.
+//! The open log of this process: decides which lines are written, and where to.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -15,22 +15,24 @@ use super::scope::{self, ThreadIdentity};
 use super::stderr;
 use crate::message::{LogLineHeader, Text, timestamp_now_ns};
 
-/// The log in use, once it is open. A forked child has the settings of its parent.
+/// The open log of this process; empty before it is opened. A forked child has the settings of its
+/// parent.
 static LOG_SINK: OnceLock<LogSink> = OnceLock::new();
-/// The ring of this process. A forked child makes its own when it logs for the first time.
+/// The ring of this process. A forked child creates its own ring when it logs for the first time.
 static LOG_RING: ForkLocal<OnceLock<Option<LogRing>>> = ForkLocal::new();
 
 /// The destination of the log lines of this process, with the settings of its log.
 #[derive(Debug)]
 pub(super) struct LogSink {
-    /// The node name of lines that are logged outside of all nodes.
+    /// The node name of lines that are logged by threads that run no node.
     pub(super) node: Text<64>,
     pub(super) filter: LogFilter,
     pub(super) writes_stderr: bool,
     pub(super) ring: RingSettings,
 }
 
-/// Opens the log of this process with the settings that `resolve` returns.
+/// Opens the log of this process with the settings that `resolve` returns. `resolve` is called only
+/// if the log is not open yet.
 pub(super) fn open(
     resolve: impl FnOnce() -> Result<LogSink, LogError>,
 ) -> Result<&'static LogSink, LogError> {
@@ -47,7 +49,7 @@ pub(super) fn open(
     Ok(LOG_SINK.get_or_init(|| sink))
 }
 
-/// Returns the log in use; `None` while it is not open.
+/// Returns the open log; `None` if it is not open yet.
 #[inline]
 pub(super) fn current_sink() -> Option<&'static LogSink> {
     LOG_SINK.get()
@@ -70,7 +72,7 @@ pub(super) fn print_deferred() {
 }
 
 impl LogSink {
-    /// Returns the ring of this process; `None` if a forked child could not open one.
+    /// Returns the ring of this process; `None` if a forked child could not create one.
     fn ring(&self) -> Option<&'static LogRing> {
         let open = || {
             let failed =
@@ -80,12 +82,13 @@ impl LogSink {
         LOG_RING.get().get_or_init(open).as_ref()
     }
 
-    /// Returns the least important level at which any line is logged.
+    /// Returns the least important level that is logged for any node or logger.
     pub(super) fn max_level(&self) -> LevelFilter {
         self.filter.max_level()
     }
 
-    /// Returns true if the line passes the filter. Allocates nothing.
+    /// Returns true if a line with the level, node and logger of `entry` passes the filter.
+    /// Allocates nothing.
     pub(super) fn is_enabled(&self, entry: &LogEntry<'_>) -> bool {
         entry.level <= self.max_level()
             && self
@@ -93,7 +96,7 @@ impl LogSink {
                 .allows(entry.level, self.node_name(entry), entry.target)
     }
 
-    /// Writes a line to the ring, and to stderr.
+    /// Writes a line to the ring, and, if the settings say so, to stderr.
     pub(super) fn write(&self, entry: &LogEntry<'_>, text: &TextBuffer) {
         let thread = ThreadIdentity::current();
         let is_deferred = self.writes_stderr && scope::is_real_time_thread();

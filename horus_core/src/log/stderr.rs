@@ -12,8 +12,8 @@ pub(super) fn print_warning(text: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr().lock(), "horus: {text}");
 }
 
-/// Prints a line. Blocks while the reader of stderr is slow; allocates only for a text that is no
-/// UTF-8.
+/// Prints a line to stderr. Blocks while the program that reads stderr is slow. Allocates only if
+/// the text is not valid UTF-8.
 pub(super) fn print_line(header: &LogLineHeader, text: &[u8]) {
     let mut out = StderrLine::new();
     // WHY the error is ignored: as above.
@@ -21,8 +21,8 @@ pub(super) fn print_line(header: &LogLineHeader, text: &[u8]) {
     out.flush();
 }
 
-/// Formats a line like `12:04:09.113Z WARN  planner: no path`. Each line of the text after the
-/// first is marked, so that no text can look like a line of the log.
+/// Formats a line like `12:04:09.113Z WARN  planner: no path`. If the text has several lines, each
+/// line after the first gets a mark, so that no text can imitate a line of the log.
 fn write_line(out: &mut impl fmt::Write, header: &LogLineHeader, text: &str) -> fmt::Result {
     let seconds = header.timestamp_ns / 1_000_000_000;
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
@@ -46,8 +46,8 @@ fn write_line(out: &mut impl fmt::Write, header: &LogLineHeader, text: &str) -> 
     out.write_char('\n')
 }
 
-/// A line for stderr. A line of usual length is written by one call, so that lines of several
-/// processes do not mix.
+/// A buffer for one line for stderr. A line of usual length is written by one call, so that the
+/// lines of several processes do not mix.
 struct StderrLine {
     bytes: [u8; 2048],
     len: usize,

@@ -8,10 +8,11 @@ pub(super) const LOG_TOPIC_PREFIX: &str = "horus/log/";
 /// The longest name of a program, in bytes.
 const PROGRAM_BYTES_MAX: usize = 64;
 
-/// The name of a log's topic: `horus/log/PROGRAM/START-PID`, with the start of the log in
-/// microseconds since 1970.
+/// The name of a log's topic: `horus/log/PROGRAM/START-PID`. START is the time at which the log was
+/// opened, in microseconds since 1970.
 ///
-/// WHY the start: process ids are used again, and the log of a dead process is kept.
+/// WHY the name contains a time: the system reuses process ids, and the log of a dead process is
+/// kept.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct LogName {
     pub(super) start_us: u64,
@@ -20,8 +21,8 @@ pub(super) struct LogName {
 }
 
 impl LogName {
-    /// Returns the name of a log that starts at `start_us`. The name of the program is made valid
-    /// in a topic's name: any character except ASCII letters, digits, `-` and `_` becomes `_`.
+    /// Returns the name of a log that was opened at `start_us`. The program's name is made valid
+    /// for a topic: any character except ASCII letters, digits, `-` and `_` becomes `_`.
     pub(super) fn new(program: &str, process_id: u32, start_us: u64) -> Self {
         let is_safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         let safe = program.chars().map(|c| if is_safe(c) { c } else { '_' });
@@ -36,7 +37,8 @@ impl LogName {
         }
     }
 
-    /// Returns the parts of the name of a topic; `None` if it is not the name of a log.
+    /// Parses the name of a topic into the parts of a log's name; returns `None` if it is not the
+    /// name of a log.
     pub(super) fn parse(topic: &str) -> Option<Self> {
         let (program, start) = topic.strip_prefix(LOG_TOPIC_PREFIX)?.split_once('/')?;
         let (start_us, process_id) = start.split_once('-')?;
@@ -61,7 +63,7 @@ impl fmt::Display for LogName {
     }
 }
 
-/// Returns the file name of the program, without its extension.
+/// Returns the file name of this program, without its extension.
 pub(super) fn program_name() -> String {
     let path = std::env::args_os().next().map(std::path::PathBuf::from);
     let path = path.unwrap_or_default();

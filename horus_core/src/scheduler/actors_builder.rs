@@ -1,4 +1,4 @@
-//! The builder of a group of actors, which collects its settings.
+//! The builder of a group of actors, which collects the settings of the group.
 
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use crate::scheduler::api::plan::{NodeSpec, PlanError};
 use crate::scheduler::run::executor::group_node::GroupNode;
 use crate::topic::WaitSet;
 
-/// Collects the settings of a group of actors; [`Self::build`] adds the group with them.
+/// Collects the settings of a group of actors. [`Self::build`] then adds the group to the
+/// scheduler.
 #[must_use = "a group is added by `build()`"]
 #[derive(Debug)]
 pub struct ActorsBuilder<'a> {
@@ -39,23 +40,25 @@ impl<'a> ActorsBuilder<'a> {
     /// Sets the number of threads that run the actors. Default: one less than the number of CPUs,
     /// and at least one.
     ///
-    /// With 0, the thread that runs the scheduler runs the actors, at the main rate like nodes
+    /// With 0, the thread that runs the scheduler runs the actors: at the main rate, like nodes
     /// without a rate, and also between these ticks. In a program with its own loop,
-    /// [`Running::tick_once`](crate::scheduler::Running::tick_once) runs them. Actors then run in
-    /// the order in which they got mail.
+    /// [`Running::tick_once`](crate::scheduler::Running::tick_once) runs them. In this case, actors
+    /// run in the order in which they received messages.
     pub const fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
     }
 
-    /// Sets the kind of the actors' mailboxes. Default: bounded by 1024 messages.
+    /// Sets the kind of the mailbox that actors get by default. Without this call, a mailbox holds
+    /// up to 1024 messages.
     pub const fn mailbox(mut self, mailbox: Mailbox) -> Self {
         self.settings.mailbox = mailbox;
         self
     }
 
-    /// Pins each thread to one of these CPUs, in turn. If there are more threads than CPUs, the
-    /// first CPU follows the last. On a machine with several NUMA nodes, add a group for each.
+    /// Pins the threads to these CPUs: the first thread to the first CPU, and so on. If there are
+    /// more threads than CPUs, the list starts again with the first CPU. On a machine with several
+    /// NUMA nodes, add a group of actors for each NUMA node.
     pub fn cores(mut self, cores: impl IntoIterator<Item = usize>) -> Self {
         self.settings.cores = cores.into_iter().collect();
         self
@@ -68,21 +71,21 @@ impl<'a> ActorsBuilder<'a> {
     }
 
     /// Sets the time after which an actor whose handler has not returned is reported as stuck. The
-    /// report is an event of the group that contains the actor's name. Default: one second.
+    /// report is an event of the group, and contains the name of the actor. Default: one second.
     pub const fn watchdog(mut self, limit: Duration) -> Self {
         self.settings.watchdog = limit;
         self
     }
 
-    /// Sets the way in which the threads wait for mail. Default: [`Idle::Sleep`].
+    /// Sets how the threads wait for mail. Default: [`Idle::Sleep`].
     pub const fn idle(mut self, idle: Idle) -> Self {
         self.settings.idle = idle;
         self
     }
 
-    /// Sets the function inside which each thread runs actors, for up to 5 ms at a time, and inside
-    /// which the group is ended. Actors of other languages need it, for instance to attach the
-    /// thread to an interpreter.
+    /// Sets a function inside which each thread runs actors, for up to 5 ms at a time. The group is
+    /// also ended inside this function. Actors that are written in another language need it, for
+    /// instance to attach the thread to an interpreter.
     #[doc(hidden)]
     pub const fn wrap_handlers(mut self, wrap_handlers: HandlerWrapper) -> Self {
         self.settings.wrap_handlers = Some(wrap_handlers);
@@ -96,12 +99,13 @@ impl<'a> ActorsBuilder<'a> {
         self
     }
 
-    /// Adds the group with these settings to the scheduler. Actors can be spawned at once, and
-    /// handle mail once the scheduler runs.
+    /// Adds the group with these settings to the scheduler. Actors can be spawned immediately, but
+    /// handle messages only once the scheduler runs.
     ///
     /// # Errors
     ///
-    /// Returns [`PlanError`] if a setting is invalid, or a node or another group has the name.
+    /// Returns [`PlanError`] if a setting is invalid, or if a node or another group already has the
+    /// name.
     pub fn build(mut self) -> Result<Actors, PlanError> {
         if self.threads > THREADS_MAX {
             return Err(PlanError::Range {

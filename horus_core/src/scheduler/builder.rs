@@ -1,4 +1,4 @@
-//! The builder of a node, which collects its settings.
+//! The builder of a node, which collects the settings of the node.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -21,7 +21,7 @@ use crate::scheduler::run::executor::async_io::TaskNode;
 use crate::topic::error::{TopicError, WaitSetFull};
 use crate::topic::{Payload, Publisher, Qos, Subscriber, Topic, TopicBuilder, WaitSet, Watchable};
 
-/// Collects the settings of a node; [`Self::build`] adds the node with them.
+/// Collects the settings of a node. [`Self::build`] then adds the node to the scheduler.
 #[must_use = "a node is added by `build()`"]
 pub struct NodeBuilder<'a> {
     scheduler: &'a mut Scheduler,
@@ -60,30 +60,32 @@ impl<'a> NodeBuilder<'a> {
     /// Default: 0.
     ///
     /// Among nodes of the same order, the writers of a topic run before its readers. The scheduler
-    /// knows the writers and readers that [`Self::publisher`] and [`Self::subscriber`] made, and
+    /// knows the writers and readers that [`Self::publisher`] and [`Self::subscriber`] created, and
     /// those that were declared by [`Self::writes`], [`Self::reads`] or [`Self::on`]. All other
-    /// nodes run in the sequence in which they were added, and in simulated runs by name.
+    /// nodes run in the sequence in which they were added. In simulated runs, they run in the order
+    /// of their names instead.
     pub fn order(mut self, order: i32) -> Self {
         self.spec.order = order;
         self
     }
 
-    /// Runs the node at this rate, on a thread of its own. Sets the default budget to 80 % of the
+    /// Runs the node at this rate, on its own thread. Sets the default budget to 80 % of the
     /// period, and the default deadline to 95 %.
     pub fn rate(mut self, rate: Rate) -> Self {
         self.spec.rate = Some(rate);
         self
     }
 
-    /// Runs the node whenever `subscriber` has messages that were not received yet, on a thread of
-    /// its own that sleeps until then. Call this before the subscriber moves into the node.
+    /// Runs the node whenever `subscriber` has messages that have not been received. The node gets
+    /// its own thread, which sleeps until then. Call this before the subscriber is moved into the
+    /// node.
     ///
-    /// If messages are left after a tick, the next tick follows at once. So the node decides
-    /// whether it handles a burst of messages in one tick or in many.
+    /// If messages are left after a tick, the next tick follows at once. So the node can handle a
+    /// burst of messages in one tick or in several.
     ///
     /// # Panics
     ///
-    /// Panics if there are more topics than a [`WaitSet`] can hold.
+    /// Panics if the node has more waking topics than a [`WaitSet`] can hold.
     pub fn on<T: Payload>(mut self, subscriber: &Subscriber<T>) -> Self {
         self.wake
             .add(subscriber)
@@ -97,7 +99,7 @@ impl<'a> NodeBuilder<'a> {
     ///
     /// # Errors
     ///
-    /// Returns [`WaitSetFull`] if there are more topics than a [`WaitSet`] can hold.
+    /// Returns [`WaitSetFull`] if the node has more waking topics than a [`WaitSet`] can hold.
     pub fn add_waking_subscriber(
         &mut self,
         topic: &str,
@@ -123,25 +125,26 @@ impl<'a> NodeBuilder<'a> {
         }
     }
 
-    /// Makes a publisher of `topic` for the node, in the scheduler's namespace. Creates the topic
-    /// if it does not exist. The scheduler's [`Graph`] then shows that the node writes this topic,
-    /// and nodes of the same order that read the topic run after this node.
+    /// Creates a publisher of `topic` for the node, in the scheduler's namespace. Creates the topic
+    /// if it does not exist. The scheduler's [`Graph`] then shows that the node writes this topic.
+    /// Nodes of the same order that read the topic run after this node.
     ///
     /// # Errors
     ///
-    /// Returns [`TopicError`], for instance for too many publishers, a bad name or lack of memory.
+    /// Returns [`TopicError`], for instance if the topic has too many publishers, its name is
+    /// invalid, or memory is lacking.
     ///
     /// [`Graph`]: super::Graph
     pub fn publisher<T: Payload>(&mut self, topic: &str) -> Result<Publisher<T>, TopicError> {
         self.publisher_with(topic, Qos::new())
     }
 
-    /// Like [`Self::publisher`], with a quality of service.
+    /// Like [`Self::publisher`], with the given quality of service.
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Self::publisher`], and an error if the topic has another quality of
-    /// service.
+    /// Returns the errors of [`Self::publisher`], and an error if the topic has a different quality
+    /// of service.
     pub fn publisher_with<T: Payload>(
         &mut self,
         topic: &str,
@@ -152,23 +155,24 @@ impl<'a> NodeBuilder<'a> {
         Ok(publisher)
     }
 
-    /// Makes a subscriber of `topic` for the node, in the scheduler's namespace. Nodes of the same
-    /// order that write the topic run before this node. Messages do not make the node run: use
-    /// [`Self::on`] for that.
+    /// Creates a subscriber of `topic` for the node, in the scheduler's namespace. Nodes of the
+    /// same order that write the topic run before this node. Messages of the topic do not make the
+    /// node run; [`Self::on`] does that.
     ///
     /// # Errors
     ///
-    /// Returns [`TopicError`], for instance for too many subscribers, a bad name or lack of memory.
+    /// Returns [`TopicError`], for instance if the topic has too many subscribers, its name is
+    /// invalid, or memory is lacking.
     pub fn subscriber<T: Payload>(&mut self, topic: &str) -> Result<Subscriber<T>, TopicError> {
         self.subscriber_with(topic, Qos::new())
     }
 
-    /// Like [`Self::subscriber`], with a quality of service.
+    /// Like [`Self::subscriber`], with the given quality of service.
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Self::subscriber`], and an error if the topic has another quality of
-    /// service.
+    /// Returns the errors of [`Self::subscriber`], and an error if the topic has a different
+    /// quality of service.
     pub fn subscriber_with<T: Payload>(
         &mut self,
         topic: &str,
@@ -179,16 +183,16 @@ impl<'a> NodeBuilder<'a> {
         Ok(subscriber)
     }
 
-    /// Like [`Self::subscriber`], for a topic on which a message has to arrive at least every
-    /// `timeout`. The time counts from the node's start.
+    /// Like [`Self::subscriber`], for a topic on which a message has to arrive at least once in
+    /// every `timeout`. The first timeout begins when the node is initialised.
     ///
-    /// A tick counts as a miss if the last message is older than `timeout`, however quick the tick
-    /// was: [`Self::on_miss`] decides what follows. The node should read with [`Input::fresh`], so
-    /// that it does not act on stale data.
+    /// If the last message is older than `timeout`, the tick counts as a miss, even if it was fast
+    /// enough. [`Self::on_miss`] sets what happens then. The node should read messages with
+    /// [`Input::fresh`], so that it does not act on stale data.
     ///
     /// # Errors
     ///
-    /// As [`Self::subscriber`].
+    /// The same as for [`Self::subscriber`].
     pub fn subscribe_with_timeout<T: Payload>(
         &mut self,
         topic: &str,
@@ -197,11 +201,11 @@ impl<'a> NodeBuilder<'a> {
         self.subscribe_with_timeout_and_qos(topic, timeout, Qos::new())
     }
 
-    /// Like [`Self::subscribe_with_timeout`], with a quality of service.
+    /// Like [`Self::subscribe_with_timeout`], with the given quality of service.
     ///
     /// # Errors
     ///
-    /// As [`Self::subscriber_with`].
+    /// The same as for [`Self::subscriber_with`].
     pub fn subscribe_with_timeout_and_qos<T: Payload>(
         &mut self,
         topic: &str,
@@ -222,60 +226,61 @@ impl<'a> NodeBuilder<'a> {
         }
     }
 
-    /// Declares that the node receives from this subscriber, which was not made by
-    /// [`Self::subscriber`]. An event of the node is recorded if the subscriber cannot map the
+    /// Declares that the node receives from this subscriber, which [`Self::subscriber`] did not
+    /// create. The scheduler then records an event of the node if the subscriber cannot map the
     /// memory of a publisher
-    /// ([`NodeEvent::LANE_NOT_MAPPED`](crate::message::NodeEvent::LANE_NOT_MAPPED)), or if it
-    /// matches no live publisher
+    /// ([`NodeEvent::LANE_NOT_MAPPED`](crate::message::NodeEvent::LANE_NOT_MAPPED)), or is
+    /// incompatible with all live publishers
     /// ([`NodeEvent::INCOMPATIBLE`](crate::message::NodeEvent::INCOMPATIBLE)).
     pub fn reads<T: Payload>(mut self, subscriber: &Subscriber<T>) -> Self {
         self.add_subscriber(subscriber.name(), subscriber);
         self
     }
 
-    /// Declares that the node sends with this publisher, which was not made by [`Self::publisher`].
+    /// Declares that the node sends with this publisher, which [`Self::publisher`] did not create.
     pub fn writes<T: Payload>(self, publisher: &Publisher<T>) -> Self {
         self.writes_topic(publisher.name())
     }
 
-    /// Like [`Self::reads`], but takes only the topic's name. The scheduler does not see the
-    /// subscriber, so no event reports memory that the subscriber cannot map.
+    /// Like [`Self::reads`], but takes only the name of the topic. The scheduler does not know the
+    /// subscriber, so it cannot report memory that the subscriber fails to map.
     pub fn reads_topic(mut self, topic: &str) -> Self {
         self.spec.reads.push(topic.to_owned());
         self
     }
 
-    /// Like [`Self::writes`], but takes only the topic's name.
+    /// Like [`Self::writes`], but takes only the name of the topic.
     pub fn writes_topic(mut self, topic: &str) -> Self {
         self.spec.writes.push(topic.to_owned());
         self
     }
 
     /// Limits the rate of a node that messages wake: at least one period of `rate` passes from the
-    /// start of a tick to the start of the next. Messages that arrive meanwhile wait for the next
-    /// tick. Waiting messages take slots of the topic, and an unreliable topic drops messages when
-    /// it runs out of slots. A deadline counts from the time at which the tick is allowed to begin.
+    /// start of one tick to the start of the next. Messages that arrive before that wait in the
+    /// topic. If they use up its slots, an unreliable topic drops messages. The deadline of a tick
+    /// counts from the time at which it is allowed to begin.
     pub fn at_most(mut self, rate: Rate) -> Self {
         self.spec.at_most = Some(rate);
         self
     }
 
-    /// Runs the node on the threads of this group of actors instead of a thread of its own. This is
-    /// for programs with many nodes that messages wake ([`Self::on`]). Add the group before the
-    /// node.
+    /// Runs the node on the threads of the group of actors called `group`, and not on its own
+    /// thread. This is for programs with many nodes that messages wake ([`Self::on`]). Add the
+    /// group to the scheduler before the node.
     ///
-    /// Ticks, order of messages, metrics, commands and policies are the same as with a thread of
-    /// its own. Only the thread settings are those of the group. A tick waits while all threads of
-    /// the group are in other handlers. While the group is paused or stopped, the node does not
-    /// tick.
+    /// Ticks, the order of messages, metrics, commands and policies are the same as for a node with
+    /// its own thread. Only the thread settings are those of the group. A tick waits while all
+    /// threads of the group are busy with other handlers. The node does not tick while the group is
+    /// paused or stopped.
     pub fn shared(mut self, group: &str) -> Self {
         self.spec.shared = Some(group.to_owned());
         self
     }
 
-    /// Declares that the ticks of the node take long and may be late. A pool of threads that all
-    /// such nodes share runs it at its rate, or at [`Scheduler::main_rate`] if it has none.
-    /// [`Scheduler::compute_threads`] sets the size of the pool.
+    /// Declares that the ticks of the node take long and may be late. The node runs on a pool of
+    /// threads that it shares with all other such nodes. It ticks at its rate, or at
+    /// [`Scheduler::main_rate`] if it has none. [`Scheduler::compute_threads`] sets the size of the
+    /// pool.
     pub fn compute(mut self) -> Self {
         self.spec.is_compute = true;
         self
@@ -287,7 +292,7 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// Sets the longest time from the due time of a tick to the end of the tick.
+    /// Sets the latest end of a tick, as the time from when the tick is due.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.spec.deadline = Some(deadline);
         self
@@ -314,12 +319,12 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// Sets the number of checkpoints in a tick. The tick has to call [`Context::checkpoint`] with
-    /// 1, 2, and so on up to `number`. A checkpoint that is left out, repeated or not reached
-    /// counts as a miss, even if the tick is in time.
+    /// Sets the number of checkpoints in a tick. Each tick has to call [`Context::checkpoint`] with
+    /// 1, 2, and so on up to `number`. If a checkpoint is left out, repeated or not reached, the
+    /// tick counts as a miss, even if it ends in time.
     ///
     /// WHY: a watchdog with only a time limit finds few of the possible faults. Together with
-    /// checkpoints and [`Self::not_before`] it finds most (IEC 61508-2, table A.10).
+    /// checkpoints and [`Self::not_before`], it finds most of them (IEC 61508-2, table A.10).
     ///
     /// [`Context::checkpoint`]: super::Context::checkpoint
     pub fn checkpoints(mut self, number: u64) -> Self {
@@ -327,8 +332,8 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// Counts a tick as a miss if it begins sooner than `least` after the start of the previous
-    /// tick, for instance because a topic is flooded or a clock is wrong.
+    /// Makes a tick count as a miss if it begins less than `least` after the start of the previous
+    /// tick. That may happen, for instance, because a topic is flooded or a clock is wrong.
     pub fn not_before(mut self, least: Duration) -> Self {
         self.spec.not_before = Some(least);
         self
@@ -336,18 +341,19 @@ impl<'a> NodeBuilder<'a> {
 
     /// Sets the callback for a tick that hangs: one that lasts longer than [`Self::watchdog`], or
     /// has not ended when the run ends. The supervisor's thread calls `enter` once for each such
-    /// tick, because the node itself cannot be called then. `enter` can, for instance, send a halt
-    /// with a publisher of its own.
+    /// tick, because no method of the node itself can be called during the tick. `enter` can, for
+    /// instance, send a stop command with its own publisher.
     ///
-    /// The node needs a rate, a budget or a watchdog: otherwise [`Self::build`] refuses it.
+    /// [`Self::build`] returns an error if the node has neither a rate, a budget nor a watchdog.
     pub fn safe_state(mut self, enter: impl FnMut() + Send + 'static) -> Self {
         self.safe_state = Some(SafeStateCallback::OnSupervisor(Box::new(enter)));
         self
     }
 
     /// Like [`Self::safe_state`], for a callback that may take long. `begin` has to start the work
-    /// on another thread, and returns the channel on which that thread sends the result. When the
-    /// result arrives, the event `SAFE_STATE_ENTERED` is recorded, or `FAILED` for an error.
+    /// on another thread, and to return the channel on which that thread will send the result. When
+    /// the result arrives, the scheduler records the event `SAFE_STATE_ENTERED`, or `FAILED` if the
+    /// result is an error.
     pub fn safe_state_on_other_thread(
         mut self,
         begin: impl FnMut() -> Receiver<Result<(), String>> + Send + 'static,
@@ -368,40 +374,41 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// Keeps all CPUs of the machine from entering sleep states until the node's thread ends, if
+    /// Prevents all CPUs of the machine from entering sleep states until the node's thread ends, if
     /// the system allows it (PM QoS, `/dev/cpu_dma_latency`, which usually only root may write).
     /// WHY: a sleeping CPU takes some 10 to 100 µs to wake, in a virtual machine even longer, and
-    /// nothing else shortens that time. The setting costs power. It also makes other CPUs slower,
-    /// because they could have used that power.
+    /// nothing else shortens that time. The setting costs power. It also makes busy CPUs slower,
+    /// because sleeping CPUs would have left them more power.
     pub fn stay_awake(mut self) -> Self {
         self.spec.stays_awake = true;
         self
     }
 
-    /// Adds the node to a chain: the nodes of a chain share one thread and run right after each
-    /// other, in their order. All nodes of a chain need the same rate, core and priority.
+    /// Adds the node to the chain called `chain`. The nodes of a chain share one thread, and run
+    /// right after each other in their order. All nodes of a chain need the same rate, CPU and
+    /// priority.
     pub fn chain(mut self, chain: &str) -> Self {
         self.spec.chain = Some(chain.to_owned());
         self
     }
 
-    /// Declares that the node waits for files or networks. One thread runs all such nodes as tasks
-    /// of tokio, each at its rate, or at [`Scheduler::main_rate`] if it has none. Ticks begin
-    /// within about a millisecond of their due times.
+    /// Declares that the node waits for files or networks. A single thread runs all such nodes as
+    /// tasks of tokio. The node ticks at its rate, or at [`Scheduler::main_rate`] if it has none.
+    /// Ticks begin within about a millisecond of their due times.
     ///
-    /// The node's ticks should wait with `await`, so that other nodes run meanwhile.
-    /// [`Self::build_async`] calls this method itself. To [`Self::build`], pass a
-    /// [`TaskNode`](super::TaskNode).
+    /// The node should wait with `await` in its ticks, so that other nodes run meanwhile.
+    /// [`Self::build_async`] calls this method itself. If you call [`Self::build`] instead, pass it
+    /// a [`TaskNode`](super::TaskNode).
     #[cfg(feature = "async-io")]
     pub fn async_io(mut self) -> Self {
         self.spec.is_async_io = true;
         self
     }
 
-    /// Adds an asynchronous closure as a node. While a tick waits, other such nodes run; two ticks
-    /// of the same node never overlap. A tick that waits does not count as stuck, however long it
-    /// waits. The time that it waits counts towards its budget and deadline. When the run stops,
-    /// ticks that have begun get 0.6 s to end, and are then dropped.
+    /// Adds an asynchronous closure as a node. While a tick waits, other asynchronous nodes run.
+    /// Two ticks of the same node never overlap. A tick that waits does not count as stuck, however
+    /// long it waits, but the time counts towards its budget and its deadline. When the run stops,
+    /// ticks that have begun get 0.6 s to end. After that, they are dropped.
     ///
     /// ```
     /// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -434,12 +441,12 @@ impl<'a> NodeBuilder<'a> {
         self.async_io().build(TaskNode::new(tick))
     }
 
-    /// Adds `node`, a [`Node`] or a closure, with these settings to the scheduler.
+    /// Adds `node`, which is a [`Node`] or a closure, with these settings to the scheduler.
     ///
     /// # Errors
     ///
-    /// Returns [`PlanError`] if a setting is invalid, settings contradict each other, or another
-    /// node has the name.
+    /// Returns [`PlanError`] if a setting is invalid, if settings contradict each other, or if
+    /// another node already has the name.
     pub fn build(self, node: impl Node) -> Result<(), PlanError> {
         let Self {
             scheduler,

@@ -15,21 +15,21 @@ use components::strongly_connected_components;
 pub struct GraphNode {
     /// The node's name.
     pub name: String,
-    /// The class of the node.
+    /// The class of the node, which says how the scheduler runs it.
     pub class: Class,
     /// The node's [order](crate::scheduler::NodeBuilder::order).
     pub order: i32,
     /// The node's rate, if it has one.
     pub rate: Option<Rate>,
-    /// The topics that it receives from.
+    /// The topics from which the node receives.
     pub reads: Vec<String>,
-    /// The topics that it publishes on.
+    /// The topics on which the node publishes.
     pub writes: Vec<String>,
 }
 
 /// The nodes of a scheduler and the flow of messages between them.
 ///
-/// The graph of the same nodes is always the same, in whatever sequence they are added.
+/// The result depends only on the nodes, and not on the sequence in which they are added.
 ///
 /// ```
 /// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -56,9 +56,9 @@ pub struct GraphNode {
 pub struct Graph {
     /// The nodes, sorted by name.
     nodes: Vec<GraphNode>,
-    /// The rank of each node, see [`Graph::ranks`].
+    /// The rank of each node, as described at [`Graph::ranks`].
     ranks: Vec<usize>,
-    /// The sorted indices of the nodes of each cycle.
+    /// The cycles, each as the sorted indices of its nodes.
     cycles: Vec<Vec<usize>>,
 }
 
@@ -66,47 +66,47 @@ pub struct Graph {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
 pub enum Finding {
-    /// Nodes read a topic that no node of this program writes. This is no mistake if another
+    /// Nodes read a topic that no node of this program writes. This is not a mistake if another
     /// program writes the topic.
     #[error("no node of this program writes '{topic}', which {readers:?} read")]
     NobodyWrites {
-        /// The topic.
+        /// The name of the topic.
         topic: String,
-        /// The nodes that read it.
+        /// The names of the nodes that read the topic.
         readers: Vec<String>,
     },
-    /// Nodes write a topic that no node of this program reads. This is no mistake if another
+    /// Nodes write a topic that no node of this program reads. This is not a mistake if another
     /// program reads the topic.
     #[error("no node of this program reads '{topic}', which {writers:?} write")]
     NobodyReads {
-        /// The topic.
+        /// The name of the topic.
         topic: String,
-        /// The nodes that write it.
+        /// The names of the nodes that write the topic.
         writers: Vec<String>,
     },
-    /// A node runs before the writer of a topic that it reads, so it reads the messages of the
-    /// previous round. Not reported for nodes of one cycle, because there one node has to run
-    /// before its writer.
+    /// A node runs before the writer of a topic that it reads, so it gets the messages of the
+    /// previous round. This is not reported for nodes of one cycle, because at least one node of a
+    /// cycle has to run before its writer.
     #[error(
         "'{reader}' (order {reader_order}) reads '{topic}' before '{writer}' (order \
          {writer_order}) writes it, so it reads the messages of the previous round"
     )]
     OrderAgainstFlow {
-        /// The topic.
+        /// The name of the topic.
         topic: String,
-        /// The node that writes it.
+        /// The name of the node that writes the topic.
         writer: String,
         /// The writer's order.
         writer_order: i32,
-        /// The node that reads it.
+        /// The name of the node that reads the topic.
         reader: String,
-        /// The reader's order, which is smaller.
+        /// The reader's order, which is smaller than the writer's.
         reader_order: i32,
     },
 }
 
 impl NodePlan {
-    /// Returns the node as a graph shows it.
+    /// Returns the node in the form in which a graph stores it.
     pub(super) fn graph_node(&self) -> GraphNode {
         GraphNode {
             name: self.name.clone(),
@@ -119,7 +119,7 @@ impl NodePlan {
     }
 }
 
-/// The readers and writers of a topic: sorted indices of nodes.
+/// The readers and writers of one topic, each as sorted indices of nodes.
 #[derive(Debug, Default)]
 struct TopicEndpoints {
     readers: Vec<usize>,
@@ -127,8 +127,9 @@ struct TopicEndpoints {
 }
 
 impl Graph {
-    /// Makes the graph of these nodes. The time is proportional to the number of endpoints. A cycle
-    /// takes time proportional to the number of its endpoints times the number of its nodes.
+    /// Creates the graph of these nodes. This takes time proportional to the number of endpoints.
+    /// For each cycle, it takes in addition a time proportional to the number of its endpoints
+    /// times the number of its nodes.
     #[must_use]
     pub fn new(nodes: impl IntoIterator<Item = GraphNode>) -> Self {
         let mut nodes: Vec<_> = nodes.into_iter().collect();
@@ -161,20 +162,22 @@ impl Graph {
         &self.nodes
     }
 
-    /// Returns the rank of each of [`Self::nodes`]: the length of the longest chain of nodes that
-    /// have to run before it, so that the writers of a topic run before its readers.
+    /// Returns the ranks of the nodes, in the order of [`Self::nodes`]. The rank of a node is the
+    /// length of the longest chain of nodes that have to run before it, so that the writers of a
+    /// topic run before its readers.
     ///
-    /// The [order](crate::scheduler::NodeBuilder::order) of nodes takes precedence: messages from a
-    /// node of larger order to a node of smaller order are ignored. In a cycle of nodes of the same
-    /// order, the node whose name comes first runs first, and reads what the others wrote in the
-    /// previous round; cycles among the remaining nodes are broken the same way. To make another
-    /// node run first, give it a smaller order.
+    /// The [order](crate::scheduler::NodeBuilder::order) of nodes takes precedence over the topics:
+    /// messages from a node of larger order to a node of smaller order are ignored. In a cycle of
+    /// nodes of the same order, the node whose name comes first in the alphabet runs first. It
+    /// reads what the others wrote in the previous round. Cycles among the remaining nodes are
+    /// broken the same way. To make another node run first, give it a smaller order.
     #[must_use]
     pub fn ranks(&self) -> &[usize] {
         &self.ranks
     }
 
-    /// Returns the rank of the node called `name`, see [`Self::ranks`]; `None` if there is none.
+    /// Returns the rank of the node called `name`, as described at [`Self::ranks`]; `None` if there
+    /// is no such node.
     #[must_use]
     pub fn rank(&self, name: &str) -> Option<usize> {
         let found = self
@@ -184,16 +187,16 @@ impl Graph {
     }
 
     /// Returns the cycles: sets of nodes whose messages come back to them, directly or through
-    /// other nodes. Each cycle is a list of sorted names. Cycles are no mistake: feedback is usual
-    /// in robots.
+    /// other nodes. Each cycle is a sorted list of names. A cycle is not a mistake, because
+    /// feedback is usual in robots.
     #[must_use]
     pub fn cycles(&self) -> Vec<Vec<&str>> {
         let names = |cycle: &Vec<usize>| cycle.iter().map(|node| self.node_name(*node)).collect();
         self.cycles.iter().map(names).collect()
     }
 
-    /// Returns a finding for each topic that no node of this program writes, or that none reads,
-    /// sorted by topic.
+    /// Returns a finding for each topic that no node of this program writes, and for each topic
+    /// that none of its nodes reads. The findings are sorted by topic.
     #[must_use]
     pub fn dangling(&self) -> Vec<Finding> {
         let names = |nodes: Vec<usize>| {
@@ -220,8 +223,8 @@ impl Graph {
         found
     }
 
-    /// Returns a finding for each writer and reader of a topic whose orders make the reader run
-    /// first, sorted by topic. See [`Finding::OrderAgainstFlow`].
+    /// Returns a finding for each pair of a topic's writer and reader whose orders make the reader
+    /// run first. The findings are sorted by topic. [`Finding::OrderAgainstFlow`] describes them.
     #[must_use]
     pub fn contradictions(&self) -> Vec<Finding> {
         let mut cycle_of = vec![None; self.nodes.len()];
@@ -277,15 +280,15 @@ fn endpoints_by_topic(nodes: &[GraphNode]) -> BTreeMap<&str, TopicEndpoints> {
     topics
 }
 
-/// Returns all pairs of a writer and a reader of a topic.
+/// Returns each pair of a writer and a reader of the topic whose endpoints are `ends`.
 fn writer_reader_pairs(ends: &TopicEndpoints) -> impl Iterator<Item = (usize, usize)> {
     ends.writers
         .iter()
         .flat_map(|writer| ends.readers.iter().map(|reader| (*writer, *reader)))
 }
 
-/// Returns the rank of each node. Handles one order after the other, from the smallest, because
-/// nodes of a smaller order always run first.
+/// Returns the rank of each node. Handles the orders one after the other, from the smallest,
+/// because nodes of a smaller order always run first.
 fn rank_nodes(nodes: &[GraphNode]) -> Vec<usize> {
     let mut ranks = vec![0; nodes.len()];
     // For each topic that nodes of smaller orders write, the lowest rank that a reader can have.
@@ -310,15 +313,16 @@ fn rank_nodes(nodes: &[GraphNode]) -> Vec<usize> {
     ranks
 }
 
-/// The flow of messages between some nodes, as a directed graph. The vertices with the smallest
-/// indices are these nodes; their topics follow.
+/// The flow of messages between some of the nodes, as a directed graph. The first vertices are
+/// these nodes; the others are their topics.
 ///
-/// WHY topics are vertices: edges from each writer to each reader of a topic would be too many.
+/// WHY topics are vertices: one edge for each pair of a writer and a reader of a topic would be too
+/// many edges.
 struct MessageFlow<'a> {
-    /// The index, among all nodes, of each vertex that is a node.
+    /// For each vertex that is a node, the index of that node among all nodes.
     nodes: &'a [usize],
     topics: Vec<&'a str>,
-    /// The successors of each vertex: the vertices to which its messages go.
+    /// For each vertex, the vertices to which its messages go.
     next: Vec<Vec<usize>>,
 }
 
@@ -344,8 +348,8 @@ impl<'a> MessageFlow<'a> {
         }
     }
 
-    /// Returns each cycle as the sorted vertices of its nodes. A cycle is a set of nodes whose
-    /// messages reach each other, or a single node that reads a topic that it writes.
+    /// Returns the cycles, each as the sorted vertices of its nodes. A cycle is a set of nodes
+    /// whose messages reach each other, or a single node that reads a topic that it also writes.
     fn cycles(&self) -> Vec<Vec<usize>> {
         // A component with a topic in it is a cycle: a node reaches the topic, and the topic
         // reaches a node.
@@ -365,8 +369,8 @@ impl<'a> MessageFlow<'a> {
         cycles
     }
 
-    /// Breaks all cycles: for each cycle, removes the edges from the cycle to its first node.
-    /// Repeats that until no cycle is left.
+    /// Breaks all cycles: removes, in each cycle, the edges that lead from the cycle to its first
+    /// node. Repeats that until no cycle is left.
     fn break_cycles(&mut self) {
         let mut sets = vec![(0..self.next.len()).collect::<Vec<_>>()];
         while let Some(set) = sets.pop() {
@@ -387,8 +391,8 @@ impl<'a> MessageFlow<'a> {
         }
     }
 
-    /// Removes the edges to the first node of `cycle` that come from the cycle, and keeps those
-    /// from outside.
+    /// Removes those edges to the first node of `cycle` that come from within the cycle. Keeps
+    /// those that come from outside.
     fn cut_edges_to_first(&mut self, cycle: &[usize]) {
         let head = cycle[0];
         let begin = self.nodes.len();
@@ -413,7 +417,7 @@ impl<'a> MessageFlow<'a> {
 
     /// Returns, for each node, its index among all nodes and its depth: the length of the longest
     /// chain of nodes before it. The readers of a topic get at least the depth that `min_ranks`
-    /// returns for the topic. The graph must have no cycles.
+    /// returns for that topic. The graph must have no cycles.
     fn longest_chains(&self, min_ranks: impl Fn(&str) -> usize) -> Vec<(usize, usize)> {
         let mut depths = vec![0; self.next.len()];
         for (depth, topic) in depths[self.nodes.len()..].iter_mut().zip(&self.topics) {

@@ -1,5 +1,5 @@
 //! The scheduler: runs the nodes of a program at their rates or when messages arrive, in a defined
-//! order, and watches for ticks that are late or do not end.
+//! order. Also detects ticks that are late or do not end.
 //!
 //! ```
 //! # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -83,13 +83,13 @@ use crate::scheduler::api::subscription::Subscription;
 use crate::topic::WaitSet;
 use crate::topic::error::TopicError;
 
-/// The rate at which nodes without a rate run, unless [`Scheduler::main_rate`] sets another.
+/// The rate at which nodes without a rate run, if [`Scheduler::main_rate`] is not called.
 const DEFAULT_MAIN_RATE_HZ: f64 = 100.0;
 
 /// Collects the nodes of a program, and runs them.
 pub struct Scheduler {
     entries: Vec<PendingNode>,
-    /// The names of the nodes.
+    /// The names of the nodes and groups that were added.
     names: HashSet<String>,
     shared: Arc<RunState>,
     clock: Clock,
@@ -97,8 +97,8 @@ pub struct Scheduler {
     compute_threads: Option<usize>,
     main_rate: Rate,
     on_event: EventSink,
-    /// The namespace of the nodes' endpoints; `None` for the namespace that the environment
-    /// variables name.
+    /// The namespace in which the endpoints of the nodes are created; `None` for the namespace that
+    /// the environment variables name.
     namespace: Option<Arc<Namespace>>,
     name: String,
     stops_on_signals: bool,
@@ -118,8 +118,8 @@ impl std::fmt::Debug for Scheduler {
 }
 
 impl Scheduler {
-    /// Makes a scheduler without nodes. Takes some milliseconds, because it measures the frequency
-    /// of the CPU's time-stamp counter.
+    /// Creates a scheduler without nodes. This takes some milliseconds, because it measures the
+    /// frequency of the CPU's time-stamp counter.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -137,26 +137,28 @@ impl Scheduler {
         }
     }
 
-    /// Returns the builder of a new node called `name`: set its settings, then add it by
-    /// [`build`](NodeBuilder::build).
+    /// Returns the builder of a new node called `name`. Set the node's settings with its methods,
+    /// then add the node with [`build`](NodeBuilder::build).
     pub fn node(&mut self, name: &str) -> NodeBuilder<'_> {
         NodeBuilder::new(self, name)
     }
 
-    /// Returns the builder of a new group of actors called `name`: see [`actor`](crate::actor).
+    /// Returns the builder of a new group of actors called `name`. The module
+    /// [`actor`](crate::actor) describes actors.
     pub fn actors(&mut self, name: &str) -> ActorsBuilder<'_> {
         ActorsBuilder::new(self, name)
     }
 
-    /// Sets the namespace of the endpoints that are made after this call, by
-    /// [`NodeBuilder::publisher`] and similar methods. Default: the namespace that the environment
-    /// variables `HORUS_SHM_DIR` and `HORUS_NAMESPACE` name.
+    /// Sets the namespace in which [`NodeBuilder::publisher`] and similar methods create endpoints
+    /// after this call. Default: the namespace that the environment variables `HORUS_SHM_DIR` and
+    /// `HORUS_NAMESPACE` name.
     pub fn namespace(&mut self, namespace: &Arc<Namespace>) {
         self.namespace = Some(Arc::clone(namespace));
     }
 
-    /// Returns the graph that shows which nodes read and write which topics. It has the endpoints
-    /// that the builders of the nodes made, and those that were declared to the builders.
+    /// Returns the graph that shows which nodes read and write which topics. It contains the
+    /// endpoints that the builders of the nodes created, and those that were declared to the
+    /// builders.
     #[must_use]
     pub fn graph(&self) -> Graph {
         Graph::new(
@@ -166,12 +168,13 @@ impl Scheduler {
         )
     }
 
-    /// Sorts the nodes into the order in which they run if one thread runs them: by
-    /// [`NodeBuilder::order`], and within one order the writers of a topic before its readers.
+    /// Sorts the nodes into the order in which a single thread runs them: by
+    /// [`NodeBuilder::order`], and, within the same order, the writers of a topic before its
+    /// readers.
     ///
-    /// WHY the remaining nodes are not sorted by name: a program that passes data from one closure
-    /// to another without a topic relies on the order in which it added them. Only simulated runs
-    /// promise to be independent of that order.
+    /// WHY the remaining nodes are not sorted by name: if a program passes data from one closure to
+    /// another without a topic, it relies on the sequence in which it added them. Only simulated
+    /// runs promise that this sequence has no effect.
     fn sort_nodes(&mut self) {
         let graph = self.graph();
         // Stable: otherwise the nodes stay in the order in which they were added.
@@ -184,7 +187,7 @@ impl Scheduler {
         }
     }
 
-    /// Opens the topics by which other processes see and command the scheduler.
+    /// Opens the topics through which other processes observe and command the scheduler.
     fn open_monitor(&self) -> Result<Monitor, TopicError> {
         let current =
             || Namespace::current().map_err(|error| TopicError::new(&self.name, error.into()));
@@ -233,32 +236,33 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Sets the name under which other processes find the scheduler: [`schedulers`],
+    /// Sets the name under which other processes find the scheduler with [`schedulers`] and
     /// [`RemoteScheduler`]. Default: the program's name. Any character except letters, digits, `-`
-    /// and `_` becomes `_`. If a running scheduler has the name, `-2` or the next free number is
-    /// appended ([`Report::scheduler`]).
+    /// and `_` becomes `_`. If a running scheduler already has the name, `-2` or the next free
+    /// number is appended; [`Report::scheduler`] contains the resulting name.
     pub fn name(&mut self, name: &str) {
         name.clone_into(&mut self.name);
     }
 
-    /// Stops the run, with [`Reason::Signal`], when the process gets SIGINT (Ctrl-C) or SIGTERM; a
-    /// second signal ends the process at once, with exit code 128 plus its number. A signal that
-    /// comes while the run stops for another reason becomes the reason, unless a node failed.
+    /// Stops the run, with [`Reason::Signal`], when the process gets SIGINT (Ctrl-C) or SIGTERM. A
+    /// second signal ends the process immediately, with exit code 128 plus the number of the
+    /// signal. If a signal arrives while the run already stops for another reason, it replaces that
+    /// reason, unless a node failed.
     ///
-    /// The handlers are installed when the scheduler starts, in place of the previous ones, which
-    /// are restored when the run is over. A signal that comes too late for the report is then sent
-    /// again, so that none is lost.
+    /// The signal handlers are installed when the scheduler starts. The previous handlers are
+    /// restored when the run is over. If a signal arrives too late to appear in the report, it is
+    /// sent again to the restored handlers, so that no signal is lost.
     ///
-    /// A node that does not return from `init` or `shutdown`, or hangs on the thread that runs the
-    /// scheduler, blocks the end of the run. The second signal exists for that case.
+    /// If a node does not return from `init` or `shutdown`, or hangs on the thread that runs the
+    /// scheduler, the run cannot end. In that case, the second signal is needed.
     pub const fn stop_on_signals(&mut self) {
         self.stops_on_signals = true;
     }
 
-    /// Sets the callback for the events of nodes. The supervisor's thread calls it at most some
-    /// milliseconds after the event. Default: events whose level is not OK are logged if the
-    /// process has opened its log ([`crate::log`]), else printed to stderr. All events are also in
-    /// the [`black_box`].
+    /// Sets the callback that receives the events of nodes. The supervisor's thread calls it within
+    /// some milliseconds of the event. Default: events whose level is not OK are logged if the
+    /// process has opened its log ([`crate::log`]), and printed to stderr otherwise. In either
+    /// case, all events are also recorded in the [`black_box`].
     pub fn on_event(&mut self, report: impl FnMut(&NodeEvent) + Send + 'static) {
         self.on_event = Box::new(report);
     }
@@ -268,31 +272,32 @@ impl Scheduler {
         self.main_rate = rate;
     }
 
-    /// Sets the number of threads that run [`compute`](NodeBuilder::compute) nodes. It is limited
-    /// to a range from 1 to the number of these nodes. Default: one less than the number of CPUs.
+    /// Sets the number of threads that run [`compute`](NodeBuilder::compute) nodes. The number is
+    /// changed to at least 1, and at most the number of these nodes. Default: one less than the
+    /// number of CPUs.
     pub const fn compute_threads(&mut self, threads: usize) {
         self.compute_threads = Some(threads);
     }
 
     /// Makes the scheduler read the time from the kernel instead of the CPU's time-stamp counter.
-    /// This is for machines whose counter is wrong although the kernel reports it as reliable. Each
-    /// reading costs some 20 ns more.
+    /// This is for machines whose counter is wrong although the kernel considers it reliable. It
+    /// makes each reading of the clock some 20 ns slower.
     pub fn use_kernel_clock(&mut self) {
         self.clock = Clock::kernel();
     }
 
-    /// Returns a handle that stops the run and changes its nodes, from any thread.
+    /// Returns a handle that can stop the run and change its nodes, from any thread.
     #[must_use]
     pub fn handle(&self) -> Handle {
         Handle::new(Arc::clone(&self.shared), self.cores)
     }
 
-    /// Initialises the nodes in their order, and starts their threads.
+    /// Initialises the nodes in their order, and starts the threads that run them.
     ///
     /// # Errors
     ///
-    /// Returns [`StartError`]. A node whose `init` fails does not make this call fail; its failure
-    /// policy decides whether the run stops.
+    /// Returns [`StartError`]. This call does not fail if the `init` of a node fails; the failure
+    /// policy of that node decides whether the run stops.
     pub fn start(self) -> Result<Running, StartError> {
         Running::start(self)
     }
@@ -311,7 +316,7 @@ impl Scheduler {
     ///
     /// # Errors
     ///
-    /// As [`Self::run`].
+    /// The same as for [`Self::run`].
     pub fn run_for(self, time: Duration) -> Result<Report, RunError> {
         let mut running = self.start()?;
         running.run_for(time)?;
@@ -321,17 +326,18 @@ impl Scheduler {
     /// Runs the nodes for `time` of simulated time, as fast as possible, on the calling thread
     /// alone.
     ///
-    /// The clock jumps from one due time to the next. Timestamps that nodes make use the same
+    /// The clock jumps from one due time to the next. Timestamps that nodes create use the same
     /// clock, and count from `epoch_ns`. Nodes that are due at the same time run by their order,
     /// then writers before readers, then by name. Random numbers depend on `seed` and the node's
-    /// name. So the same nodes with the same inputs do the same, in whatever order they were added.
+    /// name. So, with the same inputs, the same nodes always do the same, whatever the sequence in
+    /// which they were added.
     ///
-    /// Actors run in the order in which they got mail. Timers of actors that are due at the same
-    /// time fire in the order in which they were started; their times count from the start of the
-    /// run. A node that waits for topics runs when they have messages; the timeouts of its inputs
-    /// are checked only in its ticks. No tick is late.
+    /// Actors run in the order in which they received messages. Timers of actors that are due at
+    /// the same time fire in the order in which they were started; their times count from the start
+    /// of the run. A node that waits for topics runs when these have messages; the timeouts of its
+    /// inputs are checked only in its ticks. No tick is late.
     ///
-    /// The report names a node that failed; [`Report::into_result`] turns such a report into an
+    /// If a node failed, the report names it, and [`Report::into_result`] turns the report into an
     /// error.
     #[must_use = "the report shows whether a node failed"]
     pub fn simulate(mut self, time: Duration, seed: u64, epoch_ns: u64) -> Report {
@@ -393,7 +399,7 @@ impl Default for Scheduler {
     }
 }
 
-/// Logs an event, unless its level is OK. If this process has no log, prints it to stderr.
+/// Logs an event, unless its level is OK. If this process has no log, prints the event to stderr.
 fn print_unless_ok(event: &NodeEvent) {
     let level = match event.level {
         DiagnosticStatus::OK => return,

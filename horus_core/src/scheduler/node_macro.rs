@@ -1,5 +1,5 @@
-//! The macro `node!`, which declares the struct of a node, its endpoints, and the function that
-//! adds it to a scheduler.
+//! The macro `node!`, which declares the struct of a node with its endpoints, and a function that
+//! adds the node to a scheduler.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::scheduler::api::input::Input;
 use crate::topic::error::TopicError;
 use crate::topic::{Payload, Publisher, Qos, Subscriber};
 
-/// A topic as it is written in [`node!`](crate::node): its name, and optionally a timeout and a
+/// A topic as it can be written in [`node!`](crate::node): a name, and optionally a timeout and a
 /// quality of service.
 #[doc(hidden)]
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl<'a, S: AsRef<str> + ?Sized> From<(&'a S, Duration, Qos)> for EndpointSpec<'
     }
 }
 
-/// Declares a node: a struct whose fields are endpoints of topics and state, and its functions.
+/// Declares a node: a struct whose fields are endpoints and state, and the methods of the node.
 ///
 /// ```
 /// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -116,15 +116,15 @@ impl<'a, S: AsRef<str> + ?Sized> From<(&'a S, Duration, Qos)> for EndpointSpec<'
 /// * `publish name: T = topic`: a `Publisher<T>`, made by [`NodeBuilder::publisher`];
 /// * `state name: T = value`: a `T` with this initial value.
 ///
-/// A topic is written as its name. With a quality of service, it is written as `("motors",
-/// Qos::reliable())`, and for an input as `("imu", timeout, Qos::sensor_data())`.
+/// A topic is written as its name, or, with a quality of service, as `("motors", Qos::reliable())`.
+/// For an input with a quality of service, write `("imu", timeout, Qos::sensor_data())`.
 ///
-/// The function `tick` comes first, and returns nothing or a result. Its parameter `context` is a
-/// `&mut Context`; it may have another name, or be left out. All other functions are methods of
-/// [`Node`], with the signatures of that trait.
+/// The function `tick` has to come first, and returns nothing or a result. Its parameter `context`
+/// is a `&mut Context`; it may have another name, or be left out. All further functions are methods
+/// of [`Node`], with the signatures that this trait declares.
 ///
-/// The macro makes a plain struct, a plain `impl Node`, and the function `build(builder)`, which
-/// makes the endpoints, adds the node to the scheduler, and returns a
+/// The macro generates a plain struct, a plain `impl Node`, and the function `build(builder)`. This
+/// function creates the endpoints, adds the node to the scheduler, and returns a
 /// [`horus_core::Result`](crate::Result). For a node that needs more, such as parameters of
 /// `build`, write these three parts by hand.
 ///
@@ -186,7 +186,7 @@ macro_rules! node {
     };
 }
 
-/// Expands to the type of a field of [`node!`].
+/// Expands to the type of a field that [`node!`] declares.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __node_field {
@@ -204,7 +204,7 @@ macro_rules! __node_field {
     };
 }
 
-/// Expands to the initial value of a field of [`node!`].
+/// Expands to the initial value of a field that [`node!`] declares.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __node_make {
@@ -232,7 +232,7 @@ macro_rules! __node_make {
     };
 }
 
-/// Expands to the argument `context` of `tick`; used only if `tick` has that parameter.
+/// Expands to the argument `context` of `tick`, if `tick` has that parameter.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __node_context {

@@ -32,24 +32,25 @@ use crate::scheduler::watch::topic_look::TopicLook;
 use crate::scheduler::watch::watched_group::WatchedGroup;
 use crate::scheduler::watch::watched_node::WatchedNode;
 
-/// The longest time that the end of a run waits for the last ticks of nodes.
+/// The longest time for which the end of a run waits for the last ticks of nodes.
 const LAST_TICK_TIME_MAX: Duration = Duration::from_millis(800);
-/// The least time that the supervisor gets to report the end of the run, even if a node has used up
-/// [`LAST_TICK_TIME_MAX`].
+/// The time that the supervisor gets at least to report the end of the run, even if nodes have used
+/// up [`LAST_TICK_TIME_MAX`].
 const FINAL_REPORT_TIME: Duration = Duration::from_millis(150);
 /// The time within which a process ends after a termination signal, even if a node hangs.
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
 const _: () = assert!(
     LAST_TICK_TIME_MAX.as_millis() + FINAL_REPORT_TIME.as_millis() < SHUTDOWN_TIME_MAX.as_millis()
 );
-/// The longest sleep of the main thread: after it, the thread applies pending commands.
+/// The longest sleep of the main thread. After it, the thread applies pending commands.
 const COMMAND_POLL_PERIOD_NS: u64 = 20_000_000;
-/// The time after which [`Running::tick_once`] synchronises the clock with the kernel's again.
+/// The time after which [`Running::tick_once`] synchronises its clock with the kernel's clock
+/// again.
 const CLOCK_RESYNC_NS: u64 = 1_000_000;
 
-/// A scheduler whose nodes run. The nodes without a rate, topics or other settings that give them a
-/// thread run on the calling thread, in [`Self::run_for`] or [`Self::tick_once`]; all others run on
-/// threads of the scheduler.
+/// A scheduler whose nodes run. Nodes with a rate, topics or another setting that gives them a
+/// thread run on threads of the scheduler. All other nodes run on the calling thread, in
+/// [`Self::run_for`] or [`Self::tick_once`].
 ///
 /// Dropping a `Running` stops the run like [`Self::finish`], but discards the report.
 #[derive(Debug)]
@@ -59,13 +60,13 @@ pub struct Running {
     handle: Handle,
     clock: Clock,
     resync_at_ns: u64,
-    /// The due times of the nodes that the main thread runs.
+    /// The due times at which the main thread runs its nodes.
     timeline: Timeline,
     workers: Workers,
     supervisor: Option<JoinHandle<()>>,
     signals: Option<Arc<TerminationSignals>>,
     recorder: Recorder,
-    /// The report, once all nodes are shut down.
+    /// The report of the run, once all nodes have been shut down.
     report: Option<Report>,
 }
 
@@ -169,27 +170,28 @@ impl Running {
         &self.name
     }
 
-    /// Returns a handle that controls the run, from any thread.
+    /// Returns a handle that can control the run from any thread.
     #[must_use]
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// Returns true once the run is to stop, because a stop was requested or a node failed.
+    /// Returns true once the run has to stop, because a stop was requested or a node failed.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         self.shared.is_stopping()
     }
 
-    /// Runs one tick of every node that the main thread runs, on the calling thread. This is for
-    /// programs with a main loop of their own. Costs some 30 ns for each node, plus the ticks.
+    /// Runs one tick of every node that belongs to the main thread, on the calling thread. This is
+    /// for programs that have their own main loop. Costs some 30 ns for each node, plus the time of
+    /// the ticks.
     ///
-    /// Returns false, and runs no tick, if the run is to stop.
+    /// Returns true if the run continues. If the run has to stop, returns false and runs no tick.
     ///
     /// # Errors
     ///
     /// Returns [`RunError::Failed`] if a node failed, in this call or on another thread, and its
-    /// policy ended the run. All nodes have been shut down then, and [`Self::finish`] returns the
+    /// policy ended the run. All nodes have then been shut down, and [`Self::finish`] returns the
     /// same error.
     #[inline]
     pub fn tick_once(&mut self) -> Result<bool, RunError> {
@@ -215,7 +217,7 @@ impl Running {
         Ok(true)
     }
 
-    /// Shuts all nodes down and returns the error if the run is stopping because a node failed.
+    /// If the run stops because a node failed, shuts all nodes down and returns the error.
     #[cold]
     fn end_if_failed(&mut self) -> Result<(), RunError> {
         match self.shared.reason() {
@@ -237,8 +239,8 @@ impl Running {
         after
     }
 
-    /// Runs the nodes until a node, a [`Handle`], a command or a signal stops the run, or `time`
-    /// has passed.
+    /// Runs the nodes until `time` has passed, or until a node, a [`Handle`], a command or a signal
+    /// stops the run.
     ///
     /// # Errors
     ///
@@ -298,10 +300,10 @@ impl Running {
         }
     }
 
-    /// Stops the run, shuts all nodes down in reverse order, and returns the report. Takes less
-    /// than a second, unless an `init`, a `shutdown` or the main thread hangs. If the last tick of
-    /// a node does not end within 0.8 s, its thread is not waited for, and the node counts as
-    /// failed.
+    /// Stops the run, shuts all nodes down in the reverse of the order in which they were started,
+    /// and returns the report. Takes less than a second, unless an `init`, a `shutdown` or the main
+    /// thread hangs. If the last tick of a node does not end within 0.8 s, the call stops waiting
+    /// for its thread, and the node counts as failed.
     ///
     /// # Errors
     ///
@@ -370,13 +372,14 @@ impl Drop for Running {
     }
 }
 
-/// Returns the number of threads that can run at once, unlike `Scheduler::cores`, which is the
-/// number of the highest CPU plus one.
+/// Returns the number of threads that can run at the same time. This may differ from
+/// `Scheduler::cores`, which is the number of the highest CPU plus one.
 fn threads_at_once_max() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Checks that the system allows as many threads as the nodes and the supervisor need.
+/// Returns an error if the system does not allow as many threads as the nodes and the supervisor
+/// need.
 fn check_threads(scheduler: &Scheduler) -> Result<(), StartError> {
     let compute = scheduler.compute_threads;
     let of_nodes = threads_wanted(&scheduler.entries, compute, threads_at_once_max());
@@ -394,15 +397,16 @@ fn check_threads(scheduler: &Scheduler) -> Result<(), StartError> {
     }
 }
 
-/// Indices of the black-box lanes of the supervisor, the main thread, the compute pool and the
-/// async thread. The black box is the topic of events, with a lane for each thread.
+/// The index of the black-box lane of the supervisor; the constants below are those of the main
+/// thread, the compute pool and the asynchronous thread. The black box is the topic of events, with
+/// a lane for each thread.
 const SUPERVISOR_LANE: usize = 0;
 const MAIN_LANE: usize = 1;
 const POOL_LANE: usize = 2;
 const ASYNC_LANE: usize = 3;
 
-/// Returns the index of the black-box lane of each node, and the number of lanes. The nodes of one
-/// thread share a lane.
+/// Returns the index of the black-box lane of each node, and the number of lanes. The nodes that
+/// share a thread also share a lane.
 pub(super) fn black_box_lanes(entries: &[PendingNode]) -> (Vec<usize>, usize) {
     let mut chains = HashMap::new();
     let mut next = ASYNC_LANE + 1;

@@ -1,4 +1,4 @@
-//! The end of a group: what becomes of its actors when nobody runs them any more.
+//! The end of a group: ends its actors when no thread will run them any more.
 
 use std::collections::HashMap;
 
@@ -8,11 +8,12 @@ use horus_shm::internals::sync::Word;
 use super::{ActorGroup, ControlMessage, Task, TimerEntry, lock};
 
 impl ActorGroup {
-    /// Ends all actors, those that were spawned last first.
+    /// Ends all actors, in the reverse order of their spawning.
     ///
-    /// While threads run the actors, each ends on one of them, after the mail that it has.
-    /// Otherwise they end on the calling thread, and their mail is dropped; an actor whose handler
-    /// has not returned is left to its thread.
+    /// While threads run the actors, each actor ends on one of these threads, after it has handled
+    /// the messages in its mailbox. Otherwise the actors end on the calling thread, and their
+    /// messages are dropped. An actor whose handler has not returned is left to its thread, which
+    /// ends it later.
     pub(crate) fn end(&self) {
         match self.wrap_handlers() {
             Some(wrap_handlers) => wrap_handlers(&mut || self.end_all()),
@@ -70,7 +71,8 @@ impl ActorGroup {
         lock(&self.workers).append(&mut workers);
     }
 
-    /// Ends the pauses, and drops the timers, of actors whose handlers have returned after the end.
+    /// Ends the pauses and drops the timers that handlers have left behind which returned only
+    /// after the end of the group.
     #[cold]
     pub(super) fn end_timers(&self) {
         for timed in self.timers.take_all() {
@@ -81,8 +83,8 @@ impl ActorGroup {
         }
     }
 
-    /// Ends an actor whose sender has woken it before the threads ended, and has sent it to them
-    /// afterwards.
+    /// Ends an actor that arrives too late: its sender woke it before the threads ended, but put it
+    /// into their queue afterwards.
     #[cold]
     pub(super) fn end_late_task(&self, task: Task) {
         // WHY: as long as the group is being ended, its actors end in their order. After that, the
@@ -90,8 +92,8 @@ impl ActorGroup {
         drop(self.waiting.push_late(task));
     }
 
-    /// Gives a worker back when its thread ends. If the group was ended meanwhile, because the
-    /// thread did not return from a handler, ends the actors that are left in the worker's queue.
+    /// Returns a worker to the group when its thread ends. If the group has already ended, because
+    /// the thread was stuck in a handler, ends the actors that are left in the worker's queue.
     pub(crate) fn give_back_worker(&self, worker: Worker<Task>) {
         let mut workers = lock(&self.workers);
         workers.push(worker);
@@ -142,7 +144,7 @@ mod tests {
         }
     }
 
-    /// A handler that has not returned before the end starts a timer: nobody will run it.
+    /// If a handler that outlives the end of its group starts a timer, the timer is dropped.
     #[test]
     fn a_timer_that_starts_after_the_end_is_dropped() {
         let group = ActorGroup::new("fleet", 1, GroupSettings::default());
@@ -161,8 +163,8 @@ mod tests {
         assert_eq!(Arc::strong_count(&held), 1, "dropped after its message");
     }
 
-    /// A sender that was interrupted between the wake of an actor and its push, for so long that
-    /// the group has ended meanwhile: the actor ends all the same.
+    /// If a sender wakes an actor, and is then interrupted until the group has ended before it can
+    /// queue the actor, the actor still ends.
     #[test]
     fn an_actor_that_is_sent_to_ended_threads_ends() {
         for late in [1, 3] {

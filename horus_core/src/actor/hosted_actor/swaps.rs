@@ -1,4 +1,4 @@
-//! Swaps of an actor: the trial of the new one, and the return of the old one.
+//! Replaces an actor by a new one, and restores the old one if the new one fails during its trial.
 
 use horus_shm::internals::heap::{Activation, Flow};
 
@@ -13,8 +13,8 @@ impl<A: Actor> HostedActor<A> {
         self.extras.as_mut()?.trial.as_mut()
     }
 
-    /// Counts a message that a new actor has handled, and accepts the swap after the last one of
-    /// its trial.
+    /// Counts a message that a new actor has handled. After the last message of its trial, accepts
+    /// the swap.
     pub(super) fn count_trial_message(&mut self, group: &ActorGroup) {
         if let Some(trial) = self.trial() {
             trial.count_message();
@@ -44,7 +44,7 @@ impl<A: Actor> HostedActor<A> {
         self.extras.as_mut().and_then(|extras| extras.trial.take())
     }
 
-    /// Replaces the actor, and initialises the new one.
+    /// Replaces the actor by the new one of a swap, and initialises the new one.
     pub(super) fn swap_actor(
         &mut self,
         mut request: SwapRequest,
@@ -69,8 +69,8 @@ impl<A: Actor> HostedActor<A> {
         if stop { Flow::Stop } else { Flow::Continue }
     }
 
-    /// Brings the old actor back, if the new one has failed in its trial. Returns false if no new
-    /// actor is on trial.
+    /// Restores the old actor if the new one has failed during its trial. Returns false if there is
+    /// no new actor on trial.
     pub(super) fn roll_back(&mut self, error: &str, group: &ActorGroup) -> bool {
         let Some(trial) = self.take_trial() else {
             return false;

@@ -1,8 +1,9 @@
-//! Checks the order of the checkpoints in a tick, and the shortest time between two ticks.
+//! Checks the order of the checkpoints in a tick, and the shortest allowed time from one tick to
+//! the next.
 //!
-//! WHY: a time limit alone finds few faults. IEC 61508-2, table A.10, rates the diagnostic coverage
-//! of a watchdog with only a time limit as low. With a time window (a tick may be neither too late
-//! nor too early) or a logical sequence it is medium, and with both it is high.
+//! WHY: a watchdog with only a time limit finds few faults. IEC 61508-2, table A.10, rates its
+//! diagnostic coverage as low. With a time window (a tick may be neither too late nor too early) or
+//! a check of the sequence, the coverage is medium, and with both it is high.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -12,21 +13,21 @@ use horus_shm::internals::sync::Word;
 
 use crate::scheduler::api::policy::saturating_nanos;
 
-/// A fault in the checkpoints of a tick, or in the time between two ticks.
+/// A fault in the checkpoints of a tick, or in the time from the previous tick to this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CheckpointFault {
     /// A checkpoint was left out.
     #[error("checkpoint {found} after {last}: {} was skipped", last + 1)]
     Skipped {
-        /// The last checkpoint that was passed.
+        /// The last checkpoint that the tick had passed before.
         last: u64,
-        /// The checkpoint that was passed too soon.
+        /// The checkpoint that the tick passed too soon.
         found: u64,
     },
-    /// A checkpoint was passed again.
+    /// A checkpoint was passed more than once.
     #[error("checkpoint {found} after {last}: it was passed before")]
     Repeated {
-        /// The last checkpoint that was passed.
+        /// The last checkpoint that the tick had passed before.
         last: u64,
         /// The checkpoint that was passed again.
         found: u64,
@@ -37,17 +38,17 @@ pub(crate) enum CheckpointFault {
          declare more with checkpoints({found})"
     )]
     Unknown {
-        /// The checkpoint that was passed.
+        /// The checkpoint that the tick passed.
         found: u64,
-        /// The number of declared checkpoints.
+        /// The number of checkpoints that the node has declared.
         wanted: u64,
     },
     /// The tick ended before the last checkpoint.
     #[error("the tick ended after checkpoint {last} of {wanted}: {} was not reached", last + 1)]
     Missing {
-        /// The last checkpoint that was passed; 0 if none was.
+        /// The last checkpoint that the tick passed; 0 if it passed none.
         last: u64,
-        /// The number of declared checkpoints.
+        /// The number of checkpoints that the node has declared.
         wanted: u64,
     },
     /// The tick began too soon after the previous one.
@@ -55,19 +56,18 @@ pub(crate) enum CheckpointFault {
     Early {
         /// The time from the start of the previous tick to the start of this one.
         found: Duration,
-        /// The shortest time allowed.
+        /// The shortest allowed time from the start of one tick to the start of the next.
         wanted: Duration,
     },
 }
 
-/// The last checkpoint that a node has passed. Other threads can read it while the node is in a
-/// tick.
+/// The last checkpoint that a node has passed. Other threads can read it during a tick of the node.
 #[derive(Debug, Default)]
 pub(crate) struct CheckpointPosition(AtomicU64);
 
 impl CheckpointPosition {
-    /// Returns the last checkpoint that the present tick has passed, 0 if it has passed none;
-    /// between two ticks, the last checkpoint of the previous tick. Costs a load.
+    /// Returns the last checkpoint that the present tick has passed; 0 if it has passed none.
+    /// Between two ticks, returns the last checkpoint of the previous tick. Costs a load.
     #[must_use]
     pub(crate) fn last_passed(&self) -> u64 {
         // Relaxed: a counter, which the supervisor polls.
@@ -75,7 +75,7 @@ impl CheckpointPosition {
     }
 }
 
-/// Shows where a node that does not return is stuck, such as `stuck after checkpoint 1`.
+/// Shows where a node that does not return is stuck, for example `stuck after checkpoint 1`.
 impl std::fmt::Display for CheckpointPosition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.last_passed() {
@@ -90,17 +90,17 @@ impl std::fmt::Display for CheckpointPosition {
 pub(crate) struct CheckpointChecker {
     wanted: u64,
     not_before_ns: u64,
-    /// The last checkpoint of the present tick.
+    /// The last checkpoint that the present tick has passed.
     last: u64,
     began_ns: Option<u64>,
-    /// The first fault of this tick. Later ones follow from it.
+    /// The first fault of the present tick. Later faults are ignored, because they follow from it.
     fault: Option<CheckpointFault>,
     position: Arc<CheckpointPosition>,
 }
 
 impl CheckpointChecker {
-    /// Makes the checks of a node whose ticks have to pass `wanted` checkpoints, with at least
-    /// `not_before` from the start of one tick to the start of the next.
+    /// Creates the checker of a node. Each tick of the node has to pass `wanted` checkpoints, and
+    /// at least `not_before` has to pass from the start of one tick to the start of the next.
     #[must_use]
     pub(crate) fn new(wanted: u64, not_before: Duration) -> Self {
         Self {
@@ -113,7 +113,7 @@ impl CheckpointChecker {
         }
     }
 
-    /// Returns the last checkpoint that the node has passed, in a word that other threads can read.
+    /// Returns the shared word that contains the last checkpoint that the node has passed.
     #[must_use]
     pub(crate) const fn position(&self) -> &Arc<CheckpointPosition> {
         &self.position
@@ -138,8 +138,8 @@ impl CheckpointChecker {
         }
     }
 
-    /// Records that the node passes a checkpoint; 1 is the first. Costs two comparisons and a
-    /// relaxed store.
+    /// Records that the node passes the checkpoint of this number; the first one is 1. Costs two
+    /// comparisons and a relaxed store.
     #[inline]
     pub(crate) fn pass_checkpoint(&mut self, checkpoint: u64) {
         if checkpoint != self.last.wrapping_add(1) || checkpoint > self.wanted {
@@ -150,7 +150,7 @@ impl CheckpointChecker {
         self.position.0.set(checkpoint);
     }
 
-    /// Ends the tick.
+    /// Ends the tick, and checks that it has passed all checkpoints.
     ///
     /// # Errors
     ///
@@ -167,7 +167,7 @@ impl CheckpointChecker {
         }
     }
 
-    /// Records the fault that `found` was not the next checkpoint.
+    /// Records a fault: the tick passed `found`, which was not the next checkpoint.
     #[cold]
     fn note_wrong_order(&mut self, found: u64) {
         let last = self.last;
@@ -189,7 +189,8 @@ impl CheckpointChecker {
 mod tests {
     use super::*;
 
-    /// Runs a tick of a node with `wanted` checkpoints that passes `passed`; returns its fault.
+    /// Runs a tick that passes the checkpoints `passed`, on a node with `wanted` checkpoints.
+    /// Returns the fault of the tick.
     fn tick(wanted: u64, passed: &[u64]) -> Result<(), String> {
         let mut checkpoints = CheckpointChecker::new(wanted, Duration::ZERO);
         checkpoints.begin_tick(0);
@@ -248,7 +249,7 @@ mod tests {
         }
     }
 
-    /// Exactly the declared sequence is accepted, of all sequences of up to four checkpoints.
+    /// Of all sequences of up to four checkpoints, only the declared one is accepted.
     #[test]
     fn no_other_sequence_is_accepted() {
         for wanted in 0..4_u64 {

@@ -8,14 +8,14 @@ use crate::scheduler::api::checkpoints::CheckpointChecker;
 use crate::scheduler::api::random::Random;
 
 /// The services that the scheduler offers a node during a tick: times, checkpoints, random numbers,
-/// a request to stop. All times are of one monotonic clock.
+/// and a request to stop the run. All times come from the same monotonic clock.
 #[derive(Debug)]
 pub struct Context<'a> {
     pub(crate) clock: &'a Clock,
     pub(crate) tick: u64,
     pub(crate) due_ns: u64,
     pub(crate) begin_ns: u64,
-    /// The time at which the tick exceeds its budget; `u64::MAX` without a budget.
+    /// The time at which the tick will have used up its budget; `u64::MAX` if the node has none.
     pub(crate) budget_end_ns: u64,
     pub(crate) period_ns: u64,
     pub(crate) stop: bool,
@@ -42,20 +42,20 @@ impl Context<'_> {
         self.begin_ns
     }
 
-    /// Returns how much later than due the tick began.
+    /// Returns the time from when the tick was due to when it began.
     #[must_use]
     pub const fn lateness(&self) -> Duration {
         Duration::from_nanos(self.begin_ns.saturating_sub(self.due_ns))
     }
 
-    /// Returns the time from one tick to the next; zero without a rate.
+    /// Returns the period of the node, from one due time to the next; zero if the node has no rate.
     #[must_use]
     pub const fn period(&self) -> Duration {
         Duration::from_nanos(self.period_ns)
     }
 
-    /// Returns the time that is left of the budget: zero once it is used up, [`Duration::MAX`]
-    /// without a budget. Reads the clock once.
+    /// Returns how much of the tick's budget is left: zero once it is used up, [`Duration::MAX`] if
+    /// the node has no budget. Reads the clock once.
     #[must_use]
     pub fn budget_left(&self) -> Duration {
         if self.budget_end_ns == u64::MAX {
@@ -66,8 +66,8 @@ impl Context<'_> {
 
     /// Records that the tick has reached checkpoint `number`. Each tick has to reach 1, 2, and so
     /// on, up to the number that
-    /// [`NodeBuilder::checkpoints`](crate::scheduler::NodeBuilder::checkpoints) has set. Does
-    /// nothing if the builder set none, and outside of ticks. Costs about a nanosecond.
+    /// [`NodeBuilder::checkpoints`](crate::scheduler::NodeBuilder::checkpoints) has set. Has no
+    /// effect if the builder has set no number, or outside of ticks. Costs about a nanosecond.
     #[inline]
     pub fn checkpoint(&mut self, number: u64) {
         if let Some(checkpoints) = &mut self.checkpoints {
@@ -75,20 +75,22 @@ impl Context<'_> {
         }
     }
 
-    /// Returns 64 random bits from this node's own generator. They are the same in every simulated
-    /// run with the same seed, whichever other nodes there are. Not for secrets.
+    /// Returns 64 random bits from the node's own random number generator. In simulated runs with
+    /// the same seed, a node always gets the same numbers, whichever other nodes there are. Do not
+    /// use them for secrets.
     pub const fn random(&mut self) -> u64 {
         self.random.next_u64()
     }
 
-    /// Returns a random number from 0 to 1, 1 not included, from the same generator as
+    /// Returns a random number that is at least 0 and less than 1, from the same generator as
     /// [`Self::random`].
     pub const fn random_f64(&mut self) -> f64 {
         // WHY 53 bits: this is the precision of an `f64`.
         (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Requests the end of the run after this tick: all nodes are shut down, in reverse order.
+    /// Requests that the run ends after this tick. All nodes are then shut down, in the reverse of
+    /// the order in which they were started.
     pub const fn stop(&mut self) {
         self.stop = true;
     }

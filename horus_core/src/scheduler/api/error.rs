@@ -4,8 +4,8 @@ use std::io;
 
 use crate::topic::error::TopicError;
 
-/// The reason why a scheduler could not be started. No node has ticked, and the nodes that were
-/// initialised have been shut down.
+/// The reason why a scheduler could not be started. No node has ticked. Nodes that had already been
+/// initialised have been shut down again.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
@@ -15,7 +15,7 @@ pub enum StartError {
     /// The signal handlers could not be installed.
     #[error("the signal handlers cannot be installed: {cause}")]
     Signals {
-        /// The error of the system.
+        /// The system error that caused this.
         cause: io::Error,
     },
     /// The system could not create a thread.
@@ -23,10 +23,10 @@ pub enum StartError {
     Thread {
         /// The name of the thread.
         name: String,
-        /// The error of the system.
+        /// The system error that caused this.
         cause: io::Error,
     },
-    /// The nodes need more threads than the system allows. No node was initialised.
+    /// The nodes need more threads than the system allows. No node has been initialised.
     #[error(
         "the scheduler needs {wanted} threads, and there is room for {room} ({limit}): let event \
          nodes share the threads of a group by `shared(..)`, or raise the limit"
@@ -34,9 +34,10 @@ pub enum StartError {
     TooManyThreads {
         /// Number of threads that the scheduler needs.
         wanted: u64,
-        /// Number of threads that the system still allows.
+        /// Number of threads that the system allows the process to create in addition to those that
+        /// it has.
         room: u64,
-        /// The name of the limit.
+        /// The name of the system's limit.
         limit: &'static str,
     },
 }

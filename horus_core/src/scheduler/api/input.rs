@@ -1,5 +1,5 @@
-//! Inputs with a timeout: a subscriber, and the age of its last message, which the scheduler
-//! checks.
+//! Inputs with a timeout: subscribers that know the age of their last message, which the scheduler
+//! compares with the timeout.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -11,20 +11,20 @@ use crate::message::Text;
 use crate::scheduler::api::policy::saturating_nanos;
 use crate::topic::{Payload, Subscriber};
 
-/// Receives messages of type `T`, and knows the age of the last one.
+/// Receives messages of type `T`, and knows the age of the last message.
 ///
-/// Made by
+/// Created by
 /// [`NodeBuilder::subscribe_with_timeout`](crate::scheduler::NodeBuilder::subscribe_with_timeout).
-/// Use an input only in calls of its node. The age of a message is measured at the start of the
-/// node's present tick, also in simulated runs. So reading an age reads no clock.
+/// Use an input only in the methods of its node. The age of a message is its age at the start of
+/// the node's present tick, also in simulated runs, so that no method has to read the clock.
 ///
-/// The arrival time of a message is the start of the tick that received it. So receive in every
-/// tick, and choose a timeout longer than the node's period.
+/// A message counts as having arrived at the start of the tick that received it. Therefore, receive
+/// in every tick, and choose a timeout that is longer than the node's period.
 #[derive(Debug)]
 pub struct Input<T: Payload> {
     subscriber: Subscriber<T>,
     watch: Arc<InputWatch>,
-    /// The newest message, if [`Self::fresh`] received it.
+    /// The newest message, if [`Self::fresh`] received it; `None` otherwise.
     newest: Option<T>,
     /// The arrival time of the last message; `None` before the first.
     arrived_ns: Option<u64>,
@@ -40,8 +40,9 @@ impl<T: Payload> Input<T> {
         }
     }
 
-    /// Returns the newest message, even if it was returned before, or `None` if it is older than
-    /// the timeout. Receives all waiting messages and keeps only the newest. Never blocks.
+    /// Returns the newest message, even if an earlier call returned it. Returns `None` if it is
+    /// older than the timeout, or if there is no message yet. Receives all waiting messages and
+    /// keeps only the newest. Never blocks.
     #[inline]
     pub fn fresh(&mut self) -> Option<&T> {
         if let Some(message) = self.subscriber.latest() {
@@ -55,8 +56,8 @@ impl<T: Payload> Input<T> {
         }
     }
 
-    /// Like [`Subscriber::recv`]: returns each message once, however old it is. [`Self::fresh`]
-    /// then returns `None` until another message arrives.
+    /// Returns each message once, however old it is, as [`Subscriber::recv`] does. Afterwards,
+    /// [`Self::fresh`] returns `None` until another message arrives.
     #[inline]
     pub fn recv(&mut self) -> Option<T> {
         let message = self.subscriber.recv()?;
@@ -65,8 +66,8 @@ impl<T: Payload> Input<T> {
         Some(message)
     }
 
-    /// Like [`Subscriber::latest`]. [`Self::fresh`] then returns `None` until another message
-    /// arrives.
+    /// Returns the newest message, as [`Subscriber::latest`] does. Afterwards, [`Self::fresh`]
+    /// returns `None` until another message arrives.
     #[inline]
     pub fn latest(&mut self) -> Option<T> {
         let message = self.subscriber.latest()?;
@@ -80,8 +81,8 @@ impl<T: Payload> Input<T> {
         std::iter::from_fn(|| self.recv())
     }
 
-    /// Returns the time from the arrival of the last message to the start of the present tick;
-    /// before the first message, the time since the node was initialised. Reads no clock.
+    /// Returns the time from the arrival of the last message to the start of the present tick.
+    /// Before the first message, returns the time since the node was initialised. Reads no clock.
     #[must_use]
     pub fn age(&self) -> Duration {
         let since_ns = self.arrived_ns.unwrap_or_else(|| self.watch.last_ns.get());
@@ -110,16 +111,16 @@ impl<T: Payload> Input<T> {
     }
 }
 
-/// The times of an input, which the scheduler compares with the timeout. All times are of the clock
-/// of the node's runner.
+/// The times of an input, which the scheduler compares with its timeout. They are read from the
+/// clock of the thread that runs the node.
 #[derive(Debug)]
 pub(crate) struct InputWatch {
     topic: Arc<str>,
     timeout_ns: u64,
-    /// The start of the node's present tick. The runner writes it.
+    /// The start of the node's present tick, written by the node's runner.
     now_ns: AtomicU64,
-    /// The arrival of the last message or the last initialisation of the node, whichever is later.
-    /// The node's thread writes it.
+    /// The arrival of the last message, or the last initialisation of the node if that was later.
+    /// Written by the node's thread.
     last_ns: AtomicU64,
 }
 
@@ -143,14 +144,14 @@ impl InputWatch {
         Text::format(what)
     }
 
-    /// Restarts the timeout, because the node is about to be initialised.
+    /// Makes the timeout start again, because the node is about to be initialised.
     pub(crate) fn restart_timeout(&self, now_ns: u64) {
         self.begin_tick(now_ns);
         // Relaxed: a counter.
         self.last_ns.set(now_ns);
     }
 
-    /// Sets the present time of the input to the start of a tick.
+    /// Sets the present time of the input to `now_ns`, the start of a tick.
     #[inline(always)]
     pub(crate) fn begin_tick(&self, now_ns: u64) {
         // Relaxed: only the node's calls read it, on this thread.
@@ -164,8 +165,8 @@ impl InputWatch {
     }
 }
 
-/// Returns the input that exceeds its timeout by the longest time; the first one if several do so
-/// equally, `None` if no input is stale.
+/// Returns the input that exceeds its timeout by the longest time. If several do so by the same
+/// time, returns the first of them. Returns `None` if no input is stale.
 #[inline]
 pub(crate) fn stalest_input(inputs: &[Arc<InputWatch>], now_ns: u64) -> Option<&InputWatch> {
     let over = |input: &InputWatch| input.age_ns(now_ns).saturating_sub(input.timeout_ns);

@@ -1,5 +1,5 @@
-//! Metrics of a node. Its thread writes them with plain stores to cache lines that no other thread
-//! writes, and any thread can read them.
+//! The metrics of a node. Its thread writes them with plain stores, to cache lines that no other
+//! thread writes. Any thread can read them.
 
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use horus_shm::internals::sync::Word;
 /// including, 2^i ns; the last bucket also counts all larger values.
 pub const HISTOGRAM_BUCKETS: usize = 40;
 
-/// The value of `panicked_ns` while a panic hook runs.
+/// The value of `panicked_ns` that means that a panic hook is running.
 const PANIC_HOOK_RUNS: u64 = u64::MAX;
-/// The longest time that a panic hook may take. After it the node counts as stuck, because its hook
-/// seems to wait for something.
+/// The longest time that a panic hook may take. After that, the node counts as stuck, because the
+/// hook seems to be blocked.
 const PANIC_HOOK_NS_MAX: u64 = 10_000_000_000;
 
 /// The metrics of one node, which the thread that runs it updates.
@@ -21,7 +21,7 @@ const PANIC_HOOK_NS_MAX: u64 = 10_000_000_000;
 #[repr(align(128))]
 pub(crate) struct LiveMetrics {
     ticks: AtomicU64,
-    /// The start of the present tick; 0 between two ticks.
+    /// The start of the present tick; 0 while the node is not in a tick.
     tick_began_ns: AtomicU64,
     /// The time at which the panic hook of the last panic in a tick ended; `PANIC_HOOK_RUNS` while
     /// the hook runs.
@@ -32,10 +32,10 @@ pub(crate) struct LiveMetrics {
     skipped_ticks: AtomicU64,
     failures: AtomicU64,
     panics: AtomicU64,
-    /// The [`Health`], as its index in `Health::ALL`, and [`PAUSED_BIT`]. WHY one word: they change
-    /// together.
+    /// The node's [`Health`], as its index in `Health::ALL`, combined with [`PAUSED_BIT`]. WHY in
+    /// one word: both change together.
     health: AtomicU64,
-    /// The present budget of a tick; `u64::MAX` if there is none.
+    /// The present budget of a tick; `u64::MAX` if the node has none.
     budget_ns: AtomicU64,
     durations: [AtomicU64; HISTOGRAM_BUCKETS],
     lateness: [AtomicU64; HISTOGRAM_BUCKETS],
@@ -74,7 +74,7 @@ pub enum Health {
     Active,
     /// A command has paused the node.
     Paused,
-    /// The node does not tick for some time, because a tick failed or was late.
+    /// The node does not tick until some time has passed, because a tick failed or was late.
     Resting,
     /// The node is in its safe state.
     Safe,
@@ -110,7 +110,7 @@ const fn bucket_index(ns: u64) -> usize {
 }
 
 impl LiveMetrics {
-    /// Records that a tick begins.
+    /// Records that a tick that was due at `due_ns` begins at `begin_ns`.
     #[inline(always)]
     pub(crate) fn begin_tick(&self, due_ns: u64, begin_ns: u64) {
         // Relaxed: a counter, which the supervisor polls.
@@ -121,21 +121,21 @@ impl LiveMetrics {
         );
     }
 
-    /// Records that an asynchronous tick runs again after a wait.
+    /// Records that an asynchronous tick continues after it has waited.
     #[cfg(feature = "async-io")]
     pub(crate) fn resume_tick(&self, now_ns: u64) {
         // Relaxed: as in `begin_tick`.
         self.tick_began_ns.set(now_ns);
     }
 
-    /// Records that an asynchronous tick waits, so that it does not count as stuck.
+    /// Records that an asynchronous tick waits, so that it does not count as stuck meanwhile.
     #[cfg(feature = "async-io")]
     pub(crate) fn pause_tick(&self) {
         // Relaxed: as in `begin_tick`.
         self.tick_began_ns.set(0);
     }
 
-    /// Records that the tick has ended.
+    /// Records that the tick that began at `begin_ns` has ended at `end_ns`.
     #[inline(always)]
     pub(crate) fn end_tick(&self, begin_ns: u64, end_ns: u64) {
         let duration = end_ns.saturating_sub(begin_ns);
@@ -149,13 +149,13 @@ impl LiveMetrics {
         self.tick_began_ns.set(0);
     }
 
-    /// Sets the budget of a tick, which changes with the rate.
+    /// Sets the budget of a tick, which changes when the rate changes.
     pub(crate) fn set_budget_ns(&self, budget_ns: u64) {
         // Relaxed: a setting.
         self.budget_ns.set(budget_ns);
     }
 
-    /// Returns the budget of a tick; `u64::MAX` if there is none.
+    /// Returns the budget of a tick; `u64::MAX` if the node has none.
     pub(crate) fn budget_ns(&self) -> u64 {
         // Relaxed: as above.
         self.budget_ns.get()
@@ -169,7 +169,7 @@ impl LiveMetrics {
         self.health.set(health as u64 | paused);
     }
 
-    /// Returns the health, and true if a command has paused the node.
+    /// Returns the health of the node, and true if a command has paused it.
     pub(crate) fn health(&self) -> (Health, bool) {
         // Relaxed: a counter.
         let word = self.health.get();
@@ -190,7 +190,8 @@ impl LiveMetrics {
         add_to_counter(&self.panics, u64::from(is_panic));
     }
 
-    /// Sets the counters of a group of actors. For a group, `ticks` counts handled messages.
+    /// Sets the counters of a group of actors. In these metrics, `ticks` is the number of handled
+    /// messages.
     pub(crate) fn set_counts(&self, ticks: u64, failures: u64, panics: u64) {
         // Relaxed: counters.
         self.ticks.set(ticks);
@@ -198,7 +199,7 @@ impl LiveMetrics {
         self.panics.set(panics);
     }
 
-    /// Returns the start of the present tick; 0 between two ticks.
+    /// Returns the start of the present tick; 0 while the node is not in a tick.
     pub(crate) fn tick_began_ns(&self) -> u64 {
         // Relaxed: a counter.
         self.tick_began_ns.get()
@@ -210,21 +211,21 @@ impl LiveMetrics {
         self.panicked_ns.set(PANIC_HOOK_RUNS);
     }
 
-    /// Records that the panic hook has returned. The tick ends soon, unless the node catches its
-    /// panics itself.
+    /// Records that the panic hook has returned. The tick will then end soon, unless the node
+    /// itself catches its panics.
     pub(crate) fn end_panic(&self, now_ns: u64) {
         // Relaxed: as in `begin_tick`.
         self.panicked_ns.set(now_ns);
     }
 
-    /// Returns true while the hook of a panic in a tick runs.
+    /// Returns true while the panic hook runs for a panic in a tick of the node.
     pub(crate) fn is_panic_hook_running(&self) -> bool {
         // Relaxed: a counter.
         self.panicked_ns.get() == PANIC_HOOK_RUNS
     }
 
-    /// Returns how long the present tick has lasted, including the time of a panic hook; 0 between
-    /// two ticks.
+    /// Returns how long the present tick has lasted, including the time of a panic hook. Returns 0
+    /// if the node is not in a tick.
     pub(crate) fn lasted_ns(&self, now_ns: u64) -> u64 {
         match self.tick_began_ns() {
             0 => 0,
@@ -232,8 +233,8 @@ impl LiveMetrics {
         }
     }
 
-    /// Returns how long the present tick has lasted; `None` between two ticks. The time of a panic
-    /// hook does not count, unless the hook takes longer than `PANIC_HOOK_NS_MAX`.
+    /// Returns how long the present tick has lasted; `None` if the node is not in a tick. The time
+    /// of a panic hook is not included, unless the hook takes longer than `PANIC_HOOK_NS_MAX`.
     pub(crate) fn busy_time(&self, now_ns: u64) -> Option<Duration> {
         let began = self.tick_began_ns();
         if began == 0 {
@@ -249,8 +250,8 @@ impl LiveMetrics {
         Some(Duration::from_nanos(busy_ns))
     }
 
-    /// Returns all metrics. They may be of slightly different moments, because the node runs
-    /// meanwhile.
+    /// Returns all metrics. They may have been read at slightly different moments, because the node
+    /// may run at the same time.
     pub(crate) fn snapshot(&self) -> TickMetrics {
         // Relaxed: counters.
         let all = |words: &[AtomicU64; HISTOGRAM_BUCKETS]| {
@@ -287,19 +288,19 @@ pub struct TickMetrics {
     /// Number of misses: ticks that ended after their deadline, exceeded their budget or had a
     /// fault of their checkpoints, and checks that found a stale input.
     pub misses: u64,
-    /// Number of due times at which the node did not tick because it was still busy, or because its
-    /// [`Miss`](crate::scheduler::Miss) policy skips ticks.
+    /// Number of due times at which the node did not tick because it was still in a tick, or
+    /// because its [`Miss`](crate::scheduler::Miss) policy skipped them.
     pub skipped_ticks: u64,
-    /// Number of calls of the node that panicked, and of calls of `tick` and `init` that returned
-    /// an error.
+    /// Number of failures: calls of the node's methods that panicked, and calls of `tick` and
+    /// `init` that returned an error.
     pub failures: u64,
-    /// Number of calls of the node that panicked.
+    /// Number of calls of the node's methods that panicked.
     pub panics: u64,
     /// The health of the node: whether it ticks, and if not, why.
     pub health: Health,
     /// The durations of the ticks.
     pub durations: Histogram,
-    /// The times from when a tick was due to its start.
+    /// The lateness of the ticks: for each tick, the time from when it was due to its start.
     pub lateness: Histogram,
 }
 
@@ -310,14 +311,14 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Returns the number of values in each bucket. Their upper bounds are 1, 2, 4, … nanoseconds;
-    /// the last bucket also has all larger values.
+    /// Returns the number of values in each bucket. The upper bounds of the buckets are 1, 2, 4, …
+    /// nanoseconds. The last bucket also contains all larger values.
     #[must_use]
     pub const fn buckets(&self) -> &[u64; HISTOGRAM_BUCKETS] {
         &self.buckets
     }
 
-    /// Returns the number of values.
+    /// Returns the number of values in all buckets.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.buckets
@@ -325,9 +326,9 @@ impl Histogram {
             .fold(0, |sum, count| sum.wrapping_add(*count))
     }
 
-    /// Returns a duration below which the fraction `share` (0 to 1) of the values is. It is the
-    /// upper bound of a bucket, so it is at most twice the exact quantile. For values above the
-    /// bound of the last bucket, it is that bound. Returns zero if there are no values.
+    /// Returns a duration that the fraction `share` (0 to 1) of the values does not exceed. The
+    /// result is the upper bound of a bucket, so it is at most twice the exact quantile, unless
+    /// that lies above the bound of the last bucket. Returns zero if there are no values.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Duration {
         let wanted = (self.count() as f64 * share.clamp(0.0, 1.0)).ceil() as u64;

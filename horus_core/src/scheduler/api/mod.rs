@@ -1,7 +1,7 @@
 //! The interface of nodes: settings, contexts, metrics and reports.
 //!
-//! Pure: no system calls, and no state that threads share, except metrics, the positions of
-//! checkpoints and the times of inputs. Imports no other part of the scheduler.
+//! The code here makes no system calls. Threads share only the metrics, the positions of
+//! checkpoints and the times of inputs. It imports no other part of the scheduler.
 
 pub(crate) mod checkpoints;
 pub(crate) mod context;

@@ -1,4 +1,4 @@
-//! The trait of nodes, and the result of their calls.
+//! The trait that nodes implement, and the result of its methods.
 
 use std::any::Any;
 use std::error::Error;
@@ -7,11 +7,11 @@ use std::ops::Deref;
 
 use crate::scheduler::api::context::Context;
 
-/// The reason why a node failed: any error, or a text. `?` converts every error into a `NodeError`,
-/// which derefs to `dyn Error`.
+/// The reason why a node failed, made from any error or from a text. The operator `?` converts
+/// every error into a `NodeError`. It dereferences to `dyn Error`.
 ///
-/// WHY not an alias of `Box<dyn Error>`: the messages of the compiler name this type if a node
-/// returns a wrong type.
+/// WHY not an alias of `Box<dyn Error>`: if a node returns a wrong type, the compiler's message
+/// shows the name `NodeError`.
 pub struct NodeError(Box<dyn Error + Send + Sync>);
 
 impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for NodeError {
@@ -68,12 +68,12 @@ pub type NodeResult = Result<(), NodeError>;
 /// }
 /// ```
 ///
-/// No two calls of a node overlap, although different threads may make them. A panic in a call is
-/// caught and counts as a failure.
+/// Calls of a node's methods never overlap, although different threads may make them. A panic in a
+/// call is caught and counts as a failure.
 pub trait Node: Send + Any {
-    /// Initialises the node. Before the first tick of any node, the thread that starts the
-    /// scheduler initialises all nodes in their order. After a restart or a swap, this is called on
-    /// the thread that runs the ticks.
+    /// Initialises the node. At the start, the thread that starts the scheduler calls this for all
+    /// nodes in their order, before any node ticks. After a restart or a swap, the thread that runs
+    /// the node's ticks calls this.
     ///
     /// # Errors
     ///
@@ -82,15 +82,15 @@ pub trait Node: Send + Any {
         Ok(())
     }
 
-    /// Does the node's work once and returns. Called at the node's rate, or whenever its topics
-    /// have messages.
+    /// Does one step of the node's work and returns. Called at the node's rate, or whenever its
+    /// topics have messages.
     ///
     /// # Errors
     ///
     /// An error means that the tick failed. The node's failure policy decides what follows.
     fn tick(&mut self, context: &mut Context<'_>) -> NodeResult;
 
-    /// Shuts the node down. Called after the last tick, and before a restart.
+    /// Shuts the node down. Called after the last tick, and also before a restart.
     ///
     /// # Errors
     ///
@@ -99,23 +99,24 @@ pub trait Node: Send + Any {
         Ok(())
     }
 
-    /// Brings what the node controls into a state that does no harm, for instance stops the motors.
-    /// Not called again before the node has left the safe state.
+    /// Brings the things that the node controls into a state that does no harm, for instance stops
+    /// the motors. Called only once until the node has left its safe state again.
     fn enter_safe_state(&mut self) {}
 
-    /// Returns true if the safe state has been reached. Called right after
-    /// [`Self::enter_safe_state`]; the answer is recorded in the black box.
+    /// Returns true if the node has reached its safe state. Called right after
+    /// [`Self::enter_safe_state`]; the result is recorded in the black box, the scheduler's topic
+    /// of events.
     fn is_safe_state(&self) -> bool {
         true
     }
 
-    /// Handles a failure of this node. Called on every failed `init` and `tick`, before the failure
-    /// policy is applied.
+    /// Handles a failure of this node. Called after every `init` and `tick` that failed, before the
+    /// failure policy is applied.
     fn on_error(&mut self, _error: &NodeError) {}
 }
 
-/// A type that a closure node, or the `tick` of [`node!`](crate::node), may return: `()`,
-/// [`NodeResult`], or any `Result<(), E>` whose `E` is an error.
+/// The types that a closure node, or the `tick` of [`node!`](crate::node), may return: `()`,
+/// [`NodeResult`], and any `Result<(), E>` whose `E` is an error.
 #[diagnostic::on_unimplemented(
     message = "a tick returns `NodeResult`, and not `{Self}`",
     label = "a tick of this node returns `{Self}`",
@@ -127,7 +128,7 @@ pub trait IntoNodeResult {
     ///
     /// # Errors
     ///
-    /// Returns the error of the closure.
+    /// Returns the error that the value contains, if it contains one.
     fn into_node_result(self) -> NodeResult;
 }
 
@@ -145,7 +146,7 @@ impl<E: Into<NodeError>> IntoNodeResult for Result<(), E> {
     }
 }
 
-/// A closure is a node that has only a tick.
+/// A closure is a node that has only the method `tick`.
 impl<R: IntoNodeResult, F: FnMut(&mut Context<'_>) -> R + Send + 'static> Node for F {
     fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
         self(context).into_node_result()

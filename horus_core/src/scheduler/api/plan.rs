@@ -1,5 +1,5 @@
-//! Checks the settings of a node, and fills in the defaults: the result is a plan. Pure, done
-//! before anything runs.
+//! Checks the settings of a node and fills in the defaults. The result is a plan. These functions
+//! have no side effects, and are called before any node runs.
 
 #[cfg(test)]
 mod tests;
@@ -15,17 +15,18 @@ use crate::scheduler::api::rate::{Rate, RateError};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Class {
-    /// A node with a rate: a thread of its own runs it at fixed times.
+    /// A node with a rate. It has its own thread, which runs it at fixed times.
     RealTime,
-    /// A node whose ticks take long and may be late: a thread pool runs it.
+    /// A node whose ticks take long and may be late. A thread pool runs it.
     Compute,
-    /// A node that waits for topics: a thread of its own sleeps until one has a message.
+    /// A node that waits for topics. It has its own thread, which sleeps until a topic has a
+    /// message.
     Event,
-    /// A node that waits for files or networks: an async task.
+    /// A node that waits for files or networks. It is run as an asynchronous task.
     AsyncIo,
-    /// A group of actors: threads of the group run the actors that have mail.
+    /// A group of actors. Threads of the group run the actors that have mail.
     Actors,
-    /// A node without any of these settings: the thread that runs the scheduler runs it.
+    /// A node without any of these settings. The thread that runs the scheduler runs it.
     BestEffort,
 }
 
@@ -42,7 +43,7 @@ impl std::fmt::Display for Class {
     }
 }
 
-/// The settings of a node as its builder collected them, unchecked.
+/// The settings of a node as its builder collected them, before they are checked.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NodeSpec {
     pub(crate) name: String,
@@ -56,7 +57,7 @@ pub(crate) struct NodeSpec {
     pub(crate) core: Option<usize>,
     /// True if the CPUs must not enter sleep states while the node runs.
     pub(crate) stays_awake: bool,
-    /// The name of the chain, if the node shares its thread with the nodes of a chain.
+    /// The name of the node's chain; `None` if the node shares its thread with no other node.
     pub(crate) chain: Option<String>,
     pub(crate) watchdog: Option<Duration>,
     /// The number of checkpoints that each tick of the node must reach.
@@ -65,15 +66,16 @@ pub(crate) struct NodeSpec {
     pub(crate) not_before: Option<Duration>,
     /// The topics whose messages make the node run.
     pub(crate) topics: Vec<String>,
-    /// The topics that it reads, including those that wake it.
+    /// The topics that the node reads, including those whose messages make it run.
     pub(crate) reads: Vec<String>,
-    /// The topics that it publishes on.
+    /// The topics on which the node publishes.
     pub(crate) writes: Vec<String>,
-    /// The inputs that have a timeout.
+    /// The node's inputs that have a timeout.
     pub(crate) inputs: Vec<Arc<InputWatch>>,
-    /// The highest rate at which messages make the node run.
+    /// The highest rate at which messages may make the node run.
     pub(crate) at_most: Option<Rate>,
-    /// The group of actors whose threads run the node.
+    /// The name of the group of actors on whose threads the node runs, if it does not have its own
+    /// thread.
     pub(crate) shared: Option<String>,
     pub(crate) is_compute: bool,
     pub(crate) is_async_io: bool,
@@ -90,7 +92,7 @@ pub(crate) struct NodePlan {
     pub(crate) rate: Option<Rate>,
     /// The longest time that a tick may take.
     pub(crate) budget: Option<Duration>,
-    /// The time from the due time to the latest end of a tick.
+    /// The time from the due time of a tick to the latest time at which it may end.
     pub(crate) deadline: Option<Duration>,
     pub(crate) on_miss: Miss,
     pub(crate) on_failure: FailurePolicy,
@@ -101,7 +103,7 @@ pub(crate) struct NodePlan {
     pub(crate) watchdog: Option<Duration>,
     pub(crate) checkpoints: u64,
     pub(crate) not_before: Option<Duration>,
-    /// The topics that it reads, including those that wake it.
+    /// The topics that the node reads, including those whose messages make it run.
     pub(crate) reads: Vec<String>,
     pub(crate) writes: Vec<String>,
     pub(crate) inputs: Vec<Arc<InputWatch>>,
@@ -109,7 +111,8 @@ pub(crate) struct NodePlan {
     pub(crate) shared: Option<String>,
 }
 
-/// The reason why a node cannot run with its settings. Nothing was started.
+/// The reason why a node cannot run with its settings. No thread was started, and no node was
+/// initialised.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
@@ -119,7 +122,7 @@ pub enum PlanError {
         /// The name that both nodes have.
         node: String,
     },
-    /// A node's name is invalid.
+    /// The name of a node is invalid.
     #[error("node name '{node}' is invalid: 1 to {NAME_BYTES_MAX} bytes, no control characters")]
     Name {
         /// The name that was given.
@@ -133,7 +136,7 @@ pub enum PlanError {
         /// The reason why the rate is invalid.
         cause: RateError,
     },
-    /// Two nodes of a chain cannot share a thread.
+    /// Two nodes of a chain have different settings, with which they cannot share a thread.
     #[error(
         "nodes '{node}' and '{other}' of the chain '{chain}' differ in {setting}: a chain shares \
          one thread, so give both the same"
@@ -143,9 +146,9 @@ pub enum PlanError {
         node: String,
         /// The other of the two nodes.
         other: String,
-        /// Their chain.
+        /// The name of their chain.
         chain: String,
-        /// The setting in which they differ.
+        /// The name of the setting that differs.
         setting: &'static str,
     },
     /// Two settings exclude each other.
@@ -160,7 +163,7 @@ pub enum PlanError {
         /// The reason why they exclude each other.
         reason: &'static str,
     },
-    /// A setting has no effect on a node of its class.
+    /// A setting has no effect on a node of this class.
     #[error("node '{node}' has {setting}, which has no effect on a {class} node: {advice}")]
     Meaningless {
         /// Name of the node.
@@ -169,10 +172,10 @@ pub enum PlanError {
         setting: &'static str,
         /// The class of the node.
         class: Class,
-        /// The advice on what to do.
+        /// Advice on what to do about it.
         advice: &'static str,
     },
-    /// A node shall run on the threads of a group of actors that does not exist.
+    /// A node is set to run on the threads of a group of actors that does not exist.
     #[error("node '{node}' shares the threads of '{group}': add that group of actors before it")]
     NoGroup {
         /// Name of the node.
@@ -187,19 +190,19 @@ pub enum PlanError {
         node: String,
         /// The name of the setting.
         setting: &'static str,
-        /// Its value.
+        /// The value that was given.
         found: String,
         /// The allowed values.
         wanted: String,
     },
 }
 
-/// The longest name of a node, in bytes: the size of the name's field in shared memory.
+/// The longest name of a node, in bytes. It is the size of the field for the name in shared memory.
 pub const NAME_BYTES_MAX: usize = 64;
 
-/// The default budget, in percent of a period.
+/// The default budget of a tick, in percent of the period.
 const DEFAULT_BUDGET_PERCENT_OF_PERIOD: u32 = 80;
-/// The default deadline, in percent of a period.
+/// The default deadline of a tick, in percent of the period.
 const DEFAULT_DEADLINE_PERCENT_OF_PERIOD: u32 = 95;
 
 impl NodeSpec {
@@ -252,7 +255,8 @@ impl NodeSpec {
         })
     }
 
-    /// Returns the class that follows from the settings, or an error if they contradict each other.
+    /// Returns the class of node that follows from the settings, or an error if the settings
+    /// contradict each other.
     fn class(&self) -> Result<Class, PlanError> {
         let contradiction = |one: &str, other: &str, reason| {
             let one = one.to_owned();
@@ -296,8 +300,8 @@ impl NodeSpec {
         }
     }
 
-    /// Checks that the budget, deadline, watchdog and other times fit together, and into the
-    /// period.
+    /// Checks that the budget, the deadline, the watchdog and the other times are consistent, and
+    /// that they fit into the period.
     fn check_times(&self, class: Class, rate: Option<Rate>) -> Result<(), PlanError> {
         let meaningless = |setting, advice| {
             Err(PlanError::Meaningless {
@@ -389,7 +393,8 @@ impl NodeSpec {
         Ok(())
     }
 
-    /// Checks that a node of this class can have its priority, CPU, sleep and chain settings.
+    /// Checks that a node of this class may have the priority, CPU, sleep and chain settings that
+    /// were given.
     fn check_thread(&self, class: Class, cores: usize) -> Result<(), PlanError> {
         let is_shared = self.shared.is_some();
         if is_shared && class != Class::Event {
@@ -459,13 +464,14 @@ impl NodeSpec {
 }
 
 impl NodePlan {
-    /// Returns true if a tick of the node can count as stuck: it has a budget or a watchdog.
+    /// Returns true if a tick of the node can count as stuck, because the node has a budget or a
+    /// watchdog.
     pub(crate) const fn is_watched(&self) -> bool {
         self.budget.is_some() || self.watchdog.is_some()
     }
 
-    /// Checks that a tick of the node can count as stuck. Otherwise, the safe-state callback would
-    /// not be called for a tick that does not end.
+    /// Returns an error if no tick of the node could ever count as stuck. The safe-state callback
+    /// would then never be called, even for a tick that does not end.
     pub(crate) fn check_safe_state(&self) -> Result<(), PlanError> {
         if self.is_watched() {
             return Ok(());
@@ -478,7 +484,7 @@ impl NodePlan {
         })
     }
 
-    /// Checks that both nodes can share a thread, if they are in the same chain.
+    /// Returns an error if both nodes are in the same chain but cannot share a thread.
     pub(crate) fn check_chain(&self, other: &Self) -> Result<(), PlanError> {
         let (Some(chain), true) = (&self.chain, self.chain == other.chain) else {
             return Ok(());

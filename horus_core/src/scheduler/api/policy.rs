@@ -1,5 +1,6 @@
-//! Policies for nodes that are late or fail. This file decides what follows a failure, and
-//! `deadline_watch` decides what follows a miss. The runner then does it.
+//! The policies for nodes that are late or that fail. This file decides what follows a failure, and
+//! `deadline_watch` decides what follows a miss. The runner of the node carries out these
+//! decisions.
 
 use std::time::Duration;
 
@@ -15,36 +16,36 @@ pub enum Miss {
     /// The node enters its safe state. It still ticks there, and leaves the safe state after ten
     /// ticks in a row without a miss.
     SafeMode,
-    /// The reaction grows step by step: first only warnings; then the node ticks only at every
-    /// second due time; then it enters its safe state and does not tick for one second, the second
-    /// time for two seconds, the third time for four; then the whole scheduler stops. Four misses
-    /// lead to the next step; after ten ticks in a row without a miss, the policy goes one step
-    /// back and the count of misses starts again.
+    /// The reaction grows step by step. First, misses only cause warnings. Then the node ticks only
+    /// at every second due time. Then it enters its safe state and does not tick for one second;
+    /// the second time for two seconds, the third time for four. Then the whole scheduler stops.
+    /// Four misses lead to the next step. After ten ticks in a row without a miss, the policy goes
+    /// one step back, and the count of misses starts again.
     Graduated,
-    /// The whole scheduler stops, every node in its safe state.
+    /// Every node enters its safe state, and the whole scheduler stops.
     Stop,
 }
 
-/// The reaction if a node's `tick` or `init` returns an error or panics.
+/// The reaction to a `tick` or an `init` of the node that returns an error or panics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FailurePolicy {
-    /// The whole scheduler stops, every node in its safe state.
+    /// Every node enters its safe state, and the whole scheduler stops.
     #[default]
     Fatal,
     /// The node is shut down and initialised again, after a pause that doubles each time.
     Restart {
-        /// Number of restarts in a row; one more failure stops the scheduler. After a minute
-        /// without a failure the count starts again.
+        /// Number of restarts in a row that are allowed; one more failure stops the scheduler. The
+        /// count starts again after a minute without a failure.
         max: u32,
         /// The pause before the first restart.
         backoff: Duration,
     },
     /// The node continues with its next tick, unless too many ticks in a row fail.
     Skip {
-        /// Number of failures in a row that are tolerated; after one more the node does not tick
-        /// for `cooldown`.
+        /// Number of failures in a row that are tolerated. After one more failure, the node does
+        /// not tick for `cooldown`.
         max: u32,
-        /// The time for which the node does not tick.
+        /// The time for which the node does not tick after too many failures.
         cooldown: Duration,
     },
     /// The failure is counted and reported, and has no other effect.
@@ -56,26 +57,26 @@ const BACKOFF_MAX: Duration = Duration::from_secs(60);
 /// The time without a failure after which earlier failures no longer count.
 const FAILURE_MEMORY_NS: u64 = 60_000_000_000;
 
-/// The reaction to one failure.
+/// The reaction to one failure, which the failure policy has chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Remedy {
     /// Continue with the next tick.
     Continue,
     /// Skip all ticks until a given time.
     Rest {
-        /// The time on the scheduler's clock.
+        /// The end of the pause, on the scheduler's clock.
         until_ns: u64,
     },
     /// Shut the node down, and initialise it again at a given time.
     Restart {
-        /// The time on the scheduler's clock.
+        /// The time of the initialisation, on the scheduler's clock.
         at_ns: u64,
     },
     /// Stop the scheduler.
     Stop,
 }
 
-/// The recent failures of one node, from which its policy decides.
+/// The recent failures of one node, on which its failure policy bases its decision.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FailureHistory {
     in_a_row: u32,
@@ -112,8 +113,8 @@ impl FailureHistory {
         }
     }
 
-    /// Records a tick without a failure. This ends a row of failures under `Skip`, but not under
-    /// `Restart`.
+    /// Records a tick without a failure. Under `Skip`, this resets the count of failures in a row;
+    /// under `Restart`, it does not.
     pub(crate) fn record_success(&mut self, policy: FailurePolicy) {
         if matches!(policy, FailurePolicy::Skip { .. }) {
             self.in_a_row = 0;
@@ -121,7 +122,7 @@ impl FailureHistory {
     }
 }
 
-/// Converts a duration to nanoseconds; `u64::MAX` if it is longer than 584 years.
+/// Converts a duration to nanoseconds; returns `u64::MAX` if it is longer than 584 years.
 pub(crate) fn saturating_nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -168,7 +169,7 @@ mod tests {
         assert_eq!(remedy, Remedy::Restart { at_ns: u64::MAX });
     }
 
-    /// The pauses are no time without a failure, even if they are as long as that.
+    /// The pauses before restarts do not count as time without a failure, however long they are.
     #[test]
     fn long_pauses_do_not_make_restarts_endless() {
         for (max, backoff_s) in [(3, 60), (10, 1), (4, 10)] {

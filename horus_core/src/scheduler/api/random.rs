@@ -6,14 +6,15 @@
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// Makes the generator of the node called `name`. Its numbers do not depend on other nodes.
+    /// Creates the generator of the node called `name`. The same seed and name always give the same
+    /// numbers, whichever other nodes there are.
     pub(crate) fn new(seed: u64, name: &str) -> Self {
         // FNV-1a, the hash that schemas use.
         let hash = crate::message::fnv1a_128(name.as_bytes());
         Self(seed ^ hash as u64 ^ (hash >> 64) as u64)
     }
 
-    /// Returns 64 random bits.
+    /// Returns the next 64 random bits.
     pub(crate) const fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

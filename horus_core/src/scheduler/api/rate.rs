@@ -16,26 +16,26 @@ use std::time::Duration;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate {
-    /// Millionths of a hertz; 0 for an invalid rate.
+    /// The rate in millionths of a hertz; 0 for an invalid rate.
     microhertz: u64,
 }
 
-/// The rate is not a number from 0.000001 Hz to 1 MHz.
+/// The error for a rate that is not a number from 0.000001 Hz to 1 MHz.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a rate has to be a number from 0.000001 Hz to 1 MHz: once a second is 1.hz()")]
 #[non_exhaustive]
 pub struct RateError;
 
 impl Rate {
-    /// The lowest rate: once in a million seconds.
+    /// The lowest rate: one time in a million seconds.
     pub const MIN: Self = Self { microhertz: 1 };
-    /// The highest rate: once in a microsecond.
+    /// The highest rate: one time in a microsecond.
     pub const MAX: Self = Self {
         microhertz: 1_000_000 * MICROHERTZ_PER_HERTZ,
     };
 
-    /// Makes a rate of `hertz` times per second, rounded to a millionth of a hertz. [`Self::check`]
-    /// finds an invalid rate.
+    /// Creates a rate of `hertz` times per second, rounded to a millionth of a hertz. An invalid
+    /// number makes an invalid rate, which [`Self::check`] detects.
     #[must_use]
     pub fn hz(hertz: f64) -> Self {
         let microhertz = (hertz * MICROHERTZ_PER_HERTZ as f64).round();
@@ -46,7 +46,7 @@ impl Rate {
         }
     }
 
-    /// Makes a rate of once per `period`.
+    /// Creates a rate of one time in each `period`.
     #[must_use]
     pub fn every(period: Duration) -> Self {
         Self::hz(1.0 / period.as_secs_f64())
@@ -66,7 +66,8 @@ impl Rate {
         }
     }
 
-    /// Returns the period, rounded to a nanosecond; [`Duration::MAX`] if the rate is invalid.
+    /// Returns the time from one tick to the next, rounded to a nanosecond; [`Duration::MAX`] if
+    /// the rate is invalid.
     #[must_use]
     pub const fn period(self) -> Duration {
         if self.microhertz == 0 {
@@ -75,13 +76,13 @@ impl Rate {
         Duration::from_nanos((NS_PER_SECOND_TIMES_MILLION + self.microhertz / 2) / self.microhertz)
     }
 
-    /// Returns the number of times per second.
+    /// Returns the rate in hertz: the number of times per second.
     #[must_use]
     pub fn hertz(self) -> f64 {
         self.microhertz as f64 / MICROHERTZ_PER_HERTZ as f64
     }
 
-    /// Returns the exact period as `(q, r, d)`: it is `q + r / d` nanoseconds.
+    /// Returns the exact period as `(q, r, d)`, which stands for `q + r / d` nanoseconds.
     pub(crate) const fn period_exact(self) -> (u64, u64, u64) {
         let d = self.microhertz;
         (
@@ -93,8 +94,8 @@ impl Rate {
 }
 
 const MICROHERTZ_PER_HERTZ: u64 = 1_000_000;
-/// Number of nanoseconds in a second, times a million: divided by a rate in microhertz, it is the
-/// period in nanoseconds.
+/// Number of nanoseconds in a second, times a million. Dividing it by a rate in microhertz gives
+/// the period in nanoseconds.
 const NS_PER_SECOND_TIMES_MILLION: u64 = 1_000_000_000 * MICROHERTZ_PER_HERTZ;
 
 impl fmt::Display for Rate {
@@ -103,12 +104,12 @@ impl fmt::Display for Rate {
     }
 }
 
-/// Makes a [`Rate`] of a number: `100.hz()`, `2.5.khz()`.
+/// Converts a number into a [`Rate`]: `100.hz()`, `2.5.khz()`.
 pub trait Hertz {
-    /// Makes a rate of that many times per second.
+    /// Returns a rate of this number of times per second.
     fn hz(self) -> Rate;
 
-    /// Makes a rate of that many thousand times per second.
+    /// Returns a rate of this number of thousand times per second.
     fn khz(self) -> Rate;
 }
 

@@ -1,4 +1,4 @@
-//! The outcome of a run: a report, and the error that contains it when a node failed.
+//! The outcome of a run: a report, and an error that contains the report if a node failed.
 
 use std::fmt;
 
@@ -10,19 +10,19 @@ use crate::scheduler::api::plan::Class;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// A call of [`Handle::stop`](crate::scheduler::Handle::stop), a node, or a command has
-    /// requested the stop.
+    /// [`Handle::stop`](crate::scheduler::Handle::stop), a node, or a command has requested the
+    /// stop.
     Asked,
-    /// The time that was given to the run is over, or the caller has ended the run.
+    /// The time for which the scheduler had to run is over, or the caller has ended the run.
     Over,
-    /// The process received this signal.
+    /// The process received the signal of this number.
     Signal(i32),
     /// A node failed or was late, and its policy stopped the run; or a tick of the node did not
     /// end.
     Node {
-        /// The node.
+        /// The name of the node.
         name: String,
-        /// The text of its last error.
+        /// The text of the node's last error.
         error: String,
     },
 }
@@ -50,7 +50,7 @@ impl fmt::Display for Reason {
 /// The result of a run. `Display` shows one line for the scheduler and one for each node.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// The scheduler's name: the requested name, with a number appended if that was taken.
+    /// The scheduler's name. If the requested name was taken, it has a number appended.
     pub scheduler: String,
     /// The reason why the scheduler stopped.
     pub reason: Reason,
@@ -59,14 +59,14 @@ pub struct Report {
 }
 
 impl Report {
-    /// Returns the report of the node of this name.
+    /// Returns the report of the node called `name`; `None` if there is no such node.
     #[must_use]
     pub fn node(&self, name: &str) -> Option<&NodeReport> {
         self.nodes.iter().find(|node| node.name == name)
     }
 
-    /// Returns the report, or an error that contains it if a node caused the stop
-    /// ([`Reason::Node`]). A run that a signal stopped is no error.
+    /// Returns the report. If a node caused the stop ([`Reason::Node`]), returns an error that
+    /// contains the report. If a signal stopped the run, that is not an error.
     ///
     /// # Errors
     ///
@@ -79,8 +79,8 @@ impl Report {
         }
     }
 
-    /// Returns the exit code for the process: 1 if a node failed, 128 plus the number of the signal
-    /// (as shells do) if a signal stopped the run, else 0.
+    /// Returns the exit code with which the process should end: 1 if a node failed, 128 plus the
+    /// number of the signal (as shells do) if a signal stopped the run, else 0.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self.reason {
@@ -100,9 +100,11 @@ impl fmt::Display for Report {
     }
 }
 
-/// The reason why a run was not successful: it did not start, or a node ended it.
+/// The reason why a run was not successful: it could not be started, or a node that failed or was
+/// late ended it.
 ///
-/// A program that returns it from `main` ends with status 1 and shows which node failed, and why:
+/// A program whose `main` returns this error ends with status 1, and shows which node failed and
+/// why:
 ///
 /// ```no_run
 /// # use horus_core::prelude::*;
@@ -114,7 +116,7 @@ impl fmt::Display for Report {
 /// }
 /// ```
 ///
-/// A program that needs the report also after a failure can get it from the error:
+/// A program that also needs the report after a failure can get it from the error:
 ///
 /// ```no_run
 /// # use horus_core::prelude::*;
@@ -137,11 +139,11 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Returns the report of a run in which a node failed.
+    /// Returns the report of a run that a node has ended because it failed or was late.
     ///
     /// # Errors
     ///
-    /// Returns [`StartError`] if there was no run.
+    /// Returns [`StartError`] if the scheduler could not be started, so that there is no report.
     pub fn into_report(self) -> Result<Report, StartError> {
         match self {
             Self::Start(error) => Err(error),
@@ -149,7 +151,8 @@ impl RunError {
         }
     }
 
-    /// Returns the report of a run in which a node failed; `None` if there was no run.
+    /// Returns the report of a run that a node has ended because it failed or was late; `None` if
+    /// the scheduler could not be started.
     #[must_use]
     pub fn report(&self) -> Option<&Report> {
         match self {
@@ -169,23 +172,23 @@ impl fmt::Debug for RunError {
     }
 }
 
-/// The report of one node.
+/// The report of one node of a run.
 #[derive(Debug, Clone)]
 pub struct NodeReport {
     /// The node's name.
     pub name: String,
-    /// The node's position in the order of start.
+    /// The node's position in the order in which the nodes were started.
     pub(crate) position: usize,
-    /// True if the last tick had not ended when the scheduler stopped waiting for it.
+    /// True if the scheduler stopped waiting for the node's last tick, which had not ended.
     pub(crate) hangs: bool,
-    /// The class of the node.
+    /// The class of the node, which says how the scheduler ran it.
     pub class: Class,
     /// The node's metrics.
     pub metrics: TickMetrics,
-    /// The text of the node's last failure.
+    /// The text of the node's last failure; `None` if there was none.
     pub last_error: Option<String>,
-    /// The thread settings that the system refused, each with the reason: a CPU, a priority, locked
-    /// memory, CPUs that do not sleep.
+    /// The thread settings that the system refused, each with the reason. They concern the CPU, the
+    /// priority, locked memory, and CPUs that must not sleep.
     pub refused: Vec<String>,
 }
 

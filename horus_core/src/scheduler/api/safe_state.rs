@@ -1,13 +1,13 @@
-//! The safe-state callback for a node that hangs.
+//! The callback that brings a node that hangs into its safe state.
 
 use std::sync::mpsc::Receiver;
 
-/// The callback for a node that hangs. It is separate from the node, because a node that hangs
-/// cannot be called.
+/// The callback for a node that hangs. It is separate from the node, because no method of a node
+/// that hangs can be called.
 pub(crate) enum SafeStateCallback {
-    /// The supervisor's thread calls it and waits until it returns.
+    /// A callback that the supervisor's thread calls. That thread waits until the callback returns.
     OnSupervisor(Box<dyn FnMut() + Send>),
-    /// The supervisor's thread only starts it; another thread sends the result on the returned
-    /// channel.
+    /// A callback that only starts the work on another thread. It returns the channel on which that
+    /// thread sends the result.
     OnOtherThread(Box<dyn FnMut() -> Receiver<Result<(), String>> + Send>),
 }

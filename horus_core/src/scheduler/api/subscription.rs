@@ -1,18 +1,19 @@
-//! Checks whether subscribers can map the memory of all publishers, and match at least one.
+//! Checks whether each subscriber can map the memory of all publishers, and is compatible with at
+//! least one of them.
 
 use horus_shm::{LaneNotMapped, LaneWatch, Mismatch};
 
 use crate::message::{NodeEvent, Text};
 use crate::topic::Watchable;
 
-/// A declared subscriber of a node, and its states that were reported last.
+/// A declared subscriber of a node, together with the states of it that were last reported.
 #[derive(Debug)]
 pub(crate) struct Subscription {
     topic: String,
     watch: LaneWatch,
     misses_a_publisher: bool,
     matches_none: bool,
-    /// Number of moves to another file that were reported.
+    /// Number of reported moves of the subscriber to another file of its topic.
     moves: u64,
     is_namespace_removed: bool,
 }
@@ -97,8 +98,8 @@ impl Subscription {
     }
 }
 
-/// Describes the failed mapping. The topic comes last, so that a long name is cut and the numbers
-/// are not.
+/// Returns a text that describes why memory could not be mapped. The topic comes last, so that only
+/// a long name is cut off, and not the numbers.
 fn describe_failed_mapping(topic: &str, error: LaneNotMapped) -> Text<128> {
     let LaneNotMapped {
         lane,

@@ -1,25 +1,27 @@
-//! The due times of periodic nodes, which never drift, and the number of ticks that a late node
+//! The due times of nodes with a rate. They never drift. Also computes how many ticks a late node
 //! skips.
 
 use crate::scheduler::api::rate::Rate;
 
-/// The due times of a node: a first time, and then one after each period, without rounding errors
-/// that add up.
+/// The due times of a node: a first time, and then one more after each period. Rounding errors do
+/// not add up.
 ///
-/// All times are nanoseconds of one monotonic clock. Pure: it reads no clock.
+/// All times are nanoseconds of the same monotonic clock. This type reads no clock itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeline {
     due_ns: u64,
-    /// The exact due time is `due_ns + remainder / denominator`.
+    /// The fraction of a nanosecond by which the exact due time is later: it is `due_ns + remainder
+    /// / denominator`.
     remainder: u64,
-    /// The period is `whole_ns + rest / denominator` nanoseconds.
+    /// The whole nanoseconds of the period, which is `whole_ns + rest / denominator`.
     whole_ns: u64,
     rest: u64,
     denominator: u64,
 }
 
 impl Timeline {
-    /// Makes due times that begin at `first_ns` and follow at `rate`, which has to be valid.
+    /// Creates due times of which the first is `first_ns`, and the others follow at `rate`. The
+    /// rate must be valid.
     #[must_use]
     pub const fn new(first_ns: u64, rate: Rate) -> Self {
         let (whole_ns, rest, denominator) = rate.period_exact();
@@ -44,9 +46,9 @@ impl Timeline {
         self.whole_ns
     }
 
-    /// Advances to the first due time after `now_ns`, by at least one period, and returns the
-    /// number of due times that were skipped. WHY skipped: making up for missed ticks would delay
-    /// the next ones.
+    /// Advances to the first due time after `now_ns`, but by at least one period. Returns the
+    /// number of due times that were skipped. WHY they are skipped: catching up on missed ticks
+    /// would delay the next ones.
     pub const fn advance(&mut self, now_ns: u64) -> u64 {
         self.step();
         if self.due_ns > now_ns {
@@ -55,7 +57,7 @@ impl Timeline {
         self.skip_until(now_ns)
     }
 
-    /// Returns the same due times, from the first one after `now_ns` on.
+    /// Returns the same due times without those up to and including `now_ns`.
     #[must_use]
     pub const fn starting_after(mut self, now_ns: u64) -> Self {
         if self.due_ns <= now_ns {
@@ -88,7 +90,7 @@ impl Timeline {
         passed as u64
     }
 
-    /// Returns due times that begin at the present due time, at another rate.
+    /// Returns due times at another rate. They start at the present due time.
     #[must_use]
     pub const fn at_rate(self, rate: Rate) -> Self {
         let (whole_ns, rest, denominator) = rate.period_exact();
@@ -107,7 +109,8 @@ mod tests {
     use super::*;
     use crate::scheduler::Hertz;
 
-    /// Computes the due times by division, for comparison with the steps.
+    /// Computes a due time directly by a division, to compare the result with that of stepwise
+    /// advances.
     fn due(first_ns: u64, rate: Rate, index: u64) -> u64 {
         let (whole, rest, denominator) = rate.period_exact();
         let ns = u128::from(index)

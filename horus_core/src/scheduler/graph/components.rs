@@ -1,10 +1,10 @@
 //! Strongly connected components of a directed graph: sets of vertices that reach each other.
 
-/// The index of a vertex that was not visited yet.
+/// The index of a vertex that has not been visited yet.
 const UNVISITED: usize = usize::MAX;
 
-/// Returns the components of a graph, given the successors of each vertex. Each component comes
-/// after all components that can be reached from it.
+/// Returns the components of a graph. `next` contains the successors of each vertex. A component
+/// comes after all other components that can be reached from it.
 ///
 /// This is Tarjan's algorithm (1972), with an explicit stack instead of recursion, so that no graph
 /// exhausts the thread's stack. The time is proportional to the number of vertices and edges.

@@ -1,12 +1,12 @@
-//! Graphs as text: a table, and the languages of Graphviz and Mermaid.
+//! Shows graphs as text: as a table, and in the languages of Graphviz and Mermaid.
 
 use std::fmt::{self, Write as _};
 
 use super::{Graph, GraphNode, endpoints_by_topic};
 
 impl Graph {
-    /// Returns the graph in the language of Graphviz; `dot -Tsvg` makes a picture of it. Boxes are
-    /// nodes, ellipses are topics.
+    /// Returns the graph in the language of Graphviz, from which `dot -Tsvg` makes a picture. Boxes
+    /// are nodes, and ellipses are topics.
     #[must_use]
     pub fn to_dot(&self) -> String {
         let mut text = "digraph nodes {\n    rankdir = LR\n".to_owned();
@@ -25,7 +25,7 @@ impl Graph {
         text + "}\n"
     }
 
-    /// Returns the graph in the language of Mermaid, which many web pages show as a picture.
+    /// Returns the graph in the language of Mermaid, which many web pages display as a picture.
     #[must_use]
     pub fn to_mermaid(&self) -> String {
         let mut text = "flowchart LR\n".to_owned();
@@ -44,7 +44,8 @@ impl Graph {
         text
     }
 
-    /// Calls `draw` with each shape: first the nodes and topics, then the edges between them.
+    /// Calls `draw` with each shape of the picture: first the nodes and topics, then the edges
+    /// between them.
     fn draw_shapes(
         &self,
         text: &mut String,
@@ -79,7 +80,7 @@ impl Graph {
     }
 }
 
-/// A part of a picture. The numbers are indices of nodes and of topics.
+/// A shape of a picture. The numbers are indices of nodes and of topics.
 enum PictureShape<'a> {
     Node(usize, &'a GraphNode),
     Topic(usize, &'a str),

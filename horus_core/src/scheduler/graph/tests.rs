@@ -1,4 +1,4 @@
-//! Graphs compared with their definition on small and random cases.
+//! Compares computed graphs with their definition, on small and on random cases.
 
 use super::*;
 use crate::scheduler::Hertz;
@@ -16,7 +16,7 @@ fn node(name: &str, order: i32, reads: &[&str], writes: &[&str]) -> GraphNode {
     }
 }
 
-/// Makes a graph of sensors, a controller, a motor and a log.
+/// Returns a graph of sensors, a controller, a motor and a log.
 fn robot() -> Graph {
     let control = node("control", 0, &["imu", "scan"], &["cmd_vel"]);
     Graph::new([
@@ -144,7 +144,7 @@ order  rank  node     class        rate    reads         writes
     );
 }
 
-/// A generator of small pseudo-random numbers, and of nodes made from them.
+/// A generator of small pseudo-random numbers and of random nodes.
 struct Dice(u64);
 
 impl Dice {
@@ -176,13 +176,13 @@ impl Dice {
     }
 }
 
-/// Returns true if messages of `from` reach `to` directly: the definition of an edge.
+/// Returns true if messages of `from` reach `to` directly. This is the definition of an edge.
 fn flows(from: &GraphNode, to: &GraphNode) -> bool {
     from.writes.iter().any(|topic| to.reads.contains(topic))
 }
 
-/// Computes the cycles and the ranks by their definitions, slowly: finds cycles by the transitive
-/// closure, breaks them one after the other, and computes ranks by repeated relaxation.
+/// Computes the cycles and the ranks slowly, straight from their definitions: finds cycles by the
+/// transitive closure, breaks one after the other, and computes ranks by repeated relaxation.
 fn naive(nodes: &[GraphNode]) -> (Vec<Vec<usize>>, Vec<usize>) {
     let all = 0..nodes.len();
     let closure = |edges: &Vec<Vec<bool>>| {

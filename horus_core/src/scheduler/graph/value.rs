@@ -1,11 +1,12 @@
-//! Graphs as values: the message of a scheduler's graph topic.
+//! Converts graphs to and from values, the messages of a scheduler's graph topic.
 
 use super::{Graph, GraphNode};
 use crate::scheduler::api::plan::Class;
 use crate::scheduler::api::rate::Rate;
 use crate::value::Value;
 
-/// The word for each class in a published graph, which programs in other languages read.
+/// The word that stands for each class in a published graph. Programs in other languages read these
+/// words.
 const CLASS_WORDS: [(Class, &str); 6] = [
     (Class::RealTime, "real_time"),
     (Class::Compute, "compute"),
@@ -25,8 +26,9 @@ impl Graph {
         Value::from([("nodes", Value::Array(nodes))])
     }
 
-    /// Reads what [`Self::to_value`] returned, perhaps in another version of this library: unknown
-    /// keys are ignored. Returns `None` if the value is no graph.
+    /// Converts a value that [`Self::to_value`] returned, perhaps in another version of this
+    /// library, back into a graph. Unknown keys are ignored. Returns `None` if the value does not
+    /// contain a graph.
     #[must_use]
     pub fn from_value(value: &Value) -> Option<Self> {
         let nodes = value.get("nodes")?.as_array()?.iter();

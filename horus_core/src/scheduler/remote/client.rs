@@ -1,5 +1,5 @@
-//! Access to the schedulers of other processes: shows their state and their nodes, and sends them
-//! commands.
+//! Access to the schedulers of other processes: reads their state and the state of their nodes, and
+//! sends them commands.
 //!
 //! ```
 //! # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -45,30 +45,31 @@ use crate::scheduler::remote::topic_path::{
 use crate::topic::Publisher;
 use crate::topic::error::{SendError, TopicError};
 
-/// A scheduler as another process sees it.
+/// The state of a scheduler, as other processes can read it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct SchedulerInfo {
-    /// The scheduler's name. It differs from the requested name if that was taken: then `-2` or a
-    /// higher number is appended.
+    /// The scheduler's name. If the requested name was taken, `-2` or a higher number is appended
+    /// to it.
     pub name: String,
     /// The id of the scheduler's process, as that process sees it in its own PID namespace. If the
-    /// scheduler is not alive, the id in its last status. `None` if it is not known.
+    /// scheduler is not alive, this is the id in its last status. `None` if the id is not known.
     pub process_id: Option<u32>,
-    /// True if the scheduler is alive. The kernel's locks show that, no timeout is involved.
+    /// True if the scheduler is alive. Locks of the kernel show that, so no timeout is involved.
     pub is_alive: bool,
     /// The scheduler's last status; `None` if it has not published one.
     pub status: Option<SchedulerStatusHeader>,
-    /// The metrics of the scheduler's nodes in that status.
+    /// The metrics of the scheduler's nodes, from its last status.
     pub nodes: Vec<NodeMetrics>,
 }
 
-/// Returns the schedulers of a namespace, sorted by name: those that are alive, and those that have
-/// ended or died if no other scheduler has taken their name since.
+/// Returns the schedulers of a namespace, sorted by name. These are all live schedulers, and those
+/// that have ended or died, unless another scheduler has taken their name since.
 ///
 /// Only reads: does not block, and delays no process. Costs some 40 µs for each scheduler. If the
 /// status of a scheduler cannot be read, for instance because it uses another version of this
-/// library, `status` is `None` and `nodes` is empty. Files that are no topics are left out.
+/// library, its `status` is `None` and its `nodes` are empty. Files that are not topics are
+/// ignored.
 ///
 /// # Errors
 ///
@@ -82,9 +83,9 @@ pub fn schedulers(namespace: &Arc<Namespace>) -> Result<Vec<SchedulerInfo>, Open
         .collect())
 }
 
-/// Returns the last events of a scheduler, oldest first, also after it has ended or was killed. At
+/// Returns the last events of a scheduler, oldest first, even if it has ended or was killed. At
 /// least the last 64 events of each of its threads are kept. Events of earlier schedulers of the
-/// same name are included if they were not overwritten; `process_id` and `SCHEDULER_STARTED`
+/// same name are included if they have not been overwritten; `process_id` and `SCHEDULER_STARTED`
 /// distinguish them.
 ///
 /// Only reads: does not block, and delays no process. Costs about a microsecond for each event;
@@ -92,7 +93,8 @@ pub fn schedulers(namespace: &Arc<Namespace>) -> Result<Vec<SchedulerInfo>, Open
 ///
 /// # Errors
 ///
-/// Returns [`TopicError`]; its cause is [`OpenError::NotFound`] if no scheduler ever had that name.
+/// Returns [`TopicError`]. Its cause is [`OpenError::NotFound`] if there has never been a scheduler
+/// of this name.
 pub fn black_box(namespace: &Arc<Namespace>, name: &str) -> Result<Vec<NodeEvent>, TopicError> {
     let mut observer = SchedulerTopics::new(namespace, name).events().observer()?;
     let mut events: Vec<_> = observer.try_iter().take(BLACK_BOX_EVENTS_MAX).collect();
@@ -101,8 +103,8 @@ pub fn black_box(namespace: &Arc<Namespace>, name: &str) -> Result<Vec<NodeEvent
     Ok(events)
 }
 
-/// Returns the graph of a scheduler, see [`Scheduler::graph`](crate::scheduler::Scheduler::graph).
-/// Also works after the scheduler has ended or was killed. Returns `None` if no scheduler of that
+/// Returns the graph of a scheduler, which [`Scheduler::graph`](crate::scheduler::Scheduler::graph)
+/// describes, even if the scheduler has ended or was killed. Returns `None` if no scheduler of this
 /// name has published a graph that this version of the library understands.
 ///
 /// Only reads: does not block, and delays no process. Costs some 40 µs.
@@ -114,8 +116,8 @@ pub fn scheduler_graph(namespace: &Arc<Namespace>, name: &str) -> Option<Graph> 
 }
 
 /// Removes the topics of a scheduler that has ended: its status, black box, graph and commands.
-/// Returns true if they are gone, and false if a process has one of them open, as the scheduler
-/// itself does while it is alive.
+/// Returns true if they no longer exist. Returns false if a process has one of them open, as a live
+/// scheduler itself has.
 ///
 /// # Errors
 ///
@@ -129,12 +131,13 @@ pub fn forget(namespace: &Arc<Namespace>, name: &str) -> Result<bool, TopicError
         .try_fold(true, |gone, part| Ok(gone && topics.remove(part)?))
 }
 
-/// Returns a publisher for emergency stops: all schedulers of the namespace receive what it sends,
-/// [`EmergencyStop::engage`] or [`EmergencyStop::release`].
+/// Returns a publisher for emergency stops. All schedulers of the namespace receive the messages
+/// that it sends, which are [`EmergencyStop::engage`] and [`EmergencyStop::release`].
 ///
-/// The last message is kept after its process has ended. So the nodes of a scheduler that starts
-/// later do not tick either until the stop is released. But if the topic was created earlier
-/// without history, only schedulers that already run receive the stop.
+/// The topic keeps the last message, even after the process of the publisher has ended. So, if a
+/// scheduler starts during an emergency stop, its nodes do not tick until the stop is released. But
+/// if the topic was created earlier without history, only schedulers that already run receive the
+/// stop.
 ///
 /// # Errors
 ///
@@ -179,9 +182,9 @@ fn inspect_scheduler(topics: &SchedulerTopics) -> Result<SchedulerInfo, TopicErr
 
 /// Sends commands to a scheduler of another process, or of this one.
 ///
-/// A method returns when the command was sent, not when it was applied. The scheduler applies it
-/// within some milliseconds; [`black_box`] and [`Self::info`] show the result. An empty node name
-/// means all nodes. Each call costs some 20 µs.
+/// A method returns when the command has been sent, not when it has been applied. The scheduler
+/// applies it within some milliseconds; [`black_box`] and [`Self::info`] show the result. An empty
+/// node name means all nodes. Each call costs some 20 µs.
 #[derive(Debug)]
 pub struct RemoteScheduler {
     topics: SchedulerTopics,
@@ -192,18 +195,18 @@ pub struct RemoteScheduler {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteError {
-    /// No scheduler of that name is alive. Transient: try again when it has started.
+    /// No scheduler of this name is alive. Transient: try again when the scheduler has started.
     #[error("no scheduler '{name}' runs in this namespace; there are: {}", join_or_none(.running))]
     NotRunning {
-        /// The name of the scheduler that was to get the command.
+        /// The name of the scheduler to which the command was to be sent.
         name: String,
-        /// The names of the schedulers that are alive.
+        /// The names of the schedulers of the namespace that are alive.
         running: Vec<String>,
     },
-    /// The scheduler has no such node.
+    /// The scheduler has no node of this name.
     #[error("scheduler '{scheduler}' has no node '{node}'; there are: {}", join_or_none(.nodes))]
     NoSuchNode {
-        /// The scheduler.
+        /// The name of the scheduler.
         scheduler: String,
         /// The name of the node.
         node: String,
@@ -251,7 +254,7 @@ impl RemoteScheduler {
         self.topics.name()
     }
 
-    /// Returns the scheduler's present state, like [`schedulers`].
+    /// Returns the scheduler's present state, in the same form as [`schedulers`].
     ///
     /// # Errors
     ///
@@ -260,7 +263,7 @@ impl RemoteScheduler {
         Ok(inspect_scheduler(&self.topics)?)
     }
 
-    /// Pauses a node until it is resumed.
+    /// Pauses a node until [`Self::resume`] is called for it.
     ///
     /// # Errors
     ///
@@ -300,7 +303,7 @@ impl RemoteScheduler {
         self.send_command(node, set_rate.with_rate_hz(rate.check()?.hertz()))
     }
 
-    /// Stops the scheduler: all nodes are shut down.
+    /// Stops the scheduler, which shuts all its nodes down.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
-//! The topics by which other processes see and command a scheduler: the scheduler's side
-//! (`monitor`, `recorder`) and the side of other processes (`client`).
+//! The topics through which other processes observe and command a scheduler. The scheduler uses
+//! `monitor` and `recorder`; other processes use `client`.
 //!
-//! Imports `api` only.
+//! This module imports only `api`.
 
 pub(crate) mod client;
 pub(crate) mod monitor;

@@ -1,18 +1,19 @@
-//! The topics of a running scheduler, through which other processes see and command it.
+//! The topics of a running scheduler, through which other processes observe and command it.
 //!
-//! They are ordinary topics in the scheduler's namespace. A scheduler called `arm` has:
+//! They are ordinary topics in the scheduler's namespace. A scheduler called `arm` has these
+//! topics:
 //!
 //! | topic | message | what is kept |
 //! |---|---|---|
 //! | `horus/schedulers/arm/status` | `SchedulerStatus`, all nodes at one moment | the last |
-//! | `horus/schedulers/arm/events` | `NodeEvent`, the black box | 224 of each lane |
+//! | `horus/schedulers/arm/events` | `NodeEvent`, the black box | the last 224 of each lane |
 //! | `horus/schedulers/arm/graph` | `Value`, see `Graph::to_value`: sent once | the last |
 //! | `horus/schedulers/arm/commands` | `NodeCommand` | nothing: lost while no scheduler runs |
 //! | `emergency_stop` | `EmergencyStop`, for all schedulers | the last |
 //!
-//! The process that publishes the status owns the scheduler's name; the kernel knows whether it is
-//! alive. After it has died, the next scheduler of that name appends to its black box. Each lane
-//! overwrites its oldest events when it is full.
+//! The process that publishes the status owns the scheduler's name; the kernel knows whether this
+//! process is alive. After it has died, the next scheduler of the same name appends its events to
+//! the black box. A lane that is full overwrites its oldest events.
 
 #[cfg(test)]
 mod tests;
@@ -39,8 +40,8 @@ use crate::value::Value;
 
 const _: () = assert!(HISTOGRAM_BUCKETS == NODE_METRICS_BUCKETS);
 
-/// The largest number that is appended to a name, and so the largest number of schedulers of one
-/// name that are alive at a time.
+/// The largest number that can be appended to a name. It limits the number of schedulers of the
+/// same name that are alive at the same time.
 const NAME_SUFFIX_MAX: u32 = 1000;
 
 /// The endpoints by which other processes observe and command a running scheduler.
@@ -51,8 +52,8 @@ pub(crate) struct Monitor {
     begin_ns: u64,
     nodes_max: usize,
     status: Publisher<SchedulerStatus>,
-    /// The publisher of the graph. It has sent its only message, and is only kept open. `None` if
-    /// another process has the topic.
+    /// The publisher of the graph. It has already sent its only message, and is kept open so that
+    /// the topic stays in use. `None` if another process uses the topic.
     _graph: Option<Publisher<Value>>,
     lanes: Vec<BlackBoxLane>,
     events: Subscriber<NodeEvent>,
@@ -61,15 +62,17 @@ pub(crate) struct Monitor {
 }
 
 impl Monitor {
-    /// Opens the topics of the scheduler, and so takes its name. If another scheduler has the name,
-    /// tries it with `-2`, `-3`, … appended. [`SchedulerTopics::new`] describes the allowed names.
+    /// Opens the topics of the scheduler, which reserves its name. If another scheduler has the
+    /// name, tries the same name with `-2`, `-3`, … appended. [`SchedulerTopics::new`] describes
+    /// the allowed names.
     ///
-    /// Publishes `graph`, and the status has room for its nodes. The black box has a lane of 64 KiB
-    /// for each of `threads` threads, but at most 64 lanes. Blocks for some milliseconds at most.
+    /// Publishes `graph`. Makes the status large enough for the nodes of the graph. The black box
+    /// gets a lane of 64 KiB for each of `threads` threads, but at most 64 lanes. Blocks for some
+    /// milliseconds at most.
     ///
     /// # Errors
     ///
-    /// Returns [`TopicError`], for instance if there is no memory, no permission or no free name.
+    /// Returns [`TopicError`], for instance if memory, permission or a free name is lacking.
     pub(crate) fn open(
         namespace: &Arc<Namespace>,
         wanted_name: &str,
@@ -88,7 +91,7 @@ impl Monitor {
         Err(TopicError::new(&wanted.topic_name(STATUS_SUFFIX), error))
     }
 
-    /// Opens the topics of one name. Returns `None` if the name is taken.
+    /// Opens the topics of one name. Returns `None` if another scheduler has the name.
     fn try_open(
         topics: &SchedulerTopics,
         graph: &Graph,
@@ -128,19 +131,20 @@ impl Monitor {
         }))
     }
 
-    /// Returns the name that the scheduler got.
+    /// Returns the scheduler's name, which may have a number appended.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the recorder for thread number `thread`. Each thread writes to its own lane, unless
-    /// there are more threads than lanes.
+    /// Returns the recorder with which thread number `thread` writes events. Each thread writes to
+    /// its own lane, unless there are more threads than lanes.
     pub(crate) fn recorder(&self, thread: usize) -> Recorder {
         Recorder::new(&self.lanes[thread % self.lanes.len()])
     }
 
     /// Publishes the status. `state` is one of the `STATE_` constants of `SchedulerStatusHeader`.
-    /// Nodes for which there is no room are left out. Never blocks, and allocates nothing.
+    /// If there is no room for all nodes, the last ones are left out. Never blocks, and allocates
+    /// nothing.
     ///
     /// # Errors
     ///
@@ -176,7 +180,8 @@ impl Monitor {
         loan.publish()
     }
 
-    /// Returns a subscriber to the scheduler's own black box, from the first event of this run on.
+    /// Returns the subscriber to the scheduler's own black box, which receives the events of this
+    /// run.
     pub(crate) const fn events(&mut self) -> &mut Subscriber<NodeEvent> {
         &mut self.events
     }
@@ -186,15 +191,15 @@ impl Monitor {
         &mut self.commands
     }
 
-    /// Returns the subscriber that receives emergency stops, including the last one before the
-    /// scheduler started.
+    /// Returns the subscriber that receives emergency stops. It also receives the last one that was
+    /// sent before the scheduler started.
     pub(crate) const fn emergency_stop(&mut self) -> &mut Subscriber<EmergencyStop> {
         &mut self.emergency_stop
     }
 }
 
-/// Publishes the graph on the graph topic, which keeps it for later readers. Returns `None` if
-/// another process has that topic: then the graph is not published.
+/// Publishes the graph on the graph topic, which keeps it for later readers. Returns the publisher.
+/// If another process uses that topic, returns `None` and does not publish the graph.
 fn publish_graph(
     topics: &SchedulerTopics,
     graph: &Graph,
@@ -210,8 +215,8 @@ fn publish_graph(
     Ok(publisher)
 }
 
-/// Claims a black-box lane for each thread, as long as lanes are free. `first` is the publisher of
-/// the first lane.
+/// Claims black-box lanes, one for each thread, until no lane is free. `first` is the publisher
+/// that has the first lane.
 fn claim_lanes(
     first: Publisher<NodeEvent>,
     threads: usize,

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::message::NodeEvent;
 use crate::topic::Publisher;
 
-/// A lane of the black box. Threads share lanes if there are more threads than lanes.
+/// A lane of the black box, which holds events. Threads share lanes if there are more threads than
+/// lanes.
 pub(crate) type BlackBoxLane = Arc<Mutex<Publisher<NodeEvent>>>;
 
 /// Writes events into one lane of the black box.
@@ -24,11 +25,11 @@ impl Recorder {
         }
     }
 
-    /// Writes `event` with the id of this process. When this returns, the event is in shared
-    /// memory, where it stays if the process dies.
+    /// Writes `event`, together with the id of this process. When this returns, the event is in
+    /// shared memory and is kept even if the process dies.
     ///
-    /// Allocates nothing. Makes a system call only if another thread writes to the same lane at
-    /// this moment, or a reader sleeps until there is an event.
+    /// Allocates nothing. Makes a system call only if another thread writes to the same lane at the
+    /// same time, or if a reader sleeps until an event arrives.
     pub(crate) fn record(&self, mut event: NodeEvent) {
         event.process_id = self.process_id;
         // A panic cannot leave a publisher half-changed, so a poisoned lock is no problem.

@@ -11,8 +11,9 @@ use crate::topic::{Payload, Qos, Topic, TopicBuilder};
 use crate::value::Value;
 
 const TOPIC_PREFIX: &str = "horus/schedulers/";
-/// The latch key of a scheduler's topics. It is the same in all programs, so that the next
-/// scheduler of the name finds the messages that the last one left.
+/// The latch key of a scheduler's topics, by which a publisher finds the messages that an earlier
+/// publisher left. It is the same in all programs, so that a scheduler finds the messages of the
+/// previous scheduler of its name.
 const NAME_LATCH_KEY: &str = "scheduler";
 pub(crate) const STATUS_SUFFIX: &str = "/status";
 pub(crate) const EVENTS_SUFFIX: &str = "/events";
@@ -22,22 +23,23 @@ pub(crate) const GRAPH_SUFFIX: &str = "/graph";
 /// The topic on which every scheduler of a namespace receives emergency stops.
 pub const EMERGENCY_STOP_TOPIC: &str = "emergency_stop";
 
-/// The longest name of a scheduler, in bytes: the size of the name's field in the status.
+/// The longest name of a scheduler, in bytes. It is the size of the field for the name in the
+/// status.
 const NAME_BYTES_MAX: usize = 64;
 
-/// Number of lanes of a black box: the largest number that a topic can have.
+/// Number of lanes of a black box, which is the largest number that a topic can have.
 pub(crate) const BLACK_BOX_LANES: usize = 64;
-/// Number of slots of a lane of the black box. With three threads that share a lane, each has room
-/// for more than 64 events.
+/// Number of slots in a lane of the black box. Even if three threads share a lane, there is room
+/// for more than 64 events of each.
 const LANE_SLOTS: u64 = 256;
-/// Number of the last events of a lane that a reader gets which opens the topic later. An eighth of
-/// the slots is kept free for the publisher.
+/// Number of a lane's last events that a reader gets if it opens the topic later. An eighth of the
+/// slots is kept free for the publisher.
 const BLACK_BOX_HISTORY: u32 = 224;
-/// The largest number of events that a reader of the whole black box takes. WHY a limit: otherwise
-/// reading would not end while events arrive as fast as they are read.
+/// The largest number of events that one reading of the whole black box returns. WHY a limit:
+/// otherwise reading would not end while events arrive as fast as they are read.
 pub(crate) const BLACK_BOX_EVENTS_MAX: usize = BLACK_BOX_LANES * LANE_SLOTS as usize;
 
-/// The topics of the scheduler that has a given name in a namespace.
+/// The topics of the scheduler that has this name in this namespace.
 #[derive(Debug, Clone)]
 pub(crate) struct SchedulerTopics {
     namespace: Arc<Namespace>,
@@ -45,9 +47,9 @@ pub(crate) struct SchedulerTopics {
 }
 
 impl SchedulerTopics {
-    /// Returns the topics of the scheduler called `wanted`, which is made a valid name: any
-    /// character except ASCII letters, digits, `-` and `_` becomes `_`, only the first 64
-    /// characters count, and an empty name becomes `scheduler`.
+    /// Returns the topics of the scheduler called `wanted`. The name is made valid: any character
+    /// except ASCII letters, digits, `-` and `_` becomes `_`, only the first 64 characters are
+    /// used, and an empty name becomes `scheduler`.
     pub(crate) fn new(namespace: &Arc<Namespace>, wanted: &str) -> Self {
         let is_safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         let safe = wanted.chars().map(|c| if is_safe(c) { c } else { '_' });
@@ -61,8 +63,8 @@ impl SchedulerTopics {
         }
     }
 
-    /// Returns the topics of the same name with `number` appended, such as `arm-2`; without it if
-    /// `number` is 1.
+    /// Returns the topics of the same name with `number` appended, such as `arm-2`. If `number` is
+    /// 1, nothing is appended.
     pub(crate) fn with_number(&self, number: u32) -> Self {
         let mut numbered = self.clone();
         if number > 1 {
@@ -74,8 +76,8 @@ impl SchedulerTopics {
         numbered
     }
 
-    /// Returns the topics of all schedulers of a namespace, sorted by name: of those that are
-    /// alive, and of those that have left topics behind.
+    /// Returns the topics of all schedulers of a namespace, sorted by name. These are the live
+    /// schedulers, and those that have left topics behind.
     pub(crate) fn list(namespace: &Arc<Namespace>) -> Result<Vec<Self>, OpenError> {
         let name_of = |topic: &TopicName| {
             let name = topic
@@ -98,8 +100,8 @@ impl SchedulerTopics {
         &self.namespace
     }
 
-    /// Returns the full name of one of the topics; `part` is [`STATUS_SUFFIX`], [`EVENTS_SUFFIX`],
-    /// [`COMMANDS_SUFFIX`] or [`GRAPH_SUFFIX`].
+    /// Returns the full name of one of the topics. `part` selects the topic: it is
+    /// [`STATUS_SUFFIX`], [`EVENTS_SUFFIX`], [`COMMANDS_SUFFIX`] or [`GRAPH_SUFFIX`].
     pub(crate) fn topic_name(&self, part: &str) -> String {
         format!("{TOPIC_PREFIX}{}{part}", self.name)
     }
@@ -110,8 +112,8 @@ impl SchedulerTopics {
         builder.qos(qos.strict(true))
     }
 
-    /// Returns the builder of the status topic, which keeps the last status. A message of its
-    /// publisher has room for `nodes` nodes. That publisher owns the scheduler's name.
+    /// Returns the builder of the status topic, which keeps the last status. Its messages have room
+    /// for `nodes` nodes. The process that publishes on it owns the scheduler's name.
     pub(crate) fn status(&self, nodes: usize) -> TopicBuilder<SchedulerStatus> {
         let nodes = nodes * size_of::<NodeMetrics>();
         let bytes = (size_of::<SchedulerStatusHeader>() + nodes) as u64;
@@ -125,8 +127,8 @@ impl SchedulerTopics {
         self.builder(STATUS_SUFFIX, qos).max_message_bytes(bytes)
     }
 
-    /// Returns the builder of the events topic, the black box. It persists after all processes have
-    /// exited.
+    /// Returns the builder of the events topic, the black box. Its events are kept after all
+    /// processes have ended.
     pub(crate) fn events(&self) -> TopicBuilder<NodeEvent> {
         let qos = Qos::sensor_data()
             .capacity(LANE_SLOTS)
@@ -144,16 +146,16 @@ impl SchedulerTopics {
         self.builder(COMMANDS_SUFFIX, qos)
     }
 
-    /// Returns the builder of the graph topic, which keeps the graph of the last run. The message
-    /// of its publisher may have up to `bytes` bytes.
+    /// Returns the builder of the graph topic, which keeps the graph of the last run. A message may
+    /// have up to `bytes` bytes.
     pub(crate) fn graph(&self, bytes: u64) -> TopicBuilder<Value> {
         let qos = Qos::latched().latch_key(NAME_LATCH_KEY).publishers_max(1);
         self.builder(GRAPH_SUFFIX, qos).max_message_bytes(bytes)
     }
 
-    /// Opens an endpoint of one of these topics with `make`. An incompatible topic, such as one of
-    /// another version of this library, is replaced unless a process has it open. Returns `None` if
-    /// another process has the topic.
+    /// Opens an endpoint of one of these topics with `make`. If the existing topic is incompatible,
+    /// for instance because it comes from another version of this library, it is replaced, unless a
+    /// process has it open. Returns `None` if another process uses the topic.
     pub(crate) fn open_endpoint<E>(
         &self,
         part: &str,
@@ -177,7 +179,8 @@ impl SchedulerTopics {
         })
     }
 
-    /// Removes one of these topics, unless a process has it open. Returns true if it is gone.
+    /// Removes one of these topics, unless a process has it open. Returns true if the topic no
+    /// longer exists.
     pub(crate) fn remove(&self, part: &str) -> Result<bool, TopicError> {
         let name = self.topic_name(part);
         let removed = TopicName::new(&name).map_err(OpenError::from);
@@ -186,16 +189,16 @@ impl SchedulerTopics {
     }
 }
 
-/// The outcome of an attempt to open an endpoint. `Taken` means that the topic has no free lane for
-/// a publisher, `Other` that it has messages of another type.
+/// The outcome of an attempt to open an endpoint. `Taken` means that no lane of the topic is free
+/// for another publisher, and `Other` that the topic has messages of another type.
 enum OpenOutcome<E> {
     Endpoint(E),
     Taken,
     Other,
 }
 
-/// Opens an endpoint of the emergency-stop topic with `make`. A publisher keeps its last message
-/// for later subscribers, also after all processes have exited.
+/// Opens an endpoint of the emergency-stop topic with `make`. The topic keeps a publisher's last
+/// message for later subscribers, even after all processes have ended.
 pub(crate) fn emergency_stop<E>(
     namespace: &Arc<Namespace>,
     make: impl Fn(TopicBuilder<EmergencyStop>) -> Result<E, TopicError>,

@@ -4,7 +4,8 @@ use std::any::Any;
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Calls `call` and returns its result, or the text of the panic if it panics.
+/// Calls `call` and returns its result. If `call` panics, returns the text of the panic as the
+/// error.
 #[inline(always)]
 pub(crate) fn catch_panic<R>(call: impl FnOnce() -> R) -> Result<R, String> {
     // WHY this is unwind safe: a node that panicked is only called again if its failure policy says
@@ -12,18 +13,19 @@ pub(crate) fn catch_panic<R>(call: impl FnOnce() -> R) -> Result<R, String> {
     catch_unwind(AssertUnwindSafe(call)).map_err(panic_text)
 }
 
-/// Drops a value whose drop is user code; returns the text of the panic if the drop panics.
+/// Drops a value whose drop may run user code. Returns the text of the panic if the drop panics,
+/// else `None`.
 pub(crate) fn drop_caught<T>(what: T) -> Option<String> {
     catch_panic(|| drop(what)).err()
 }
 
-/// Returns the text of an error, even if its `Display` panics.
+/// Returns the text of an error. Does not panic even if the `Display` of the error panics.
 pub(crate) fn error_text(error: &(dyn Error + Send + Sync)) -> String {
     let text = catch_panic(|| error.to_string());
     text.unwrap_or_else(|panic| format!("an error whose text panicked: {panic}"))
 }
 
-/// Returns the text of a panic.
+/// Returns the text of a panic, given its payload.
 #[cold]
 pub(crate) fn panic_text(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);

@@ -1,5 +1,5 @@
-//! Commands to a node. Any thread stores them under a lock; the node's thread checks with one load
-//! a turn whether there are any.
+//! Commands to a node. Any thread can store them, under a lock. In each turn, the node's thread
+//! checks with one load whether there are commands.
 
 use std::fmt;
 use std::sync::atomic::AtomicU64;
@@ -18,7 +18,7 @@ use crate::scheduler::run::pending_swap::PendingSwap;
 #[derive(Default)]
 pub(crate) struct Commands {
     /// [`PENDING_NEW`] or [`PENDING_KNOWN`] while the node's thread has to read `wanted` in each
-    /// turn; else 0.
+    /// turn; 0 otherwise.
     pending: AtomicU64,
     wanted: Mutex<WantedState>,
     /// The executor of the node, if it has to be notified of each command.
@@ -27,33 +27,33 @@ pub(crate) struct Commands {
 
 /// An executor that runs a node without polling for commands. It is notified of each command.
 pub(crate) trait Listener: Send + Sync {
-    /// Applies the wanted state at once. Called under the lock of the commands.
+    /// Applies the wanted state immediately. Called under the lock of the commands.
     fn apply(&self, _wanted: &WantedState) {}
 
-    /// Wakes the thread of the node.
+    /// Wakes the thread that runs the node.
     fn wake(&self);
 }
 
-/// The value of `pending` while there is a command that the node's thread has not applied.
+/// The value of `pending` while there is a command that the node's thread has not applied yet.
 const PENDING_NEW: u64 = 2;
 
-/// The value of `pending` after the thread has applied the commands, while they keep the node from
-/// ticking.
+/// The value of `pending` after the node's thread has applied the commands, as long as they prevent
+/// the node from ticking.
 const PENDING_KNOWN: u64 = 1;
 
-/// The state that commands have requested for a node.
+/// The state of a node that commands have requested.
 #[derive(Debug, Default)]
 pub(crate) struct WantedState {
     pub(crate) mode: NodeMode,
     /// True during an emergency stop: the node is in its safe state and does not tick.
     pub(crate) is_emergency: bool,
-    /// A new rate, until the node's thread takes it.
+    /// The requested new rate, until the node's thread takes it.
     pub(crate) pace: Option<TickPace>,
-    /// A requested swap, until the node's thread takes it.
+    /// The requested replacement of the node, until the node's thread takes it.
     pub(crate) pending_swap: Option<PendingSwap>,
 }
 
-/// The wanted mode of a node.
+/// The mode of a node that commands have requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum NodeMode {
     #[default]
@@ -62,7 +62,7 @@ pub(crate) enum NodeMode {
     Stop,
 }
 
-/// The rate of a node, and the times that follow from it. Without a budget or a deadline, that time
+/// The rate of a node, and the times that depend on it. A budget or a deadline that does not exist
 /// is `u64::MAX`. Without a rate, the period is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TickPace {
@@ -92,8 +92,9 @@ impl Commands {
         self.pending.get() != 0
     }
 
-    /// Changes the wanted state of the node. WHY `try_lock` in a loop: with `lock`, this thread
-    /// could sleep, and the node's thread would have to wake it by a system call.
+    /// Calls `change`, which changes the wanted state of the node. WHY `try_lock` in a loop: with
+    /// `lock`, this thread might sleep, and the node's thread would have to wake it with a system
+    /// call.
     pub(crate) fn change_wanted_state<R>(&self, change: impl FnOnce(&mut WantedState) -> R) -> R {
         let mut wanted = loop {
             match self.wanted.try_lock() {
@@ -114,7 +115,7 @@ impl Commands {
         answer
     }
 
-    /// Wakes the thread of the node through the listener, if there is one.
+    /// Wakes the thread of the node through the listener. Has no effect if there is no listener.
     pub(crate) fn wake(&self) {
         if let Some(listener) = self.listener.get() {
             listener.wake();
@@ -133,8 +134,9 @@ impl Commands {
         self.pending.get() == PENDING_NEW
     }
 
-    /// Calls `look` with the wanted state, for the node's thread. Returns `None` if another thread
-    /// holds the lock: the node's thread never waits, and tries again in its next turn.
+    /// Calls `look` with the wanted state and returns its result. Only the node's thread calls
+    /// this. Returns `None` if another thread holds the lock: the node's thread never waits, but
+    /// tries again in its next turn.
     pub(crate) fn try_take_wanted_state<R>(
         &self,
         look: impl FnOnce(&mut WantedState) -> R,

@@ -1,19 +1,19 @@
-//! The CPU numbers that a node may be pinned to.
+//! The numbers of the CPUs to which a node can be pinned.
 
 use std::thread;
 
 /// Returns the highest CPU number of this machine plus one.
 ///
 /// WHY not `available_parallelism`: that is the number of CPUs on which the calling thread may run
-/// now. For a program that was started on CPU 1 alone it is one, and yet a node may be pinned to
-/// CPU 1 or any other. A pin that the system refuses is reported.
+/// now. If a program was started on CPU 1 alone, that number is one, although its nodes may be
+/// pinned to CPU 1 or any other. A pin that the system refuses is reported.
 pub(crate) fn highest_cpu_plus_one() -> usize {
     let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
     cpus_in_list(&possible)
         .unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Returns one more than the largest number in a list in the kernel's format, such as `0-3,8-11`.
+/// Returns the largest number in a list in the kernel's format, such as `0-3,8-11`, plus one.
 fn cpus_in_list(list: &str) -> Option<usize> {
     let last = list.trim_end().rsplit([',', '-']).next()?;
     last.parse::<usize>().ok()?.checked_add(1)

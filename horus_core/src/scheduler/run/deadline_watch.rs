@@ -1,8 +1,9 @@
-//! Decides what follows a miss. The runner does what this decides.
+//! Decides what follows a miss: a tick that was late or had a fault. The runner of the node carries
+//! out the decision.
 
 use crate::scheduler::api::policy::Miss;
 
-/// The action of the runner after a tick.
+/// The action of the runner after a tick, as decided by the miss policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeadlineAction {
     /// Do nothing.
@@ -15,7 +16,7 @@ pub(crate) enum DeadlineAction {
     Halve,
     /// Do not tick until a given time, and then at every second due time.
     Isolate {
-        /// The time on the scheduler's clock.
+        /// The end of the isolation, on the scheduler's clock.
         until_ns: u64,
         /// True if the node has to enter its safe state first; false if it is already in its safe
         /// state.
@@ -33,15 +34,15 @@ pub(crate) enum DeadlineAction {
 
 /// Number of ticks in a row without a miss after which the node's miss policy goes one step back.
 const RECOVERY_TICKS: u32 = 10;
-/// Number of misses that only cause warnings; one more miss leads to the next step of the policy.
+/// Number of misses on one level that only cause warnings. One more miss leads to the next level.
 const WARNED_MISSES_MAX: u32 = 3;
-/// Number of isolations after which the next step stops the scheduler.
+/// Number of isolations (times without ticks) after which the next step stops the scheduler.
 const ISOLATIONS_MAX: u32 = 3;
-/// The duration of a node's first isolation. Each further isolation lasts twice as long as the one
-/// before.
+/// The duration of a node's first isolation. Each further isolation lasts twice as long as the
+/// previous one.
 const FIRST_ISOLATION_NS: u64 = 1_000_000_000;
 
-/// The step of the miss policy that a node has reached.
+/// The level of the miss policy that a node has reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum EscalationLevel {
     /// The node ticks at every due time.
@@ -54,20 +55,21 @@ enum EscalationLevel {
     Safe,
 }
 
-/// The recent misses of a node, and the step that they have led to.
+/// The recent misses of a node, and the level to which they have led.
 ///
-/// WHY misses are counted neither in a row nor in a time window: a node that is late every other
-/// tick would never have three misses in a row, and a window would depend on the node's period.
-/// Misses add up until ten ticks in a row are without one. So one miss in eleven ticks only ever
-/// causes warnings, and one in ten leads to the next step.
+/// WHY not misses in a row: a node that is late in every other tick would never have three misses
+/// in a row. WHY not misses in a time window: the window would depend on the node's period.
+/// Instead, misses add up until ten ticks in a row are without a miss. So one miss in eleven ticks
+/// only ever causes warnings, and one in ten leads to the next level.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DeadlineWatch {
     level: EscalationLevel,
-    /// True if the node has to be without a miss for some ticks, because misses were counted or a
-    /// step was taken.
+    /// True if misses were counted or a step was taken, so that the node needs some ticks without a
+    /// miss to recover.
     is_recovering: bool,
     good_in_a_row: u32,
-    /// Number of misses on this level since the last ten ticks in a row without one.
+    /// Number of misses since the node reached its present level, or since the last ten ticks in a
+    /// row without a miss.
     misses: u32,
     /// Number of isolations since the node last ticked at every due time.
     isolations: u32,
@@ -95,8 +97,8 @@ impl DeadlineWatch {
         self.level == EscalationLevel::Safe
     }
 
-    /// Records a tick without a miss, after an earlier miss. After ten such ticks in a row, returns
-    /// the action that takes the last step of the miss policy back.
+    /// Records a tick without a miss, while earlier misses still count. After ten such ticks in a
+    /// row, returns the action that undoes the last step of the miss policy.
     #[cold]
     fn record_tick_in_time(&mut self, policy: Miss) -> DeadlineAction {
         self.good_in_a_row += 1;
@@ -141,7 +143,7 @@ impl DeadlineWatch {
         }
     }
 
-    /// Records a miss under [`Miss::Graduated`].
+    /// Records a miss under [`Miss::Graduated`], and returns what to do.
     fn escalate(&mut self, now_ns: u64) -> DeadlineAction {
         self.misses += 1;
         if self.misses <= WARNED_MISSES_MAX {
@@ -172,7 +174,8 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// Records `ticks` ticks at `now_ns`; returns all verdicts except [`DeadlineAction::Fine`].
+    /// Records `ticks` ticks at `now_ns`. Returns all resulting actions except
+    /// [`DeadlineAction::Fine`].
     fn judge(
         deadline_watch: &mut DeadlineWatch,
         missed: bool,
@@ -186,7 +189,7 @@ mod tests {
             .collect()
     }
 
-    /// Returns three warnings, and then this verdict.
+    /// Returns a list of three warnings, followed by `verdict`.
     fn after_warnings(verdict: DeadlineAction) -> Vec<DeadlineAction> {
         vec![
             DeadlineAction::Warn,

@@ -1,4 +1,4 @@
-//! The handle of a scheduler, which stops it and changes its nodes while they run.
+//! The handle of a scheduler, which can stop the scheduler and change its nodes while they run.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -15,9 +15,9 @@ use crate::scheduler::run::run_state::RunState;
 
 /// Controls a scheduler and its nodes from any thread of its process.
 ///
-/// Methods only store commands, which the node's thread applies before its next tick, so no method
-/// waits for a node. Other processes use [`RemoteScheduler`](crate::scheduler::RemoteScheduler)
-/// instead.
+/// Methods only store commands. The thread of the node applies them before its next tick, so no
+/// method waits for a node. For schedulers of other processes, use
+/// [`RemoteScheduler`](crate::scheduler::RemoteScheduler).
 #[derive(Debug, Clone)]
 pub struct Handle {
     shared: Arc<RunState>,
@@ -28,7 +28,7 @@ pub struct Handle {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommandError {
-    /// There is no such node.
+    /// There is no node of this name.
     #[error("no node is called '{node}'; there are: {known}")]
     NoSuchNode {
         /// The name that was given.
@@ -39,7 +39,7 @@ pub enum CommandError {
     /// The node has no rate to change.
     #[error("node '{node}' has no rate to change: build it with a rate")]
     NoRate {
-        /// The node.
+        /// The name of the node.
         node: String,
     },
     /// The node cannot run with this setting.
@@ -52,26 +52,26 @@ impl Handle {
         Self { shared, cores }
     }
 
-    /// Stops the run: every node is shut down after its present tick.
+    /// Requests that the run stops. Every node is shut down after its present tick.
     pub fn stop(&self) {
         self.shared.stop(Reason::Asked);
     }
 
-    /// Returns true once the run is to stop or has stopped, for whatever reason. Costs a load.
+    /// Returns true once the run has to stop or has stopped, for whatever reason. Costs a load.
     #[inline]
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         self.shared.is_stopping()
     }
 
-    /// Returns the reason why the run is to stop, or has stopped; `None` while it runs.
+    /// Returns the reason why the run has to stop or has stopped; `None` while it runs.
     #[must_use]
     pub fn reason(&self) -> Option<Reason> {
         self.shared.reason()
     }
 
-    /// Sets `word` to `number` now, and to 0 once the run is to stop. This is for code that polls
-    /// often whether to stop and has no handle. Only the first call has an effect.
+    /// Sets `word` to `number` now, and to 0 when the run has to stop. This is for code that has no
+    /// handle and often checks whether to stop. Only the first call has an effect.
     pub fn set_while_running(&self, word: &'static AtomicU64, number: u64) {
         self.shared.set_while_running(word, number);
     }
@@ -86,7 +86,7 @@ impl Handle {
             .collect()
     }
 
-    /// Returns the present metrics of the node. Delays no thread.
+    /// Returns the present metrics of the node. This call delays no thread.
     ///
     /// # Errors
     ///
@@ -95,8 +95,8 @@ impl Handle {
         self.with_entry(node, |entry| entry.metrics.snapshot())
     }
 
-    /// Pauses the node's ticks until [`Self::resume`]; due times in between are skipped. The node
-    /// is not told, so what it has set in motion keeps moving.
+    /// Pauses the node until [`Self::resume`] is called. Due times in between are skipped. No
+    /// method of the node is called, so things that it has set in motion keep moving.
     ///
     /// # Errors
     ///
@@ -114,7 +114,7 @@ impl Handle {
         self.change_mode(node, NodeMode::Run)
     }
 
-    /// Shuts the node down for the rest of the run. It cannot be started again.
+    /// Shuts the node down for the rest of the run. It cannot be restarted.
     ///
     /// # Errors
     ///
@@ -135,8 +135,9 @@ impl Handle {
         self.with_entry(node, change)
     }
 
-    /// Sets the node's rate, from its next due time on. The budget and the deadline change in
-    /// proportion, unless the builder set them. All nodes of a chain change together.
+    /// Sets the node's rate, which applies from the next due time on. The budget and the deadline
+    /// change in proportion, unless the builder has set them. If the node is in a chain, all nodes
+    /// of the chain change their rate.
     ///
     /// # Errors
     ///
@@ -174,8 +175,8 @@ impl Handle {
         Ok(())
     }
 
-    /// Replaces the node by `replacement` between two ticks: the node's thread initialises the
-    /// replacement and then runs its ticks. Due times that pass during `init` are skipped.
+    /// Replaces the node by `replacement` between two ticks. The node's thread initialises the
+    /// replacement, and from then on runs its ticks. Due times that pass during `init` are skipped.
     ///
     /// The replacement has its own endpoints, which receive the messages sent since their creation.
     /// To reuse the old node's endpoints, with the messages that wait there, use
@@ -187,18 +188,19 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError::NoSuchNode`]. [`Swap`] reports the outcome of the swap.
+    /// Returns [`CommandError::NoSuchNode`]. The returned [`Swap`] reports the outcome of the swap.
     pub fn swap(&self, node: &str, replacement: impl Node) -> Result<Swap, CommandError> {
         self.request_swap(node, PendingSwap::replace_by(replacement))
     }
 
-    /// Replaces the node between two ticks: on the node's thread, `change` turns the old node into
-    /// the new one. It can move publishers and subscribers to the new node, so that each message is
-    /// handled once, in order, by the old or the new node. If `init` or one of the first ten ticks
-    /// of the new node fails, `undo` turns it back; a message that the failed tick received is
-    /// lost.
+    /// Converts the node into another one between two ticks: on the node's thread, `change` turns
+    /// the old node into the new one. It can move publishers and subscribers from the old node to
+    /// the new one, so that each message is handled once, in order, by one of the two. If the
+    /// `init` or one of the first ten ticks of the new node fails, `undo` turns the new node back
+    /// into the old one. A message that the failed tick had received is lost.
     ///
-    /// If a closure panics, the node is lost: its next ticks fail, and its failure policy applies.
+    /// If `change` or `undo` panics, the node is lost. Its next ticks then fail, and its failure
+    /// policy applies.
     ///
     /// ```
     /// # use horus_core::scheduler::{Context, Handle, Node, NodeResult, CommandError};
@@ -218,8 +220,8 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError::NoSuchNode`]. [`Swap`] reports the outcome of the swap; it is rolled
-    /// back if the node is not an `Old`.
+    /// Returns [`CommandError::NoSuchNode`]. The returned [`Swap`] reports the outcome of the swap.
+    /// If the type of the node is not `Old`, the swap is rolled back.
     pub fn swap_with<Old: Node, New: Node>(
         &self,
         node: &str,

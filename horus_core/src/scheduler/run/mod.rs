@@ -1,6 +1,6 @@
 //! Runs nodes: the runner, the executors and their threads.
 //!
-//! Imports `api`, and from `remote` the recorder of events.
+//! This module imports `api`, and from `remote` only the recorder of events.
 
 pub(crate) mod catch_panic;
 pub(crate) mod commands;

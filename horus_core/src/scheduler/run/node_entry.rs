@@ -1,4 +1,4 @@
-//! The part of a node that other threads than its own can access.
+//! The part of a node that threads other than the node's own can access.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! Installs a panic hook that records when a tick panics. WHY: printing a backtrace may take
-//! seconds, in which the node must not count as stuck.
+//! seconds, during which the node must not count as stuck.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -12,17 +12,17 @@ use crate::scheduler::api::metrics::LiveMetrics;
 use crate::scheduler::run::runner::Runner;
 
 thread_local! {
-    /// The metrics of the nodes that this thread runs.
+    /// The metrics of the nodes that the calling thread runs.
     static NODES_OF_THREAD: RefCell<Vec<Arc<LiveMetrics>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Registers nodes as run by the calling thread, until this is dropped.
+/// A guard that marks nodes as run by the calling thread, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct ThreadNodesGuard {
-    /// Number of nodes that were registered before: this scheduler may run inside a tick of another
-    /// one.
+    /// Number of nodes that were already registered for this thread. There may be some, because a
+    /// scheduler can run inside a tick of another scheduler.
     before: usize,
-    /// Makes the guard `!Send`: it has to be dropped on the thread that made it.
+    /// A marker that makes the guard `!Send`: it has to be dropped on the thread that created it.
     marker: PhantomData<*const ()>,
 }
 
@@ -50,7 +50,7 @@ impl Drop for ThreadNodesGuard {
     }
 }
 
-/// Calls `act` with each node that is in a tick on this thread.
+/// Calls `act` with the metrics of each node that is in a tick on this thread.
 fn for_each_node_in_a_tick(act: impl Fn(&LiveMetrics)) {
     // WHY errors are ignored: this runs in a panic hook, perhaps at the end of the thread, and must
     // not panic itself.
@@ -65,7 +65,8 @@ fn for_each_node_in_a_tick(act: impl Fn(&LiveMetrics)) {
     });
 }
 
-/// Installs a panic hook that also calls the present hook. Does so once in a process.
+/// Installs the panic hook, which also calls the hook that was installed before. Only the first
+/// call in a process has an effect.
 pub(crate) fn install_hook() {
     static INSTALLATION: Once = Once::new();
     // WHY the check: a thread that panics cannot change the hook.

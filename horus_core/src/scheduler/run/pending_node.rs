@@ -1,4 +1,4 @@
-//! A node before it runs.
+//! A node that was added to a scheduler but does not run yet.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use crate::scheduler::api::subscription::Subscription;
 use crate::scheduler::run::runner::Runner;
 use crate::topic::WaitSet;
 
-/// A node that was added to a scheduler and has no thread yet.
+/// A node that was added to a scheduler but has no thread yet.
 pub(crate) struct PendingNode {
     pub(crate) runner: Runner,
     pub(crate) safe_state: Option<SafeStateCallback>,
-    /// The topics whose messages make the node run, if there are any.
+    /// The topics whose messages make the node run; empty if there are none.
     pub(crate) wake: WaitSet,
-    /// The subscribers of the node, as far as they were declared.
+    /// The subscribers of the node that were declared to its builder.
     pub(crate) subscriptions: Vec<Subscription>,
-    /// The group of actors, if the node is one.
+    /// The group of actors, if the node represents one.
     pub(crate) actors: Option<Arc<ActorGroup>>,
-    /// The group of actors whose threads run the node, if it has no thread of its own.
+    /// The group of actors on whose threads the node runs; `None` if it does not share threads.
     pub(crate) shared: Option<Arc<ActorGroup>>,
 }
 
-/// Returns the group of actors whose threads run a node, if it has no thread of its own.
+/// Returns the group of actors on whose threads the node runs; `None` if it does not share threads.
 pub(crate) fn shared_group(
     plan: &NodePlan,
     entries: &[PendingNode],

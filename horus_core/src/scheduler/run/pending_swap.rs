@@ -1,4 +1,5 @@
-//! Swaps a node for another between two ticks, and restores the old node if the new one fails.
+//! Replaces a node by another one between two ticks, and restores the old node if the new one
+//! fails.
 
 use std::any::{Any, type_name};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -6,10 +7,10 @@ use std::time::Duration;
 
 use crate::scheduler::api::node::Node;
 
-/// Number of ticks without a failure after which a swap is final.
+/// Number of ticks without a failure that the new node needs before the swap is final.
 pub(crate) const PROBATION_TICKS: u64 = 10;
 
-/// The state of a swap.
+/// The state of a swap, the replacement of a node by another one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum SwapState {
@@ -21,7 +22,7 @@ pub enum SwapState {
     OnTrial,
     /// The new node has passed its probation; the old node was dropped.
     Done,
-    /// The old node was restored, or never replaced, for this reason.
+    /// The old node was restored, or was never replaced, for the reason that this text describes.
     RolledBack(String),
     /// The run or the node ended before the swap was done.
     Abandoned,
@@ -54,8 +55,8 @@ impl Swap {
             .clone()
     }
 
-    /// Waits until the swap is done, rolled back or abandoned, but at most `timeout`, and returns
-    /// its state. Blocks, so do not call it in a tick.
+    /// Waits until the swap is done, rolled back or abandoned, but at most for `timeout`. Returns
+    /// the state of the swap. Blocks, so do not call it in a tick.
     #[must_use]
     pub fn wait(&self, timeout: Duration) -> SwapState {
         let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,8 +67,8 @@ impl Swap {
         wait.unwrap_or_else(PoisonError::into_inner).0.clone()
     }
 
-    /// Waits until the swap is no longer pending, but at most `timeout`, and returns its state.
-    /// Blocks, so do not call it in a tick.
+    /// Waits until the swap is no longer pending, but at most for `timeout`. Returns the state of
+    /// the swap. Blocks, so do not call it in a tick.
     #[must_use]
     pub fn wait_while_pending(&self, timeout: Duration) -> SwapState {
         let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -88,8 +89,8 @@ impl Swap {
     }
 }
 
-/// A function that turns the old node into the new one and an [`OldNodeSource`], or returns the old
-/// node with the reason why it could not.
+/// A function that turns the old node into the new one and an [`OldNodeSource`]. If it cannot do
+/// that, it returns the old node and the reason.
 type ChangeFn = Box<dyn FnOnce(Box<dyn Node>) -> Result<ReplacedNode, KeptNode> + Send>;
 type UndoFn = Box<dyn FnOnce(Box<dyn Node>) -> Option<Box<dyn Node>> + Send>;
 
@@ -105,13 +106,14 @@ struct KeptNode {
 
 /// The source from which the old node is restored when a swap is rolled back.
 enum OldNodeSource {
-    /// The old node itself.
+    /// The old node itself, which was kept.
     OldNode(Box<dyn Node>),
     /// A function that turns the new node back into the old one.
     Undo(UndoFn),
 }
 
-/// A swap that the node's thread has not begun. If it is dropped, the swap is abandoned.
+/// A swap that the node's thread has not begun yet. If this value is dropped, the swap is
+/// abandoned.
 pub(crate) struct PendingSwap {
     change: Option<ChangeFn>,
     swap: Swap,
@@ -126,7 +128,7 @@ impl std::fmt::Debug for PendingSwap {
 }
 
 impl PendingSwap {
-    /// Makes a swap that replaces the old node by `node`, and keeps the old node until the
+    /// Creates a swap that replaces the old node by `node`. The old node is kept until the
     /// probation is over.
     pub(crate) fn replace_by(node: impl Node) -> Self {
         let node: Box<dyn Node> = Box::new(node);
@@ -138,8 +140,8 @@ impl PendingSwap {
         })
     }
 
-    /// Makes a swap in which `change` turns the old node, which has to be an `Old`, into the new
-    /// one. `undo` turns the new node back.
+    /// Creates a swap in which `change` turns the old node, whose type must be `Old`, into the new
+    /// one. `undo` turns the new node back into the old one.
     pub(crate) fn convert_by<Old: Node, New: Node>(
         change: impl FnOnce(Old) -> New + Send + 'static,
         undo: impl FnOnce(New) -> Old + Send + 'static,
@@ -173,8 +175,8 @@ impl PendingSwap {
         self.swap.clone()
     }
 
-    /// Replaces the node at `place` by the new one. The error is the reason why the old node
-    /// stayed.
+    /// Replaces the node in `place` by the new one, and begins its probation. If the old node
+    /// stays, the error is the reason.
     pub(crate) fn perform(mut self, place: &mut Box<dyn Node>) -> Result<Probation, String> {
         let change = self.change.take().expect("a swap is performed once");
         match change(std::mem::replace(place, Box::new(VacantNode))) {
@@ -205,8 +207,8 @@ impl Drop for PendingSwap {
     }
 }
 
-/// The probation of a new node, during which the old node can be restored. If it is dropped, the
-/// swap is abandoned.
+/// The probation of a new node, during which the old node can be restored. If this value is
+/// dropped, the swap is abandoned.
 pub(crate) struct Probation {
     way_back: Option<OldNodeSource>,
     swap: Swap,
@@ -214,13 +216,15 @@ pub(crate) struct Probation {
 }
 
 impl Probation {
-    /// Counts a tick of the new node without a failure. Returns true if the probation is over.
+    /// Counts a tick of the new node without a failure. Returns true if that was the last tick of
+    /// the probation.
     pub(crate) const fn count_good_tick(&mut self) -> bool {
         self.ticks_left -= 1;
         self.ticks_left == 0
     }
 
-    /// Takes the old node, if it was kept, so that it can be shut down before [`Self::accept`].
+    /// Takes the old node, if it still exists, so that the caller can shut it down before it calls
+    /// [`Self::accept`].
     pub(crate) fn take_old(&mut self) -> Option<Box<dyn Node>> {
         match self.way_back.take() {
             Some(OldNodeSource::OldNode(old)) => Some(old),
@@ -228,13 +232,13 @@ impl Probation {
         }
     }
 
-    /// Makes the swap final.
+    /// Makes the swap final, so that its state becomes [`SwapState::Done`].
     pub(crate) fn accept(self) {
         self.swap.set_state(SwapState::Done);
     }
 
-    /// Restores the old node at `place`, for the reason `why`. Returns the new node, if it still
-    /// exists, so that it can be shut down.
+    /// Restores the old node in `place`, for the reason `why`. Returns the new node, if it still
+    /// exists, so that the caller can shut it down.
     pub(crate) fn roll_back(
         mut self,
         place: &mut Box<dyn Node>,
@@ -260,8 +264,8 @@ impl Drop for Probation {
     }
 }
 
-/// A node whose ticks fail. It stands in for a node while that is changed or dropped, and stays if
-/// the change panics.
+/// A placeholder node whose ticks fail. It stands in for a node that is being changed or dropped,
+/// and remains if the change panics.
 pub(crate) struct VacantNode;
 
 impl Node for VacantNode {
@@ -270,7 +274,7 @@ impl Node for VacantNode {
     }
 }
 
-/// Returns the node as an `N`, or unchanged if it is of another type.
+/// Returns the node as an `N`. If it is of another type, returns it unchanged as the error.
 fn downcast<N: Node>(node: Box<dyn Node>) -> Result<Box<N>, Box<dyn Node>> {
     if !(&*node as &dyn Any).is::<N>() {
         return Err(node);

@@ -1,5 +1,5 @@
-//! The state of a run, which all threads of a scheduler share: whether it has to stop and why, and
-//! its nodes.
+//! The state of a run that all threads of a scheduler share: whether the run has to stop and why,
+//! and its nodes.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -11,34 +11,35 @@ use crate::scheduler::api::report::{NodeReport, Reason};
 use crate::scheduler::run::node_entry::NodeEntry;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 
-/// The state of a run, from the first node that is added to the last that is shut down.
+/// The state of a run. It exists from when the first node is added until the last one is shut down.
 #[derive(Debug, Default)]
 pub(crate) struct RunState {
-    /// 1 once the run is to stop. Threads check it between turns.
+    /// 1 once the run has to stop. Threads check it between turns.
     stopping: AtomicU64,
-    /// 1 once all nodes are shut down.
+    /// 1 once all nodes have been shut down.
     ended: AtomicU64,
-    /// 1 once all threads of nodes have started.
+    /// 1 once all threads that run nodes have started.
     started: AtomicU64,
     reason: Mutex<Option<Reason>>,
-    /// A word to set to 0 when the run stops, and its value until then, see
-    /// [`Self::set_while_running`].
+    /// A word that is set to 0 when the run stops, and the value that it has until then.
+    /// [`Self::set_while_running`] sets both.
     stop_word: OnceLock<(&'static AtomicU64, u64)>,
     changed: Condvar,
     node_entries: Mutex<Vec<NodeEntry>>,
-    /// The names of nodes whose last tick does not end, until the supervisor takes them.
+    /// The names of nodes whose last tick has not ended. The supervisor takes them from here.
     left_behind: Mutex<Vec<String>>,
 }
 
 impl RunState {
-    /// Returns true if the run is to stop. Costs a load.
+    /// Returns true if the run has to stop. Costs a load.
     #[inline(always)]
     pub(crate) fn is_stopping(&self) -> bool {
         // Relaxed: of other data, readers use only the reason, which is under a lock.
         self.stopping.get() != 0
     }
 
-    /// Makes the run stop. The first reason is kept, except that a signal replaces a planned stop.
+    /// Makes the run stop for this reason. If the run already stops, the earlier reason is kept,
+    /// except that a signal replaces a stop that was requested or planned.
     pub(crate) fn stop(&self, reason: Reason) {
         let mut first = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
         // WHY a signal replaces it: the exit code of the process has to show the signal.
@@ -56,8 +57,8 @@ impl RunState {
         self.changed.notify_all();
     }
 
-    /// Makes the first of these nodes that hangs the reason of the stop, unless the reason is a
-    /// signal or another failure.
+    /// If one of these nodes hangs, makes the first one the reason of the stop, unless that is
+    /// already a signal or another failure.
     pub(crate) fn fail_if_hanging(&self, left_behind: &[NodeReport]) {
         let hanging = left_behind.iter().filter(|node| node.hangs);
         let Some(node) = hanging.min_by_key(|node| node.position) else {
@@ -73,7 +74,7 @@ impl RunState {
         }
     }
 
-    /// Sets `word` to `number` now, and to 0 once the run is to stop. Only the first call has an
+    /// Sets `word` to `number` now, and to 0 when the run has to stop. Only the first call has an
     /// effect.
     pub(crate) fn set_while_running(&self, word: &'static AtomicU64, number: u64) {
         // WHY under the lock: otherwise `stop` could miss the word, while this misses the reason.
@@ -84,7 +85,7 @@ impl RunState {
         }
     }
 
-    /// Stops the run if `after`, the result of a tick of these nodes, demands it.
+    /// Stops the run if `after`, the result of a turn of these nodes, demands it.
     pub(crate) fn stop_if_demanded<'a>(
         &self,
         runners: impl IntoIterator<Item = &'a Runner>,
@@ -102,7 +103,7 @@ impl RunState {
         }));
     }
 
-    /// Records that all threads have started, so that nodes may tick.
+    /// Records that all threads have started, so that nodes are allowed to tick.
     pub(crate) fn mark_started(&self) {
         let reason = self.reason.lock();
         self.started.set(1);
@@ -110,25 +111,25 @@ impl RunState {
         self.changed.notify_all();
     }
 
-    /// Waits until all threads have started, or the run is to stop.
+    /// Waits until all threads have started, or until the run has to stop.
     pub(crate) fn wait_for_start(&self) {
         let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
         let is_to_wait = |reason: &mut Option<Reason>| reason.is_none() && self.started.get() == 0;
         drop(self.changed.wait_while(reason, is_to_wait));
     }
 
-    /// Returns true if all nodes are shut down.
+    /// Returns true if all nodes have been shut down.
     pub(crate) fn has_ended(&self) -> bool {
         // Relaxed: no data is read because of it.
         self.ended.get() != 0
     }
 
-    /// Records that all nodes are shut down.
+    /// Records that all nodes have been shut down.
     pub(crate) fn mark_ended(&self) {
         self.ended.set(1);
     }
 
-    /// Waits until the run is to stop, but at most `timeout`.
+    /// Waits until the run has to stop, but at most for `timeout`.
     pub(crate) fn wait_for_stop(&self, timeout: Duration) {
         let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
         drop(
@@ -137,7 +138,7 @@ impl RunState {
         );
     }
 
-    /// Returns the reason of the stop; `None` while the run continues.
+    /// Returns the reason why the run has to stop; `None` while the run continues.
     pub(crate) fn reason(&self) -> Option<Reason> {
         self.reason
             .lock()
@@ -145,7 +146,8 @@ impl RunState {
             .clone()
     }
 
-    /// Makes the supervisor call the safe-state callback of a node whose last tick does not end.
+    /// Adds a node whose last tick has not ended, so that the supervisor calls its safe-state
+    /// callback.
     pub(crate) fn add_left_behind(&self, node: &str) {
         let mut left_behind = self
             .left_behind
@@ -154,7 +156,7 @@ impl RunState {
         left_behind.push(node.to_owned());
     }
 
-    /// Takes the nodes that were left behind since the last call.
+    /// Takes the names of nodes that were added by [`Self::add_left_behind`] since the last call.
     pub(crate) fn take_left_behind(&self) -> Vec<String> {
         std::mem::take(
             &mut self

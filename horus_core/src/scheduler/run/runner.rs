@@ -1,5 +1,5 @@
-//! The runner of a node: the only code that calls the node, measures its times and applies its
-//! policies.
+//! The runner of a node. It is the only code that calls the node, measures the times of its ticks
+//! and applies its policies.
 
 mod event_log;
 mod life;
@@ -39,7 +39,7 @@ pub(crate) struct Runner {
     metrics: Arc<LiveMetrics>,
     commands: Arc<Commands>,
     state: NodeState,
-    /// The applied commands that keep the node from ticking.
+    /// The commands in force that prevent the node from ticking.
     blocked_by: BlockingCommands,
     /// True while the node is in its safe state.
     is_in_safe_state: bool,
@@ -52,28 +52,28 @@ pub(crate) struct Runner {
     random: Random,
     probation: Option<Probation>,
     tick_checks: Option<Box<TickChecks>>,
-    /// A new rate that the executor has not applied yet.
+    /// The new rate of the node, until the executor applies it.
     new_rate: Option<Rate>,
     event_log: EventLog,
-    /// The name of the node, for the lines that it logs.
+    /// The name of the node in the lines that it logs.
     log_name: &'static str,
-    /// The error with which this node stops the run; `None` if it does not stop the run.
+    /// The error because of which this node stops the run; `None` if it does not stop the run.
     fatal_error: Option<String>,
     plan: NodePlan,
-    /// The node's position in the order of start.
+    /// The node's position in the order in which the nodes were started.
     position: usize,
-    /// The thread settings that the system refused.
+    /// The thread settings that the system refused, each with the reason.
     refused: Vec<String>,
 }
 
-/// The state of a node.
+/// The state of a node, which decides whether it ticks in its next turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NodeState {
     /// The node ticks.
     Active,
-    /// The node skips its next tick.
+    /// The node does not tick in its next turn.
     Skipping,
-    /// The node skips every second tick.
+    /// The node ticks only in every second turn.
     Halved { ticks_next: bool },
     /// The node does not tick until a given time.
     Resting { until_ns: u64 },
@@ -81,18 +81,18 @@ enum NodeState {
     New { at_ns: u64 },
     /// The node could not be initialised, which stops the run.
     Broken,
-    /// The node was shut down.
+    /// The node was shut down and does not tick any more.
     Over,
 }
 
-/// The commands in force that keep a node from ticking.
+/// The commands in force that prevent a node from ticking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct BlockingCommands {
     is_paused: bool,
     is_emergency: bool,
 }
 
-/// The action of the scheduler after a node's turn.
+/// The instruction to the scheduler after a node's turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterTurn {
     /// Continue the run.
@@ -150,7 +150,7 @@ impl Runner {
         }
     }
 
-    /// Returns the report of the node so far.
+    /// Returns a report of the node, with what has happened so far.
     pub(crate) fn report(&self) -> NodeReport {
         NodeReport {
             name: self.plan.name.clone(),
@@ -163,12 +163,12 @@ impl Runner {
         }
     }
 
-    /// Seeds the generator of the node's random numbers.
+    /// Sets the seed of the node's random number generator.
     pub(crate) fn seed_random(&mut self, seed: u64) {
         self.random = Random::new(seed, &self.plan.name);
     }
 
-    /// Sets the node's position in the order of start.
+    /// Sets the node's position in the order in which the nodes were started.
     pub(crate) const fn set_position(&mut self, position: usize) {
         self.position = position;
     }
@@ -199,18 +199,18 @@ impl Runner {
         &self.metrics
     }
 
-    /// Returns the shared word that says which checkpoint the node's tick passed last, so that
-    /// another thread can read it during a tick; `None` if the node has no checkpoints.
+    /// Returns the shared word that contains the checkpoint that the node's tick passed last.
+    /// Another thread can read it during a tick. Returns `None` if the node has no checkpoints.
     pub(crate) fn checkpoint_position(&self) -> Option<Arc<CheckpointPosition>> {
         self.tick_checks.as_ref()?.checkpoint_position()
     }
 
-    /// Returns the text of the node's last failure or fault.
+    /// Returns the text of the node's last failure or fault; `None` if there was none.
     pub(crate) fn last_error(&self) -> Option<&str> {
         self.event_log.last_error()
     }
 
-    /// Makes this the runner of a group of actors.
+    /// Declares that the node of this runner represents the group of actors `group`.
     pub(crate) fn set_actors(&self, group: &Arc<ActorGroup>) {
         self.commands.set_listener(Arc::clone(group));
         group.set_metrics(Arc::clone(&self.metrics));
@@ -226,12 +226,13 @@ impl Runner {
         self.event_log.set_last_error(error);
     }
 
-    /// Returns the reason why this node stops the run, if it does.
+    /// Returns the error because of which this node stops the run; `None` if it does not stop the
+    /// run.
     pub(crate) fn fatal_error(&self) -> Option<&str> {
         self.fatal_error.as_deref()
     }
 
-    /// Takes the new rate, if a command has changed it.
+    /// Takes the new rate, if a command has changed the rate since the last call.
     #[inline]
     pub(crate) const fn take_new_rate(&mut self) -> Option<Rate> {
         self.new_rate.take()
@@ -260,7 +261,7 @@ impl Runner {
         }
     }
 
-    /// Returns true if the node may not tick before some time, because of a policy.
+    /// Returns true if a policy does not allow the node to tick before some time.
     pub(crate) const fn is_resting(&self) -> bool {
         matches!(
             self.state,
@@ -268,7 +269,7 @@ impl Runner {
         )
     }
 
-    /// Returns true if the node has applied an emergency stop.
+    /// Returns true if the node has applied the command for an emergency stop that has not ended.
     pub(crate) const fn is_in_emergency(&self) -> bool {
         self.blocked_by.is_emergency
     }
@@ -279,9 +280,9 @@ impl Runner {
         self.commands.are_pending()
     }
 
-    /// Runs the node's turn, which was due at `due_ns` and begins at `begin_ns`: a tick, unless
-    /// commands or policies forbid it. Returns the time of the end of the turn, and what to do
-    /// then.
+    /// Runs the node's turn, which was due at `due_ns` and begins at `begin_ns`. In this turn, the
+    /// node ticks, unless commands or policies forbid it. Returns the time at which the turn ended,
+    /// and what the scheduler has to do then.
     #[inline]
     pub(crate) fn run_turn(
         &mut self,
@@ -300,21 +301,21 @@ impl Runner {
         self.end_turn(outcome, stop, (due_ns, begin_ns, clock.now_ns()))
     }
 
-    /// Returns the name of the node, for the lines that it logs.
+    /// Returns the name of the node in the lines that it logs.
     #[cfg(feature = "async-io")]
     pub(crate) const fn log_name(&self) -> &'static str {
         self.log_name
     }
 
-    /// Marks the lines that this thread logs as lines of this node, until the returned value is
+    /// Gives the lines that this thread logs the name of this node, until the returned guard is
     /// dropped. Costs about a nanosecond.
     #[inline(always)]
     pub(crate) fn log_scope(&self) -> NodeScope {
         NodeScope::enter(self.log_name)
     }
 
-    /// Does the first part of a turn, before the tick. Returns `None` if the node has to tick now,
-    /// else what the scheduler has to do.
+    /// Does the part of a turn that comes before the tick. Returns `None` if the node has to tick
+    /// now. Otherwise returns what the scheduler has to do.
     #[inline(always)]
     pub(crate) fn begin_turn(
         &mut self,
@@ -334,7 +335,7 @@ impl Runner {
         None
     }
 
-    /// Returns the node, and the context to pass to its tick.
+    /// Returns the node, and the context that its tick gets.
     #[inline(always)]
     pub(crate) fn node_and_context<'a>(
         &'a mut self,
@@ -366,8 +367,8 @@ impl Runner {
         (&mut **node, context)
     }
 
-    /// Does the last part of a turn, given the outcome of the tick. Returns the same as
-    /// [`Self::run_turn`].
+    /// Does the part of a turn that comes after the tick, whose outcome it gets. Returns the same
+    /// values as [`Self::run_turn`].
     #[inline(always)]
     pub(crate) fn end_turn(
         &mut self,
@@ -406,7 +407,7 @@ impl Runner {
         )
     }
 
-    /// Applies pending commands, initialises the node if that is due, and returns true if the node
+    /// Applies pending commands, and initialises the node if that is due. Returns true if the node
     /// has to tick now.
     #[cold]
     fn may_tick(&mut self, clock: &Clock, now_ns: u64) -> bool {
@@ -442,13 +443,13 @@ impl Runner {
         }
     }
 
-    /// Lets the node tick again. Does not end its safe state.
+    /// Allows the node to tick again. Does not end its safe state.
     fn resume_ticking(&mut self) {
         self.state = self.ticking_state();
         self.publish_health();
     }
 
-    /// Returns what to do after a turn in which the node did not tick.
+    /// Returns what the scheduler has to do after a turn in which the node did not tick.
     const fn result_without_tick(&self) -> AfterTurn {
         match self.state {
             NodeState::Broken => AfterTurn::Abort,

@@ -1,5 +1,5 @@
-//! Checks of a tick besides its deadline and budget: the order of checkpoints, the time since the
-//! previous tick, and the age of inputs.
+//! Checks of a tick in addition to its deadline and budget: the order of checkpoints, the time
+//! since the previous tick, and the age of inputs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use crate::scheduler::api::checkpoints::{CheckpointChecker, CheckpointPosition};
 use crate::scheduler::api::input::{InputWatch, stalest_input};
 use crate::scheduler::api::plan::NodePlan;
 
-/// The checks of a node that has checkpoints, a shortest time between ticks, or inputs with a
-/// timeout.
+/// The checks of a node that has checkpoints, a shortest allowed time between ticks, or inputs with
+/// a timeout.
 #[derive(Debug)]
 pub(crate) struct TickChecks {
     pub(crate) checkpoints: Option<CheckpointChecker>,
@@ -18,17 +18,18 @@ pub(crate) struct TickChecks {
     is_stale: bool,
 }
 
-/// A fault that counts as a miss, however short the tick was.
+/// A fault that makes a tick count as a miss, however fast the tick was.
 #[derive(Debug)]
 pub(crate) struct TickFault {
-    /// The kind of [`NodeEvent`] to record; `None` if the same fault was recorded before and has
-    /// not ended.
+    /// The kind of [`NodeEvent`] to record; `None` if the same fault was already recorded and
+    /// continues.
     pub(crate) kind: Option<u8>,
     pub(crate) text: Text<128>,
 }
 
 impl TickChecks {
-    /// Returns the checks that the plan needs; `None` if it needs none, as for most nodes.
+    /// Returns the checks that the settings in `plan` require; `None` if they require none, as for
+    /// most nodes.
     pub(crate) fn for_plan(plan: &NodePlan) -> Option<Box<Self>> {
         let wanted = plan.checkpoints;
         let not_before = plan.not_before;
@@ -46,13 +47,13 @@ impl TickChecks {
         })
     }
 
-    /// Returns the shared word that says which checkpoint the node's tick passed last, so that
-    /// another thread can read it during a tick; `None` if the node has no checkpoints.
+    /// Returns the shared word that contains the checkpoint that the node's tick passed last.
+    /// Another thread can read it during a tick. Returns `None` if the node has no checkpoints.
     pub(crate) fn checkpoint_position(&self) -> Option<Arc<CheckpointPosition>> {
         Some(Arc::clone(self.checkpoints.as_ref()?.position()))
     }
 
-    /// Restarts the timeouts of the inputs, because the node is about to be initialised.
+    /// Makes the timeouts of the inputs start again, because the node is about to be initialised.
     pub(crate) fn restart_timeouts(&self, now_ns: u64) {
         self.inputs
             .iter()
@@ -69,8 +70,8 @@ impl TickChecks {
         }
     }
 
-    /// Ends the tick that began at `begin_ns`, and returns its fault, if it has one. WHY inputs are
-    /// checked at the end: the tick has now received the messages that were waiting.
+    /// Ends the tick that began at `begin_ns`. Returns a fault if the tick had one. WHY inputs are
+    /// checked at the end: only then has the tick received the messages that were waiting.
     pub(crate) fn end_tick(&mut self, begin_ns: u64) -> Option<TickFault> {
         let fault = self
             .checkpoints
@@ -83,7 +84,7 @@ impl TickChecks {
         fault.or_else(|| self.check_inputs(begin_ns))
     }
 
-    /// Returns a fault if an input is stale. Can also be called between two ticks.
+    /// Returns a fault if an input is stale. This can also be called between two ticks.
     pub(crate) fn check_inputs(&mut self, now_ns: u64) -> Option<TickFault> {
         let stale = stalest_input(&self.inputs, now_ns);
         let is_new = !std::mem::replace(&mut self.is_stale, stale.is_some());

@@ -1,5 +1,5 @@
 //! Distributes the nodes over the threads that run them: the main thread, threads for single nodes
-//! and chains, the compute pool, and the async thread.
+//! and chains, the compute pool, and the thread of asynchronous nodes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -34,12 +34,12 @@ pub(crate) struct Workers {
     pub(crate) main: Vec<Runner>,
     /// The groups of actors that the main thread runs, each with the index of its node in `main`.
     main_groups: Vec<(usize, Arc<ActorGroup>)>,
-    /// The eventcount at which the main thread sleeps, if it runs groups of actors.
+    /// The eventcount on which the main thread sleeps if it runs groups of actors.
     main_bell: Arc<LocalEventcount>,
     /// True if a node of the main thread has a watchdog or a budget.
     pub(crate) has_watched_node: bool,
     threads: Vec<NodeThread>,
-    /// The eventcounts at which the threads of event nodes sleep.
+    /// The eventcounts on which the threads of event nodes sleep, to notify them.
     bells: Vec<Arc<LocalEventcount>>,
     pool: Option<ComputePool>,
     actors: Vec<ActorThreads>,
@@ -48,11 +48,11 @@ pub(crate) struct Workers {
     async_io: Option<AsyncIo>,
 }
 
-/// The values that the threads of nodes need at their start.
+/// The values that are needed to start the threads of nodes.
 pub(crate) struct StartContext {
     pub(crate) shared: Arc<RunState>,
     pub(crate) clock: Clock,
-    /// The due time of the first ticks.
+    /// The time at which the first ticks of the nodes are due.
     pub(crate) begin_ns: u64,
     pub(crate) main_rate: Rate,
     pub(crate) compute_threads: Option<usize>,
@@ -60,15 +60,16 @@ pub(crate) struct StartContext {
 }
 
 impl StartContext {
-    /// Returns the due times of a node, at its rate or, if it has none, at the main rate.
+    /// Returns the due times of a node. They follow at the rate of the node, or, if it has none, at
+    /// the main rate.
     fn timeline(&self, runner: &Runner) -> Timeline {
         Timeline::new(self.begin_ns, runner.plan().rate.unwrap_or(self.main_rate))
     }
 }
 
 impl Workers {
-    /// Gives each node to its executor. If a thread cannot be started, its nodes and those that
-    /// were not distributed yet go to the main thread, which shuts them down.
+    /// Hands each node to its executor. If a thread cannot be started, the nodes of that thread and
+    /// those that have not been distributed yet go to the main thread, which shuts them down.
     pub(crate) fn start(
         &mut self,
         entries: Vec<PendingNode>,
@@ -270,7 +271,8 @@ impl Workers {
         Ok(())
     }
 
-    /// Lets all actors enter their safe state before they are shut down, as the run has failed.
+    /// Makes all actors enter their safe state before they are shut down, because the run has
+    /// failed.
     pub(crate) fn set_failing(&self) {
         self.actors.iter().for_each(ActorThreads::set_failing);
         for (_, group) in &self.main_groups {
@@ -278,7 +280,7 @@ impl Workers {
         }
     }
 
-    /// In an emergency stop, lets the actors of the main thread's groups enter their safe state.
+    /// In an emergency stop, makes the actors of the main thread's groups enter their safe state.
     pub(crate) fn make_main_groups_safe(&self) {
         for (_, group) in &self.main_groups {
             if group.safety.is_engaged() {
@@ -287,8 +289,8 @@ impl Workers {
         }
     }
 
-    /// Runs the groups of actors of the main thread that have mail or a timer that is due. Returns
-    /// true if it has run one.
+    /// Runs those groups of actors of the main thread that have mail or a timer that is due.
+    /// Returns true if at least one group was run.
     pub(crate) fn run_main_groups(
         &mut self,
         clock: &Clock,
@@ -307,7 +309,7 @@ impl Workers {
         has_run
     }
 
-    /// Sleeps for `time` at most. Wakes early if the run is to stop, or if a group of the main
+    /// Sleeps for `time` at most. Wakes earlier if the run has to stop, or if a group of the main
     /// thread has mail or a timer that is due.
     pub(crate) fn sleep(&self, clock: &Clock, time: Duration, shared: &RunState) {
         let groups = || self.main_groups.iter().map(|(_, group)| group);
@@ -326,8 +328,8 @@ impl Workers {
         });
     }
 
-    /// Waits until the last ticks have ended, but not beyond `deadline`. Returns the nodes, and the
-    /// reports of the nodes whose tick has not ended.
+    /// Waits until the last ticks have ended, but not beyond `deadline`. Returns the nodes, and
+    /// reports of those nodes whose ticks have not ended.
     pub(crate) fn end(&mut self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
         let mut runners = std::mem::take(&mut self.main);
         let mut left_behind = Vec::new();
@@ -408,7 +410,8 @@ pub(crate) fn threads_wanted(
     threads + compute::compute_thread_count(compute_threads, cores, jobs)
 }
 
-/// Adds the node to the members of its chain; a node without a chain becomes a chain of its own.
+/// Adds the node to the other nodes of its chain. A node without a chain becomes a chain of one
+/// node.
 fn join_chain(chains: &mut Vec<Vec<Runner>>, runner: Runner) {
     let chain = runner.plan().chain.as_ref();
     let is_same =

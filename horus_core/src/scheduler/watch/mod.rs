@@ -1,7 +1,7 @@
 //! The supervisor thread: finds ticks that do not end, calls safe-state callbacks, applies
 //! commands, and publishes the status.
 //!
-//! Imports `api`, `remote` and `run`.
+//! This module imports `api`, `remote` and `run`.
 
 pub(crate) mod supervisor;
 pub(crate) mod topic_look;

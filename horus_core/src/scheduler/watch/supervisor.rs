@@ -1,4 +1,5 @@
-//! The supervisor: a thread that watches the nodes, publishes their status, and applies commands.
+//! The supervisor: a thread that watches the nodes, publishes their status, and applies commands
+//! that come from topics.
 
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Weak};
@@ -25,8 +26,8 @@ use crate::topic::WaitSet;
 /// The callback that receives all events of a run.
 pub(crate) type EventSink = Box<dyn FnMut(&NodeEvent) + Send>;
 
-/// The longest time between two checks of the nodes. The supervisor also wakes when a tick may
-/// exceed its limit.
+/// The longest time between two checks of the nodes. The supervisor wakes earlier if a tick may
+/// exceed its limit before that.
 const CHECK_PERIOD_NS: u64 = 10_000_000;
 /// The time between two checks of the nodes while the run stops.
 const STOPPING_CHECK_PERIOD_NS: u64 = 500_000;
@@ -42,10 +43,10 @@ const SAFE_STATE_WAIT: Duration = Duration::from_millis(20);
 /// The largest number of commands or events that one round of the supervisor handles.
 const EVENTS_PER_CHECK_MAX: usize = 1024;
 
-/// Watches the nodes, publishes their status and applies commands, on a thread of its own.
+/// Watches the nodes, publishes their status and applies commands, on its own thread.
 pub(crate) struct Supervisor {
     pub(crate) nodes: Vec<WatchedNode>,
-    /// The topics whose messages wake nodes.
+    /// The topics whose messages wake nodes. The supervisor checks whether a wake was lost.
     pub(crate) topics: Vec<TopicLook>,
     /// The groups of actors.
     pub(crate) groups: Vec<WatchedGroup>,
@@ -53,22 +54,23 @@ pub(crate) struct Supervisor {
     pub(crate) handle: Handle,
     pub(crate) monitor: Monitor,
     pub(crate) recorder: Recorder,
-    /// WHY weak: the run owns the handlers, and restores the previous ones even if this thread
-    /// hangs.
+    /// The handlers of termination signals. WHY weak: the run owns the handlers, and restores the
+    /// previous ones even if this thread hangs.
     pub(crate) signals: Weak<TerminationSignals>,
     pub(crate) on_event: EventSink,
     pub(crate) is_emergency: bool,
 }
 
 impl Supervisor {
-    /// Records the start, and applies an emergency stop that is already engaged, before any node is
-    /// initialised.
+    /// Records the start of the run, and applies an emergency stop that is already in force. Called
+    /// before any node is initialised.
     pub(crate) fn record_start(&mut self) {
         self.record_event(NodeEvent::SCHEDULER_STARTED, "", 0, self.monitor.name());
         self.poll_emergency_stop(Clock::kernel().now_ns());
     }
 
-    /// Watches the nodes, applies commands and publishes the status, until all nodes are shut down.
+    /// Watches the nodes, applies commands and publishes the status, until all nodes have been shut
+    /// down.
     pub(crate) fn run(mut self) {
         // WHY: the reader of stderr must not keep this thread from watching the nodes.
         set_real_time_thread(true);
@@ -121,7 +123,7 @@ impl Supervisor {
         self.publish_status(clock.now_ns());
     }
 
-    /// Returns the time to sleep until the next check, if the last one was at `checked_ns`.
+    /// Returns the time to sleep until the next check, given that the last one was at `checked_ns`.
     fn time_to_next_check_ns(&self, checked_ns: u64, now_ns: u64) -> u64 {
         if self.shared.is_stopping() {
             return STOPPING_CHECK_PERIOD_NS;
@@ -138,7 +140,7 @@ impl Supervisor {
     }
 
     /// Returns the topics whose messages wake the supervisor: commands and emergency stops. WHY not
-    /// events: they can wait until the next check.
+    /// the topic of events: events can wait until the next check.
     fn waking_topics(&mut self) -> WaitSet {
         let mut wake = WaitSet::new();
         wake.set_spin(Duration::ZERO);
@@ -165,7 +167,7 @@ impl Supervisor {
             .record(event.with_value_ns(value_ns).with_text(text));
     }
 
-    /// Checks all nodes for ticks that are stuck, and for stuck ticks that have ended.
+    /// Checks all nodes for ticks that have become stuck, and for stuck ticks that have ended.
     fn check_nodes(&mut self, now_ns: u64) {
         for index in 0..self.nodes.len() {
             let Some(news) = self.nodes[index].check(now_ns) else {
@@ -202,11 +204,11 @@ impl Supervisor {
         }
     }
 
-    /// Records an event for each subscriber whose state has changed since the last check, see
-    /// `Subscription::next_event`.
+    /// Records an event for each subscriber whose state has changed since the last check.
+    /// `Subscription::next_event` lists the events.
     ///
-    /// WHY the supervisor does this: a node's own thread would have to check in every tick what
-    /// hardly ever changes.
+    /// WHY the supervisor does this: the thread of a node would have to check in every tick
+    /// something that hardly ever changes.
     fn check_subscribers(&mut self) {
         let events = self
             .nodes
@@ -215,7 +217,7 @@ impl Supervisor {
         events.for_each(|event| self.recorder.record(event));
     }
 
-    /// Calls the safe-state callbacks of the nodes whose last tick does not end.
+    /// Calls the safe-state callbacks of the nodes whose last tick has not ended.
     fn make_left_behind_nodes_safe(&mut self) {
         for name in self.shared.take_left_behind() {
             let is_meant = |node: &WatchedNode| node.name() == name;
@@ -250,8 +252,8 @@ impl Supervisor {
         }
     }
 
-    /// Records the results of safe-state callbacks on other threads that have arrived, waiting for
-    /// each at most `timeout`.
+    /// Records the results of safe-state callbacks on other threads, as far as they have arrived.
+    /// Waits for each result at most for `timeout`.
     fn poll_safe_state_results(&mut self, timeout: Duration) {
         for index in 0..self.nodes.len() {
             let Some(safe_state_result) = &self.nodes[index].safe_state_result else {
@@ -274,8 +276,8 @@ impl Supervisor {
         }
     }
 
-    /// Records the last results of safe-state callbacks at the end of the run, and a failure for
-    /// each that has not returned.
+    /// At the end of the run, records the last results of safe-state callbacks on other threads,
+    /// and a failure for each callback that has not returned.
     fn record_unfinished_safe_states(&mut self) {
         self.poll_safe_state_results(Duration::ZERO);
         for node in self
@@ -363,8 +365,8 @@ impl Supervisor {
         }
     }
 
-    /// Passes new events of the black box to the callback, and to the published status of their
-    /// nodes.
+    /// Passes new events of the black box to the callback, and adds them to the status of their
+    /// nodes, to be published.
     fn report_events(&mut self) {
         let Self {
             monitor,

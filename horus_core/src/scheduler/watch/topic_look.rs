@@ -1,5 +1,5 @@
-//! Checks the topics of a node whose thread sleeps until there are messages. WHY: a wake may be
-//! lost, and a topic's file may have been replaced.
+//! Checks the topics of a node whose thread sleeps until messages arrive. WHY: a wake may be lost,
+//! and the file of a topic may have been replaced.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use horus_shm::Watch;
 use crate::scheduler::run::commands::Commands;
 use crate::topic::WaitSet;
 
-/// Checks the topics of a sleeping node, and wakes the node's thread if one has messages.
+/// Checks the topics of a sleeping node, and wakes the node's thread if one of them has messages.
 pub(crate) struct TopicLook {
     watches: Vec<Watch>,
     commands: Arc<Commands>,
 }
 
 impl TopicLook {
-    /// Makes the check of the topics in `wake`, for the node that `commands` belongs to. Returns
+    /// Creates the check for the topics in `wake`, which belong to the node of `commands`. Returns
     /// `None` if there are no topics.
     pub(crate) fn new(wake: &WaitSet, commands: &Arc<Commands>) -> Option<Self> {
         let watches = wake.watches().to_vec();

@@ -1,4 +1,4 @@
-//! Watches a group of actors: checks that handlers return and, in an emergency stop, that all
+//! Watches a group of actors. Checks that handlers return, and that, in an emergency stop, all
 //! actors enter their safe state.
 
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use crate::actor::safety::SafetyReport;
 use crate::actor::worker_words::LongActivation;
 use crate::message::NodeEvent;
 
-/// The time after which an actor that has not confirmed its safe state is reported.
+/// The time after which actors that have not confirmed their safe state are reported.
 const SAFE_STATE_NS_MAX: u64 = 100_000_000;
 
-/// Largest number of actors that an event names.
+/// Largest number of actors whose names an event contains.
 const NAMED_ACTORS_MAX: usize = 4;
 
-/// A group of actors, as the supervisor watches it.
+/// The supervisor's view of a group of actors.
 pub(crate) struct WatchedGroup {
     group: Arc<ActorGroup>,
-    /// Start of the present emergency stop while not all actors are in their safe state; `None`
-    /// otherwise.
+    /// The start of the present emergency stop, as long as some actors are not in their safe state;
+    /// `None` otherwise.
     entering_safe_state_since_ns: Option<u64>,
     is_reported: bool,
-    /// The activations, or runs of an actor, that were stuck at the last check.
+    /// The activations (runs of an actor) that were stuck at the last check.
     stuck: Vec<LongActivation>,
 }
 
@@ -37,20 +37,21 @@ impl WatchedGroup {
         }
     }
 
-    /// Records that an emergency stop has begun at `now_ns`; `None` means that it is over.
+    /// Records that an emergency stop has begun at the time `now_ns`; `None` means that the
+    /// emergency stop is over.
     pub(crate) fn begin_emergency(&mut self, now_ns: Option<u64>) {
         let has_members = self.group.safety.report().all > 0;
         self.entering_safe_state_since_ns = now_ns.filter(|_| has_members);
         self.is_reported = false;
     }
 
-    /// Returns true during an emergency stop, while not all actors are in their safe state.
+    /// Returns true during an emergency stop, as long as some actors are not in their safe state.
     pub(crate) const fn is_entering_safe_state(&self) -> bool {
         self.entering_safe_state_since_ns.is_some()
     }
 
-    /// Returns an event for each actor whose handler does not return, and for each that has
-    /// returned after all.
+    /// Returns an event for each actor whose handler has become stuck since the last check, and for
+    /// each stuck handler that has returned since.
     pub(crate) fn check_activations(&mut self, now_ns: u64) -> Vec<NodeEvent> {
         let limit_ns = self.group.watchdog_ns();
         let long = self.group.long_activations(now_ns.saturating_sub(limit_ns));
@@ -72,8 +73,8 @@ impl WatchedGroup {
         events
     }
 
-    /// Returns an event once all actors are in their safe state, and one event if some are not yet
-    /// after [`SAFE_STATE_NS_MAX`].
+    /// During an emergency stop, returns an event when all actors are in their safe state. If some
+    /// are not after [`SAFE_STATE_NS_MAX`] nanoseconds, returns one event that reports them.
     pub(crate) fn check(&mut self, now_ns: u64) -> Option<NodeEvent> {
         let lasted_ns = now_ns.saturating_sub(self.entering_safe_state_since_ns?);
         let SafetyReport { all, missing } = self.group.safety.report();

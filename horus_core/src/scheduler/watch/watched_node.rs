@@ -1,4 +1,5 @@
-//! The supervisor's view of a node: checks that its ticks end, and makes its published metrics.
+//! The supervisor's view of a node: checks that the node's ticks end, and creates its published
+//! metrics.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -15,60 +16,62 @@ use crate::scheduler::api::safe_state::SafeStateCallback;
 use crate::scheduler::api::subscription::Subscription;
 use crate::scheduler::run::runner::Runner;
 
-/// The default limit of a tick is this many times its budget.
+/// The factor by which a node's budget is multiplied to get the default limit of a tick.
 const DEFAULT_LIMIT_IN_BUDGETS: u64 = 2;
 /// The limit of a tick that has neither a budget nor a watchdog.
 const NO_LIMIT_NS: u64 = u64::MAX;
-/// A tick that lasts this many times its limit, and at least a second, ends the run. WHY the
-/// second: a busy machine may delay a fast node for many periods.
+/// The factor for a tick that has to end the run: it has lasted this many times its limit, and at
+/// least a second. WHY the second: a busy machine may delay a fast node for many periods.
 const GIVE_UP_AFTER_LIMITS: u64 = 10;
 const GIVE_UP_NS_MIN: u64 = 1_000_000_000;
 
-/// If the panic hook of a tick still runs this long after the tick's limit, the safe-state callback
-/// is called. WHY: printing a backtrace takes less time, and a hook that writes to a full pipe may
-/// block forever.
+/// The safe-state callback is called if the panic hook of a tick still runs this long after the
+/// tick's limit. WHY: printing a backtrace takes less time than this, and a hook that writes to a
+/// full pipe may block forever.
 const PANIC_GRACE_NS: u64 = 1_000_000_000;
 
-/// The shortest times between two checks of a node: while it is idle, and while it is in a tick.
+/// The shortest time between two checks of a node that is not in a tick; the next constant is the
+/// same for a node in a tick.
 const IDLE_CHECK_INTERVAL_NS_MIN: u64 = 500_000;
 const BUSY_CHECK_INTERVAL_NS_MIN: u64 = 100_000;
 /// The time between two checks of a node that is stuck.
 const STUCK_CHECK_INTERVAL_NS: u64 = 1_000_000;
 
-/// One node as the supervisor watches it: its limits, and the last findings about its ticks.
+/// The supervisor's view of one node: the limits of its ticks, and the last findings about them.
 pub(crate) struct WatchedNode {
     name: String,
     class: Class,
     rate: Option<Rate>,
     metrics: Arc<LiveMetrics>,
     position: Option<Arc<CheckpointPosition>>,
-    /// The limit of a tick, if it does not follow from the budget.
+    /// The limit of a tick, if it was set; `None` if it follows from the budget.
     watchdog_ns: Option<u64>,
-    /// True if a tick that lasts far too long makes the supervisor end the run; false once it has
-    /// done so.
+    /// True if the supervisor ends the run when a tick lasts far too long. False for classes of
+    /// nodes for which it does not, and after it has done so.
     may_give_up: bool,
     pub(crate) safe_state: Option<SafeStateCallback>,
     /// The channel on which another thread will send the result of the last safe-state callback;
-    /// `None` if there is nothing to wait for.
+    /// `None` if no result is expected.
     pub(crate) safe_state_result: Option<Receiver<Result<(), String>>>,
-    /// The start of the last tick for which the supervisor has called the safe-state callback; 0 if
-    /// there was none.
+    /// The start of the last tick for which the safe-state callback was called; 0 if there was
+    /// none.
     safe_state_tick_ns: u64,
     stuck_ns: Option<u64>,
     last_error: Text<128>,
-    /// The subscribers of the node, as far as they were declared.
+    /// The subscribers of the node that were declared to its builder.
     subscriptions: Vec<Subscription>,
 }
 
-/// The result of a check of a node's tick.
+/// The finding of a check of a node's tick.
 pub(crate) enum TickFinding {
-    /// The tick panics, and the panic hook does not end: the safe-state callback has to be called.
+    /// The tick has panicked, and the panic hook does not end. The safe-state callback has to be
+    /// called.
     PanicHookHangs,
     /// The tick exceeds its limit; it has lasted `busy_ns`.
     Stuck { busy_ns: u64, checkpoint: String },
     /// The tick that was stuck has ended after `busy_ns`.
     Recovered { busy_ns: u64 },
-    /// The tick is still stuck, and lasts so long that the run has to end.
+    /// The tick is still stuck, and has lasted so long that the run has to end.
     GivenUp { busy_ns: u64, checkpoint: String },
 }
 
@@ -96,7 +99,7 @@ impl WatchedNode {
         }
     }
 
-    /// Returns the limit of a tick. WHY anew each time: a new rate changes the budget.
+    /// Returns the limit of a tick. WHY it is computed each time: a new rate changes the budget.
     fn limit_ns(&self) -> u64 {
         // Without a budget, the product is as large as can be.
         let by_budget = || {
@@ -107,7 +110,7 @@ impl WatchedNode {
         self.watchdog_ns.unwrap_or_else(by_budget)
     }
 
-    /// Returns the time of a tick after which the run has to end.
+    /// Returns how long a tick may last before the run has to end.
     fn give_up_ns(&self) -> u64 {
         if !self.may_give_up {
             return NO_LIMIT_NS;
@@ -121,17 +124,17 @@ impl WatchedNode {
     }
 
     /// Returns true if the safe-state callback has to be called for the present tick, and records
-    /// the call. Returns false if it was called for this tick before: each tick gets one call.
+    /// that it is called. Returns false if it was already called for this tick.
     pub(crate) fn begin_safe_state(&mut self) -> bool {
         let began_ns = self.metrics.tick_began_ns();
         let before = std::mem::replace(&mut self.safe_state_tick_ns, began_ns);
         began_ns == 0 || before != began_ns
     }
 
-    /// Returns the time of the next check, if the last one was at `now_ns`.
+    /// Returns the time of the next check, given that the last one was at `now_ns`.
     ///
     /// WHY no short period is needed: the next check comes when the present tick would exceed its
-    /// limit; a tick that has not begun yet cannot exceed it earlier.
+    /// limit. A tick that has not begun yet cannot exceed its limit earlier.
     pub(crate) fn next_check_ns(&self, now_ns: u64) -> u64 {
         if self.stuck_ns.is_some() {
             return now_ns.saturating_add(STUCK_CHECK_INTERVAL_NS);
@@ -146,7 +149,7 @@ impl WatchedNode {
         over_ns.max(now_ns.saturating_add(interval_ns))
     }
 
-    /// Checks the node once; returns what has changed since the last check.
+    /// Checks the node once. Returns what has changed since the last check; `None` if nothing has.
     pub(crate) fn check(&mut self, now_ns: u64) -> Option<TickFinding> {
         let busy_ns = self.metrics.busy_time(now_ns).map_or(0, saturating_nanos);
         let lasted_ns = self.metrics.lasted_ns(now_ns);
@@ -186,8 +189,8 @@ impl WatchedNode {
         }
     }
 
-    /// Returns an event for each subscriber whose state has changed since the last check, see
-    /// [`Subscription::next_event`].
+    /// Returns an event for each subscriber whose state has changed since the last check.
+    /// [`Subscription::next_event`] lists the events.
     pub(super) fn check_subscribers(&mut self) -> impl Iterator<Item = NodeEvent> {
         let Self {
             name,
@@ -202,7 +205,8 @@ impl WatchedNode {
             })
     }
 
-    /// Returns a text that says at which checkpoint the tick is stuck; empty without checkpoints.
+    /// Returns a text that says after which checkpoint the tick is stuck; empty if the node has no
+    /// checkpoints.
     fn describe_position(&self) -> String {
         self.position
             .as_ref()
@@ -210,7 +214,8 @@ impl WatchedNode {
             .unwrap_or_default()
     }
 
-    /// Stores the error or the new rate that an event of the node reports, to publish it.
+    /// Stores the error or the new rate that an event of the node reports, so that the status
+    /// contains it.
     pub(crate) fn record_event(&mut self, event: &NodeEvent) {
         match event.kind {
             NodeEvent::FAILED | NodeEvent::PANICKED | NodeEvent::CHECKPOINT => {
@@ -223,7 +228,7 @@ impl WatchedNode {
         }
     }
 
-    /// Returns the metrics of the node in the form in which they are published.
+    /// Returns the metrics of the node in the form in which the status contains them.
     pub(crate) fn metrics(&self) -> NodeMetrics {
         let counters = self.metrics.snapshot();
         let (health, is_paused) = self.metrics.health();
@@ -280,7 +285,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Makes a node whose ticks count as stuck after 10 ms, and its metrics.
+    /// Returns a node whose ticks count as stuck after 10 ms, and its metrics.
     fn watched_node() -> (WatchedNode, Arc<LiveMetrics>) {
         watched(NodeSpec {
             watchdog: Some(std::time::Duration::from_millis(10)),
@@ -304,7 +309,7 @@ mod tests {
         (WatchedNode::new(&runner, None, Vec::new()), metrics)
     }
 
-    /// The limit is twice the budget, which follows the rate.
+    /// The limit of a tick is twice the budget, which changes with the rate.
     #[test]
     fn a_new_rate_changes_the_limit_of_a_tick() {
         let rate = Some(crate::scheduler::api::rate::Hertz::hz(1));

@@ -1,4 +1,4 @@
-//! Tests of the plan of one node.
+//! Tests of how the plan of a node follows from its settings.
 
 use super::*;
 use crate::scheduler::Hertz;

@@ -1,4 +1,4 @@
-//! Schedulers that other processes see, command and outlive.
+//! Tests that other processes can observe and command a scheduler, and that its topics outlive it.
 
 mod commands;
 
@@ -22,7 +22,7 @@ const ROLE: &str = "HORUS_MONITOR_TEST_ROLE";
 const PATIENCE: Duration = Duration::from_secs(60);
 const RUNNING: u8 = SchedulerStatusHeader::STATE_RUNNING;
 
-/// A directory in shared memory, and the namespace in it.
+/// A namespace in a new directory in shared memory.
 struct Home {
     // Before the directory: fields are dropped in this order.
     namespace: Arc<Namespace>,
@@ -61,7 +61,7 @@ impl Home {
     }
 }
 
-/// Returns the graph of this number of nodes; each reads what the one before it writes.
+/// Returns a graph of `nodes` nodes, each of which reads what the previous one writes.
 fn graph(nodes: usize) -> Graph {
     Graph::new((0..nodes).map(|index| GraphNode {
         name: format!("node {index}"),
@@ -77,7 +77,8 @@ fn namespace_in(dir: &Path) -> Arc<Namespace> {
     Namespace::open(&NamespaceConfig::new(dir, NamespaceName::default())).unwrap()
 }
 
-/// This binary as a child process that plays a role; killed when dropped.
+/// A child process that runs this test binary in a given role. It is killed when this value is
+/// dropped.
 struct Child {
     process: process::Child,
     output: BufReader<ChildStdout>,
@@ -107,7 +108,7 @@ impl Child {
         }
     }
 
-    /// Returns the next word of the child; `None` when it has ended.
+    /// Returns the next word that the child has written; `None` when the child has ended.
     fn try_listen(&mut self) -> Option<String> {
         let mut line = String::new();
         while self.output.read_line(&mut line).unwrap() > 0 {
@@ -133,7 +134,7 @@ impl Child {
         self.process.wait().unwrap();
     }
 
-    /// Waits until the child has ended, with success.
+    /// Waits until the child has ended, and checks that it was successful.
     fn finish(&mut self) {
         let _ = self.stdin.write_all(b"end\n");
         while self.try_listen().is_some() {}
@@ -148,7 +149,8 @@ impl Drop for Child {
     }
 }
 
-/// Sends a word to the parent, in one write. The harness may be in the middle of a line.
+/// Sends a word to the parent process, in a single write. WHY: the test harness may be in the
+/// middle of writing a line.
 fn say(word: impl std::fmt::Display) {
     let line = format!("\n@{word}\n");
     // WHY: without a parent this process has nothing left to do.
@@ -157,7 +159,7 @@ fn say(word: impl std::fmt::Display) {
     }
 }
 
-/// Waits until the parent ends this process, or is gone.
+/// Waits until the parent process ends this process, or has ended itself.
 fn park() {
     let _ = std::io::stdin().read(&mut [0]);
 }

@@ -1,4 +1,5 @@
-//! Runs the actors of a group on the thread that runs the scheduler, or that runs a simulation.
+//! Runs the actors of a group on the thread that runs the scheduler, or on the thread that runs a
+//! simulation.
 
 use horus_shm::internals::heap::ActivationOutcome;
 
@@ -9,18 +10,19 @@ use crate::scheduler::api::node::NodeResult;
 
 use super::actors::MESSAGES_MAX;
 
-/// Number of activations after which the other nodes have their turns.
+/// Number of activations of actors after which the thread runs its other nodes.
 const ACTIVATIONS_MAX: u32 = 65_536;
 
-/// Time after which the other nodes have their turns.
+/// The time after which the thread runs its other nodes.
 const TURNS_NS_MAX: u64 = 1_000_000;
 
-/// Runs the actors that have mail or are due by a timer, in the order in which they got the mail.
-/// Returns when no actor is left, or about a millisecond after `begin_ns` by the clock of `worker`.
+/// Runs the actors that have mail or whose timers are due, in the order in which they received
+/// messages. Returns when no such actor is left, or about a millisecond after `begin_ns` by the
+/// clock of `worker`.
 ///
 /// # Errors
 ///
-/// Returns the error of an actor whose policy stops the scheduler.
+/// Returns the error of an actor whose failure policy stops the scheduler.
 pub(crate) fn run_turns(
     group: &ActorGroup,
     worker: &mut WorkerContext,
@@ -63,7 +65,7 @@ pub(crate) fn run_turns(
     Ok(())
 }
 
-/// Lets the actors that have a safe state enter it, in an emergency stop.
+/// Makes the actors that have a safe state enter it, in an emergency stop.
 pub(crate) fn make_safe(group: &ActorGroup) {
     let mut worker = WorkerContext::new(&group.clock());
     let again = group.safety.take_tasks_to_revisit().into_iter();

@@ -1,4 +1,4 @@
-//! Runs a group of actors, on threads that each take the actors that have mail.
+//! Runs a group of actors on several threads, each of which takes actors that have mail.
 
 use std::io;
 use std::sync::Arc;
@@ -29,25 +29,27 @@ pub(super) const MESSAGES_MAX: u32 = 256;
 /// The time between two publications of a group's counters.
 const PUBLISH_PERIOD_NS: u64 = 20_000_000;
 
-/// The longest sleep of a thread without mail. Mail, commands and the end of the run end it early.
+/// The longest sleep of a thread without mail. The thread wakes earlier if there is mail or a
+/// command, or if the run ends.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 
 /// The time between two checks of a paused group.
 const PAUSED_CHECK_PERIOD: Duration = Duration::from_millis(1);
 
-/// The longest time for which a thread searches the queues of other threads before it sleeps: about
-/// as long as a wake takes.
+/// The longest time for which a thread searches the queues of other threads before it sleeps. It is
+/// about as long as it takes to wake a thread.
 const SEARCH_NS_MAX: u64 = 60_000;
 
-/// The shortest time of a search. Instead of a shorter search, a thread checks the queues once.
+/// The shortest time of a search. Instead of a shorter search, a thread checks the queues only
+/// once.
 const SEARCH_NS_MIN: u64 = 4_000;
 
-/// Number of searches in a row that find nothing after which the time of a search is halved.
+/// Number of searches in a row without a result after which the time of a search is halved.
 const VAIN_SEARCHES_MAX: u32 = 3;
 
 /// The time after which a thread leaves the `wrap_handlers` function of its group, so that other
-/// threads get the locks that this function holds. WHY so long: CPython's threads take turns at
-/// this interval.
+/// threads can get the locks that this function holds. WHY this time: threads of CPython take turns
+/// at the same interval.
 const BURST_NS: u64 = 5_000_000;
 
 /// Number of checks of the queues after which a searching thread may yield its CPU.
@@ -77,7 +79,7 @@ impl Listener for Arc<ActorGroup> {
     }
 }
 
-/// The threads of a group of actors, except the thread that also applies the group's commands.
+/// The threads of a group of actors, except the one that also applies the group's commands.
 #[derive(Debug)]
 pub(crate) struct ActorThreads {
     group: Arc<ActorGroup>,
@@ -86,12 +88,12 @@ pub(crate) struct ActorThreads {
 }
 
 impl ActorThreads {
-    /// Starts a thread for each of `workers`.
+    /// Starts a thread for each of the workers in `workers`.
     ///
     /// # Errors
     ///
-    /// Returns an error if the system cannot create a thread; those that were started end when the
-    /// run stops.
+    /// Returns an error if the system cannot create a thread. Threads that were already started end
+    /// when the run stops.
     pub(crate) fn start(
         group: &Arc<ActorGroup>,
         workers: Vec<Worker<Task>>,
@@ -129,13 +131,15 @@ impl ActorThreads {
         self.group.run_queues().wake_all();
     }
 
-    /// Lets the actors enter their safe state before they are shut down, as the run has failed.
+    /// Makes the actors enter their safe state before they are shut down, because the run has
+    /// failed.
     pub(crate) fn set_failing(&self) {
         self.group.safety.set_failing(true);
     }
 
-    /// Waits for the end of the threads, but not beyond `deadline`. Copies the counters and the
-    /// last error of the group to its node, if that is among `runners`; else ends the group.
+    /// Waits until the threads have ended, but not beyond `deadline`. If the node of the group is
+    /// among `runners`, copies the group's counters and last error to that node. Otherwise ends the
+    /// group.
     pub(crate) fn end(self, deadline: Instant, runners: &mut [Runner]) {
         for (index, thread) in self.threads {
             if join_thread(thread, deadline).is_none() {
@@ -167,17 +171,17 @@ pub(crate) struct ActorThread<'a> {
     group: &'a ActorGroup,
     context: WorkerContext,
     shared: &'a RunState,
-    /// The number of this thread's worker.
+    /// The index of this thread's worker.
     index: u8,
     words: &'a WorkerWords,
     now_ns: u64,
-    /// The time at which the counters of the group are published again.
+    /// The time at which the counters of the group have to be published again.
     publish_ns: u64,
-    /// The time for which this thread searches before it sleeps.
+    /// The time for which this thread searches other queues before it sleeps.
     search_ns: u64,
-    /// Number of searches for mail in a row that found none.
+    /// Number of searches in a row that have found no actor.
     vain: u32,
-    /// True if the last sleep ended because its time was over.
+    /// True if the last sleep lasted until its timeout.
     has_overslept: bool,
 }
 
@@ -197,8 +201,8 @@ impl<'a> ActorThread<'a> {
         }
     }
 
-    /// Runs actors of the group until the run stops. The one thread that gets `runner`, the group's
-    /// own node, also applies the pending commands of that node.
+    /// Runs actors of the group until the run stops. `runner` is the node as which the scheduler
+    /// lists the group. The one thread that gets it also applies the commands to that node.
     pub(crate) fn run(&mut self, worker: Worker<Task>, mut runner: Option<&mut Runner>) {
         self.index = worker.index() as u8;
         self.words = self.group.worker_words(worker.index());
@@ -232,8 +236,8 @@ impl<'a> ActorThread<'a> {
         runner.poll_commands(&self.context.clock, self.now_ns);
     }
 
-    /// In an emergency stop, visits all actors that have mail: those that have a safe state enter
-    /// it. All of them are held until the emergency stop ends.
+    /// In an emergency stop, visits all actors that have mail, so that those with a safe state
+    /// enter it. All visited actors are held until the emergency stop ends.
     #[cold]
     fn make_actors_safe(&mut self) {
         if !self.group.safety.is_engaged() {
@@ -265,7 +269,8 @@ impl<'a> ActorThread<'a> {
         }
     }
 
-    /// Takes an actor to run: one whose pause is over, or else the next one of this thread.
+    /// Takes an actor to run: one whose pause is over, or else the next one in the queues of this
+    /// thread.
     #[inline]
     fn next(&mut self) -> Option<Task> {
         let timer_ns = self.group.timers.next_due_ns();
@@ -283,8 +288,9 @@ impl<'a> ActorThread<'a> {
         local::with_local_worker(|local| local.next(self.now_ns, has_timers)).flatten()
     }
 
-    /// Runs an actor, then others of this thread: one burst, or, in a group with a `wrap_handlers`
-    /// function, bursts for up to [`BURST_NS`] inside that function.
+    /// Runs an actor, and then others of this thread, in one burst. If the group has a
+    /// `wrap_handlers` function, runs several bursts inside that function, for up to [`BURST_NS`]
+    /// nanoseconds.
     #[inline]
     fn run_from(&mut self, task: Task) {
         match self.group.wrap_handlers() {
@@ -306,11 +312,12 @@ impl<'a> ActorThread<'a> {
         }
     }
 
-    /// Runs an actor, then others of this thread, until there are none, the clock was read, the
-    /// group was paused, or the next timer has changed.
+    /// Runs an actor, and then others of this thread. Returns when there are no more, when a
+    /// handler has made the worker read the clock, when the group is paused, or when the next timer
+    /// has changed.
     ///
-    /// WHY the clock: all other checks of a thread can wait until it is read, which is after 16
-    /// messages at the latest. A pause and a new timer cannot wait.
+    /// WHY at a reading of the clock: all other checks of the thread can wait until then, which is
+    /// after 16 messages at the latest. A pause and a new timer cannot wait.
     fn run_burst(&mut self, task: Task) {
         self.has_overslept = false;
         if self.group.is_paused() {
@@ -332,7 +339,7 @@ impl<'a> ActorThread<'a> {
         }
     }
 
-    /// Runs an actor once.
+    /// Runs one activation of an actor.
     #[inline(always)]
     fn run_actor(&mut self, task: Task) {
         task.set_last_worker(self.index);
@@ -356,7 +363,7 @@ impl<'a> ActorThread<'a> {
         }
     }
 
-    /// Stops the run because of an actor's error, if its policy demands that.
+    /// Stops the run if an actor has failed whose failure policy demands that.
     #[cold]
     fn stop_run_on_error(&mut self) {
         if let Some(error) = self.context.fatal_error.take() {
@@ -365,7 +372,7 @@ impl<'a> ActorThread<'a> {
         }
     }
 
-    /// Searches for an actor of another thread and runs it, or sleeps if there is none.
+    /// Searches the queues of other threads for an actor and runs it. If there is none, sleeps.
     #[cold]
     fn wait(&mut self, runner: Option<&Runner>) {
         self.now_ns = self.context.clock.now_ns();
@@ -407,7 +414,7 @@ impl<'a> ActorThread<'a> {
         }
     }
 
-    /// Searches for an actor of another thread and runs it. Never sleeps.
+    /// Searches the queues of other threads for an actor and runs it. Never sleeps.
     fn poll(&mut self) {
         for _ in 0..CHECKS_PER_YIELD {
             let now_ns = self.now_ns;
@@ -434,7 +441,8 @@ impl<'a> ActorThread<'a> {
         self.run_from(task);
     }
 
-    /// Searches the queues of the other threads; checks them only once if enough threads search.
+    /// Searches the queues of the other threads for some time. If enough threads already search,
+    /// checks the queues only once. Returns the actor that was found.
     fn search_other_queues(&mut self) -> Option<Task> {
         let searches = local::with_local_worker(|local| local.worker.begin_search());
         if searches != Some(true) || self.search_ns == 0 {
@@ -466,8 +474,8 @@ impl<'a> ActorThread<'a> {
         self.search_ns = (self.search_ns * 2).clamp(SEARCH_NS_MIN, SEARCH_NS_MAX);
     }
 
-    /// Halves the time of a search after three searches that found nothing. WHY: otherwise, one
-    /// message per millisecond would cost 6 % of a core.
+    /// Halves the time of a search after three searches in a row without a result. WHY: otherwise,
+    /// a load of one message per millisecond would cost 6 % of a CPU.
     fn shorten_search(&mut self) {
         self.vain += 1;
         if self.vain < VAIN_SEARCHES_MAX {

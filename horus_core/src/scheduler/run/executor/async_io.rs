@@ -29,19 +29,19 @@ use crate::scheduler::run::runner::{AfterTurn, Runner};
 
 use super::thread::{ThreadMember, join_thread, spawn_thread};
 
-/// The longest sleep of a task: after it, the task applies pending commands.
+/// The longest sleep of a task. After it, the task applies pending commands.
 const COMMAND_POLL_PERIOD: Duration = Duration::from_millis(20);
 
-/// The future of a tick. It is made and polled on the thread of all tasks, so it need not be
+/// The future of a tick. The thread that runs all tasks creates and polls it, so it need not be
 /// `Send`.
 pub type TickFuture<'a> = Pin<Box<dyn Future<Output = NodeResult> + 'a>>;
 
-/// A node whose ticks can wait with `await`. Its methods are those of [`Node`], except that `tick`
-/// returns a future.
+/// A node whose ticks can wait with `await`. Its methods are the same as those of [`Node`], except
+/// that `tick` returns a future.
 ///
-/// Most such nodes are closures, see
-/// [`NodeBuilder::build_async`](crate::scheduler::NodeBuilder::build_async). A type that implements
-/// this trait is added to a scheduler as a [`TaskNode`].
+/// Most such nodes are closures, which
+/// [`NodeBuilder::build_async`](crate::scheduler::NodeBuilder::build_async) adds to a scheduler.
+/// Wrap a type that implements this trait in a [`TaskNode`] to add it to a scheduler.
 pub trait AsyncNode: Send + 'static {
     /// Like [`Node::tick`], but returns the future that does the work of the tick.
     fn tick<'a>(&'a mut self, context: &'a mut Context<'_>) -> TickFuture<'a>;
@@ -50,7 +50,7 @@ pub trait AsyncNode: Send + 'static {
     ///
     /// # Errors
     ///
-    /// An error means that the node does not start.
+    /// An error means that the node does not start. Its failure policy decides what follows.
     fn init(&mut self, _context: &mut Context<'_>) -> NodeResult {
         Ok(())
     }
@@ -86,12 +86,12 @@ where
     }
 }
 
-/// A [`Node`] made from an [`AsyncNode`]. Pass it to
+/// Converts an [`AsyncNode`] into a [`Node`]. Pass it to
 /// [`build`](crate::scheduler::NodeBuilder::build) after
-/// [`async_io`](crate::scheduler::NodeBuilder::async_io), or to a swap as the replacement of such a
-/// node.
+/// [`async_io`](crate::scheduler::NodeBuilder::async_io), or use it in a swap as the replacement of
+/// another asynchronous node.
 ///
-/// Anywhere else its ticks fail, because nothing would poll their futures.
+/// In any other place, its ticks fail, because their futures would not be polled.
 pub struct TaskNode(Box<dyn AsyncNode>);
 
 impl std::fmt::Debug for TaskNode {
@@ -101,13 +101,14 @@ impl std::fmt::Debug for TaskNode {
 }
 
 impl TaskNode {
-    /// Makes a node whose ticks are those of `node`.
+    /// Creates a node whose ticks are those of `node`.
     #[must_use]
     pub fn new(node: impl AsyncNode) -> Self {
         Self(Box::new(node))
     }
 
-    /// Returns the node as a [`TaskNode`], or unchanged if it is of another type.
+    /// Returns the node as a [`TaskNode`]. If it is of another type, returns it unchanged as the
+    /// error.
     fn downcast(node: &mut dyn Node) -> Result<&mut Self, &mut dyn Node> {
         if !(node as &dyn Any).is::<Self>() {
             return Err(node);
@@ -122,8 +123,8 @@ impl Node for TaskNode {
         self.0.init(context)
     }
 
-    /// Always fails: it is only called in simulated time, or if the node has replaced a node that
-    /// is not async.
+    /// Always returns an error. This is only called in simulated time, or if the node has replaced
+    /// a node that is not asynchronous.
     fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
         Err(
             "the node's ticks are async: they run neither in simulated time nor in the place of a \
@@ -149,8 +150,8 @@ impl Node for TaskNode {
     }
 }
 
-/// The time before the deadline at which ticks that have not ended are dropped, so that the thread
-/// can still end in time.
+/// The time before the deadline at which ticks that have not ended are dropped. WHY before: the
+/// thread still needs time to end.
 const DROP_MARGIN: Duration = Duration::from_millis(200);
 
 /// The time at which ticks that have not ended are dropped; `None` while the run continues.
@@ -164,7 +165,7 @@ pub(crate) struct AsyncTask {
 }
 
 impl AsyncTask {
-    /// Runs the node at its due times until the run is to stop, then returns it.
+    /// Runs the node at its due times until the run has to stop, then returns the node.
     async fn run_tasks(
         mut self,
         shared: Arc<RunState>,
@@ -230,8 +231,8 @@ impl AsyncTask {
     }
 }
 
-/// Polls the future of a tick until it has ended or panicked, or must be dropped because the run
-/// ends.
+/// Polls the future of a tick until it has ended or panicked. If the run ends before that, drops
+/// the future.
 async fn poll_tick(
     mut tick: TickFuture<'_>,
     (metrics, log_name): (&LiveMetrics, &'static str),
@@ -265,7 +266,8 @@ async fn poll_tick(
     }
 }
 
-/// Waits until the run ends, and then until ticks that have not ended must be dropped.
+/// Waits until the run ends, and after that until the time at which ticks that have not ended have
+/// to be dropped.
 async fn wait_until_ticks_must_drop(end: &mut watch::Receiver<TickDropDeadline>) {
     let stopping = end.wait_for(Option::is_some).await;
     let drop_at = stopping.ok().and_then(|end| *end);
@@ -274,7 +276,7 @@ async fn wait_until_ticks_must_drop(end: &mut watch::Receiver<TickDropDeadline>)
     }
 }
 
-/// The thread that runs all async nodes as tasks. While one tick waits, other nodes run.
+/// The thread that runs all asynchronous nodes as tasks. While one tick waits, other nodes run.
 #[derive(Debug)]
 pub(crate) struct AsyncIo {
     thread: JoinHandle<()>,
@@ -284,12 +286,12 @@ pub(crate) struct AsyncIo {
 }
 
 impl AsyncIo {
-    /// Starts the thread for these tasks.
+    /// Starts the thread that runs the nodes in `tasks`, and takes these nodes.
     ///
     /// # Errors
     ///
-    /// Returns an error if the system cannot create a thread or a descriptor. Then no node has run,
-    /// and `tasks` is unchanged.
+    /// Returns an error if the system cannot create a thread or a file descriptor. In that case, no
+    /// node has run, and `tasks` is unchanged.
     pub(crate) fn start(tasks: &mut Vec<AsyncTask>, shared: &Arc<RunState>) -> io::Result<Self> {
         let runtime =
             with_standard_streams_open(|| Builder::new_current_thread().enable_all().build())?;
@@ -317,8 +319,9 @@ impl AsyncIo {
         })
     }
 
-    /// Ends the tasks. Ticks that have not ended shortly before `deadline` are dropped. Returns the
-    /// nodes, and the reports of the nodes that are missing because a tick blocks the thread.
+    /// Ends the tasks. Drops ticks that have not ended shortly before `deadline`. Returns the
+    /// nodes. If a tick blocks the thread, nodes are missing, and their reports are returned
+    /// instead.
     pub(crate) fn finish(self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
         let drop_at = deadline.checked_sub(DROP_MARGIN).unwrap_or(deadline);
         self.end
@@ -337,7 +340,7 @@ impl AsyncIo {
     }
 }
 
-/// Runs the tasks until all have ended; moves each node to `ended` when its task ends.
+/// Runs the tasks until all have ended. When a task ends, moves its node to `ended`.
 fn run_tasks(
     runtime: Runtime,
     tasks: Vec<AsyncTask>,

@@ -1,13 +1,13 @@
-//! Runs nodes one after the other: on the main thread the nodes that have no other thread, and on
-//! the thread of a chain the nodes of the chain.
+//! Runs nodes one after the other. The main thread runs the nodes that have no other thread in this
+//! way, and the thread of a chain runs the nodes of the chain.
 
 use horus_shm::clock::Clock;
 
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 
-/// Runs a turn of each node, in order; the first begins at `begin_ns`. The end of one turn is the
-/// start of the next, so that a turn costs one reading of the clock. Returns the end of the last
-/// turn, and what to do then.
+/// Runs a turn of each node, in order. The first turn begins at `begin_ns`, and each further turn
+/// begins when the previous one has ended, so that a turn costs only one reading of the clock.
+/// Returns the end of the last turn, and what the scheduler has to do then.
 #[inline]
 pub(crate) fn run_turns(
     runners: &mut [Runner],

@@ -17,7 +17,8 @@ use crate::scheduler::run::runner::{AfterTurn, Runner};
 
 use super::thread::{ThreadMember, join_thread, spawn_thread};
 
-/// A compute node with its due times. WHY the runner is boxed: a heap moves small values cheaply.
+/// A compute node with its due times. WHY the runner is boxed: moving small values within a heap is
+/// cheap.
 #[derive(Debug)]
 pub(crate) struct ComputeJob {
     timeline: Timeline,
@@ -39,7 +40,7 @@ impl ComputeJob {
         *self.runner
     }
 
-    /// Returns the sort key of the queue: the due time, then the node's order.
+    /// Returns the key by which the queue is sorted: the due time, then the node's order.
     fn sort_key(&self) -> (u64, i32) {
         (self.timeline.due_ns(), self.runner.plan().order)
     }
@@ -65,8 +66,8 @@ impl Ord for ComputeJob {
     }
 }
 
-/// Returns the number of threads for `nodes` compute nodes: `wanted`, or by default one less than
-/// the number of CPUs.
+/// Returns the number of threads for `nodes` compute nodes. It is based on `wanted`, or, if that is
+/// `None`, on one less than the number of CPUs.
 pub(crate) fn compute_thread_count(wanted: Option<usize>, cores: usize, nodes: usize) -> usize {
     wanted.unwrap_or(cores.saturating_sub(1)).max(1).min(nodes)
 }
@@ -75,24 +76,24 @@ pub(crate) fn compute_thread_count(wanted: Option<usize>, cores: usize, nodes: u
 /// pending commands.
 const COMMAND_POLL_PERIOD_NS: u64 = 20_000_000;
 
-/// The queue that the threads of the pool share. It is locked only to take a node and to put it
-/// back.
+/// The queue of nodes that the threads of the pool share. A thread locks it only to take a node and
+/// to put it back.
 #[derive(Debug)]
 struct SharedJobQueue {
     queue: Mutex<JobQueue>,
     changed: Condvar,
 }
 
-/// The nodes that wait until they are due, and those that run.
+/// The nodes that wait until they are due, and those that threads run at present.
 #[derive(Debug, Default)]
 struct JobQueue {
     jobs: BinaryHeap<Reverse<ComputeJob>>,
-    /// The nodes that a thread has taken from the queue.
+    /// The nodes that threads have taken from the queue and run at present.
     running: Vec<Arc<ThreadMember>>,
-    /// The due time for which one thread sleeps; all other threads sleep until they are notified.
-    /// WHY only one: otherwise all threads would wake for one node.
+    /// The due time until which one thread sleeps. All other threads sleep until they are notified.
+    /// WHY only one thread: otherwise all threads would wake for the same node.
     wake_ns: Option<u64>,
-    /// The time of the next check for pending commands.
+    /// The time at which a thread has to check for pending commands again.
     next_poll_ns: u64,
     is_over: bool,
 }
@@ -102,8 +103,8 @@ impl SharedJobQueue {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until a node is due, and takes it from the queue. Returns it with the present time, or
-    /// `None` if the run is to stop.
+    /// Waits until a node is due, and takes it from the queue. Returns it together with the present
+    /// time; returns `None` if the run has to stop.
     fn take_due(&self, clock: &mut Clock, shared: &RunState) -> Option<(ComputeJob, u64)> {
         let mut queue = self.lock();
         while !queue.is_over && !shared.is_stopping() {
@@ -141,7 +142,7 @@ impl SharedJobQueue {
         None
     }
 
-    /// Applies the pending commands of nodes that are not due soon. Releases the lock meanwhile.
+    /// Applies pending commands to nodes that are not due soon. Releases the lock while it does so.
     fn poll_commands<'a>(
         &'a self,
         mut queue: MutexGuard<'a, JobQueue>,
@@ -173,7 +174,7 @@ impl SharedJobQueue {
         queue.unwrap_or_else(|| self.lock())
     }
 
-    /// Puts a node back after its turn.
+    /// Puts a node back into the queue after its turn.
     fn put_back(&self, job: ComputeJob) -> MutexGuard<'_, JobQueue> {
         let mut queue = self.lock();
         if let Some(index) = queue
@@ -189,7 +190,7 @@ impl SharedJobQueue {
         queue
     }
 
-    /// Takes nodes that are due and runs them, until the run is to stop. Each thread of the pool
+    /// Takes nodes that are due and runs them, until the run has to stop. Each thread of the pool
     /// calls this.
     fn run_thread(&self, clock: &mut Clock, shared: &RunState) {
         shared.wait_for_start();
@@ -210,9 +211,9 @@ impl SharedJobQueue {
     }
 }
 
-/// A pool of threads that run compute nodes. A free thread takes the node that is due first, and
-/// only one thread at a time runs a node. A long tick delays no other node as long as a thread is
-/// free.
+/// A pool of threads that run compute nodes. A free thread takes the node that is due first. Only
+/// one thread at a time runs the same node. A long tick delays no other node as long as another
+/// thread is free.
 #[derive(Debug)]
 pub(crate) struct ComputePool {
     shared_queue: Arc<SharedJobQueue>,
@@ -220,12 +221,12 @@ pub(crate) struct ComputePool {
 }
 
 impl ComputePool {
-    /// Starts `threads` threads for the nodes in `jobs`, which it takes.
+    /// Starts `threads` threads for the nodes in `jobs`, and takes these nodes.
     ///
     /// # Errors
     ///
-    /// Returns an error if the system cannot create a thread. Then no node has run, and `jobs` is
-    /// unchanged.
+    /// Returns an error if the system cannot create a thread. In that case, no node has run, and
+    /// `jobs` is unchanged.
     pub(crate) fn start(
         threads: usize,
         jobs: &mut Vec<ComputeJob>,
@@ -264,9 +265,9 @@ impl ComputePool {
         self.shared_queue.changed.notify_all();
     }
 
-    /// Ends the threads, but waits at most until `deadline` for ticks that have begun. Returns the
-    /// nodes, and the reports of the nodes whose tick has not ended; their threads are not waited
-    /// for any more.
+    /// Ends the threads, but waits for ticks that have begun only until `deadline`. Returns the
+    /// nodes, and reports of those nodes whose ticks have not ended by then. Their threads keep
+    /// running.
     pub(crate) fn finish(self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
         self.end_threads();
         for thread in self.threads {

@@ -1,5 +1,4 @@
-//! Runs a node that waits for messages, on a thread of its own that sleeps until a topic has
-//! messages.
+//! Runs a node that waits for messages on its own thread, which sleeps until a topic has messages.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +12,12 @@ use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 use crate::topic::{Reason, WaitSet};
 
-/// The longest sleep of a node that has inputs with a timeout, because it checks them after each
-/// sleep. Also the longest sleep of a node that its `at_most` rate does not let tick yet.
+/// The longest sleep of a node whose inputs have timeouts, which it checks after each sleep. It is
+/// also the longest sleep of a node that may not tick yet because of its `at_most` rate.
 pub(super) const INPUT_CHECK_PERIOD: Duration = Duration::from_millis(20);
 
-/// The pause while messages wait but the node may not tick, for instance because it is paused. WHY:
-/// otherwise the waiting messages would wake the thread again at once.
+/// The pause of the thread if messages wait but the node may not tick, for instance because it is
+/// paused. WHY: otherwise the waiting messages would wake the thread again immediately.
 pub(super) const IDLE_PAUSE: Duration = Duration::from_millis(1);
 
 impl Listener for Arc<LocalEventcount> {
@@ -27,11 +26,11 @@ impl Listener for Arc<LocalEventcount> {
     }
 }
 
-/// Runs the node whenever it has messages, but not faster than its `at_most` rate, until the run is
-/// to stop or its subscribers are closed.
+/// Runs the node whenever it has messages, but not faster than its `at_most` rate. Returns when the
+/// run has to stop, or when the node's subscribers are closed.
 ///
-/// The thread sleeps until there are messages, or `bell` is notified: after each command, at the
-/// end of the run, and by the supervisor if a wake was lost.
+/// The thread sleeps until there are messages or `bell` is notified. `bell` is notified after each
+/// command, at the end of the run, and, if a wake was lost, by the supervisor.
 pub(crate) fn run_event_node(
     runner: &mut Runner,
     clock: &mut Clock,

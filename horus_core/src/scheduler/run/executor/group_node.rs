@@ -1,4 +1,4 @@
-//! A group of actors as a node of the scheduler.
+//! A node of the scheduler that represents a group of actors.
 
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
@@ -13,26 +13,28 @@ use crate::scheduler::api::node::{Node, NodeError, NodeResult};
 
 use super::actor_turns;
 
-/// The time between two comparisons of the clock with the kernel's.
+/// The time between two synchronisations of the clock with the kernel's clock.
 const RESYNC_PERIOD_NS: u64 = 20_000_000;
 
-/// The state that a thread needs to run the actors of a group without threads.
+/// The state of a thread that runs the actors of a group without threads.
 ///
-/// One thread has it at a time: the one that ticks the node, or that waits for an answer.
+/// Only one thread at a time uses it: the one that ticks the node, or one that runs the actors
+/// while it waits for an answer.
 #[derive(Debug, Default)]
 struct InlineActorRuns {
-    /// The thread that ticked the node last, by [`local::thread_number`]; 0 if none may run actors
-    /// while it waits.
+    /// The thread that ticked the node last, as returned by [`local::thread_number`]; 0 if no
+    /// thread may run actors while it waits.
     thread: usize,
-    /// The state that the handlers use which run while the thread waits.
+    /// The worker context for handlers that run while the thread waits for an answer.
     worker: Option<WorkerContext>,
     resync_ns: u64,
-    /// The error of an actor that ran while the thread waited.
+    /// The error of an actor that was run while the thread waited for an answer.
     error: Option<NodeError>,
 }
 
 impl InlineActorRuns {
-    /// Runs the actors for a thread that waits. Returns true if there was something to do.
+    /// Runs the actors, on a thread that waits for an answer. Returns true if there was something
+    /// to do.
     fn run(&mut self, group: &ActorGroup) -> bool {
         let Some(worker) = &mut self.worker else {
             return false;
@@ -58,7 +60,7 @@ impl InlineActorRuns {
     }
 }
 
-/// Returns `None` if another thread has the lock.
+/// Locks the mutex without waiting. Returns `None` if another thread holds it.
 fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(guard) => Some(guard),
@@ -67,8 +69,8 @@ fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     }
 }
 
-/// A group of actors as a node of the scheduler, which ends its actors. Its tick runs them, if the
-/// group has no threads, or in a simulated run.
+/// A node of the scheduler that represents a group of actors, and ends these actors. If the group
+/// has no threads, or in a simulated run, the ticks of this node run the actors.
 #[derive(Debug)]
 pub(crate) struct GroupNode {
     group: Arc<ActorGroup>,
@@ -83,7 +85,7 @@ impl GroupNode {
         }
     }
 
-    /// Lets this thread run the actors also while it waits for an answer, and no other thread.
+    /// Makes the calling thread, and no other, run the actors also while it waits for an answer.
     fn add_turns(&self, turns: &mut InlineActorRuns, clock: &Clock) {
         let thread = local::thread_number();
         if turns.thread != thread {
@@ -99,7 +101,7 @@ impl GroupNode {
         });
     }
 
-    /// Reverts [`Self::add_turns`]: no thread runs the actors while it waits.
+    /// Reverts [`Self::add_turns`]: no thread runs the actors while it waits for an answer.
     fn end_turns(&self) {
         local::remove_threadless_group(&self.group);
         // WHY not in vain: a thread that has the lock finds no actor when its handler returns.

@@ -1,4 +1,4 @@
-//! Executors: one file for each way in which nodes get their turns.
+//! Executors: the ways in which nodes are run, one file for each.
 
 pub(crate) mod actor_turns;
 pub(crate) mod actors;

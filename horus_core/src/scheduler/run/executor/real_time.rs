@@ -1,4 +1,5 @@
-//! Runs nodes with a rate at their due times, on a thread for each node or chain.
+//! Runs nodes with a rate at their due times. Each node, or each chain of nodes, has its own
+//! thread.
 
 use std::io;
 
@@ -13,8 +14,9 @@ use crate::scheduler::run::runner::{AfterTurn, Runner};
 use super::best_effort::run_turns;
 use super::spin::Spin;
 
-/// Applies the node's thread settings to the calling thread. Returns a guard that keeps the CPUs
-/// from sleeping, and the settings that the system refused, each with the reason.
+/// Applies the thread settings of the node to the calling thread. Returns a guard that prevents the
+/// CPUs from sleeping, if the node requires that, and the settings that the system refused, each
+/// with the reason.
 pub(crate) fn apply_thread_settings(plan: &NodePlan) -> (Option<CpuAwakeRequest>, Vec<String>) {
     let mut refused = Vec::new();
     let mut awake = None;
@@ -52,14 +54,15 @@ fn note_refused(refused: &mut Vec<String>, what: String, outcome: io::Result<()>
     }
 }
 
-/// The longest sleep: after it, the thread checks whether the run is to stop, and applies pending
-/// commands.
+/// The longest sleep of the thread. After it, the thread checks whether the run has to stop, and
+/// applies pending commands.
 const COMMAND_POLL_PERIOD_NS: u64 = 20_000_000;
 
-/// Runs the nodes one after the other at each due time, until the run is to stop.
+/// Runs the nodes one after the other at each due time, until the run has to stop.
 ///
-/// Sleeps until shortly before the due time, as `spin` says, and then spins, because the kernel
-/// wakes threads late. Allocates nothing and takes no lock; its only system call is the sleep.
+/// The thread sleeps until shortly before the due time, and then spins, because the kernel wakes
+/// threads late. `spin` decides how long before. Allocates nothing and takes no lock; the only
+/// system call is the sleep.
 pub(crate) fn run_real_time_nodes(
     runners: &mut [Runner],
     clock: &mut Clock,

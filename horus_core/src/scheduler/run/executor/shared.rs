@@ -1,5 +1,5 @@
-//! Runs nodes that wait for messages on the threads of a group of actors: each is an actor that
-//! the messages of its topics wake.
+//! Runs nodes that wait for messages on the threads of a group of actors. Each node becomes an
+//! actor, which is woken by messages of the node's topics.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,18 +24,18 @@ use super::event::{IDLE_PAUSE, INPUT_CHECK_PERIOD};
 use super::thread::ThreadMember;
 use super::topic_alarm::{TopicAlarms, WakingTopic};
 
-/// A node that shares the threads of a group, before it runs.
+/// A node that will share the threads of a group of actors, before it runs.
 pub(crate) struct SharingNode {
     pub(crate) runner: Runner,
     pub(crate) wake: WaitSet,
     pub(crate) group: Arc<ActorGroup>,
 }
 
-/// Shares a runner between the actor of its node, which runs it, and the end of the run, which
-/// takes it out.
+/// The place of a node's runner. The node's actor locks it to run the node; at the end of the run,
+/// the runner is taken out of it.
 type RunnerSlot = Arc<Mutex<Option<Runner>>>;
 
-/// The nodes that share the threads of groups.
+/// The nodes that share the threads of groups of actors.
 #[derive(Debug, Default)]
 pub(crate) struct SharedNodes {
     nodes: Vec<(RunnerSlot, ThreadMember)>,
@@ -43,11 +43,12 @@ pub(crate) struct SharedNodes {
 }
 
 impl SharedNodes {
-    /// Makes an actor of each node, and starts the threads that wait for their topics.
+    /// Spawns an actor for each node, and starts the threads that wait for the topics of these
+    /// nodes.
     ///
     /// # Errors
     ///
-    /// Returns the name of the group, and the error, if the system cannot create a thread.
+    /// If the system cannot create a thread, returns the name of the group and the error.
     pub(crate) fn start(
         &mut self,
         nodes: Vec<SharingNode>,
@@ -72,7 +73,7 @@ impl SharedNodes {
         Ok(())
     }
 
-    /// Makes an actor of a node; returns the topics that wake it.
+    /// Spawns an actor for a node. Returns the topics that wake it.
     fn add(
         &mut self,
         node: SharingNode,
@@ -106,9 +107,9 @@ impl SharedNodes {
         self.alarms.iter().for_each(TopicAlarms::wake);
     }
 
-    /// Waits for the end of the threads that wait for topics, but not beyond `deadline`. Returns
-    /// the nodes, and the reports of those whose tick has not ended. The caller has ended the
-    /// threads of the groups before.
+    /// Waits until the threads that wait for topics have ended, but not beyond `deadline`. Returns
+    /// the nodes, and reports of those nodes whose ticks have not ended. Before this call, the
+    /// caller has to end the threads of the groups.
     pub(crate) fn end(&mut self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
         for alarms in self.alarms.drain(..) {
             alarms.end(deadline);
@@ -136,19 +137,19 @@ impl Listener for Address<()> {
     }
 }
 
-/// A node as an actor. Each message to the actor makes it check for commands to the node and for
-/// messages of its topics.
+/// The actor that runs a node. Each message to the actor makes it check whether there are commands
+/// to the node or messages in the node's topics.
 struct SharedNode {
     place: RunnerSlot,
     watches: Vec<Watch>,
     clock: Clock,
     shared: Arc<RunState>,
-    /// The shortest time from the start of a tick to the start of the next.
+    /// The shortest allowed time from the start of one tick to the start of the next.
     pause_ns: u64,
     not_before_ns: u64,
-    /// The time at which the waiting messages were first seen; `None` if none were.
+    /// The time at which the messages that wait now were first noticed; `None` if no messages wait.
     seen_ns: Option<u64>,
-    /// The time at which the last timer wakes the actor, or has done so.
+    /// The time at which the timer that was set last wakes the actor. It may lie in the past.
     timer_ns: u64,
     checks_inputs: bool,
 }
@@ -179,7 +180,7 @@ impl SharedNode {
         self.watches.iter().any(Watch::has_message)
     }
 
-    /// Makes a timer wake the actor at `at_ns` or before.
+    /// Makes sure that a timer wakes the actor at `at_ns` or earlier.
     fn schedule_wake(&mut self, now_ns: u64, at_ns: u64, context: &mut Context<'_, Self>) {
         // WHY: each message may come here, and one timer suffices.
         if self.timer_ns <= now_ns || at_ns < self.timer_ns {
@@ -189,7 +190,8 @@ impl SharedNode {
         }
     }
 
-    /// Runs the node's turn, if messages wait and the node may tick.
+    /// Runs a turn of the node, if messages wait and the node is allowed to tick. Returns what the
+    /// scheduler has to do then.
     fn run_turn(&mut self, runner: &mut Runner, context: &mut Context<'_, Self>) -> AfterTurn {
         self.watches.iter_mut().for_each(Watch::follow);
         let now_ns = self.clock.resync();
@@ -257,7 +259,8 @@ impl Actor for SharedNode {
         }
     }
 
-    /// WHY it applies commands again: the emergency stop may reach the node after its group.
+    /// Returns true if the node is in its safe state. WHY this applies commands again: the
+    /// emergency stop may reach the node later than its group.
     fn is_safe_state(&self) -> bool {
         lock(&self.place).as_mut().is_none_or(|runner| {
             runner.poll_commands(&self.clock, self.clock.now_ns());

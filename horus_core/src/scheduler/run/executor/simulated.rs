@@ -17,20 +17,21 @@ use crate::topic::WaitSet;
 
 use super::actor_turns;
 
-/// The largest number of rounds at one simulated time. WHY a limit: nodes that answer each other's
-/// messages would never let the time advance.
+/// The largest number of rounds at one simulated time. WHY a limit: otherwise, nodes that answer
+/// each other's messages would never let the time advance.
 const ROUNDS_PER_INSTANT_MAX: u32 = 1024;
 
-/// A node in a simulated run, with what makes it run: due times, topics, or mail of its actors.
+/// A node in a simulated run, together with the things that make it run: due times, topics, or the
+/// mail of its actors.
 pub(crate) struct SimulatedNode {
     pub(crate) runner: Runner,
     pub(crate) wake: WaitSet,
-    /// The actors, if the node is a group of them.
+    /// The group of actors, if the node represents one.
     actors: Option<Arc<ActorGroup>>,
-    /// True once the actors could run: after the first check for mail and timers.
+    /// True after the first check for mail and timers of the actors.
     has_run: bool,
     timeline: Option<Timeline>,
-    /// The shortest time between two ticks of a node that is woken by topics.
+    /// The shortest allowed time between two ticks, for a node that topics wake.
     pause_ns: u64,
     not_before_ns: u64,
 }
@@ -61,7 +62,7 @@ impl SimulatedNode {
         }
     }
 
-    /// Runs the node at `now_ns`, if it is due or has messages. Returns true if it ran.
+    /// Runs the node at `now_ns` if it is due or has messages. Returns true if it was run.
     fn run_turn(&mut self, clock: &Clock, now_ns: u64, after: &mut AfterTurn) -> bool {
         let is_due = match &mut self.timeline {
             Some(timeline) if timeline.due_ns() == now_ns => {
@@ -83,8 +84,8 @@ impl SimulatedNode {
         is_due
     }
 
-    /// Returns true if there are actors to run. In an emergency stop, lets them enter their safe
-    /// state instead.
+    /// Returns true if there are actors to run. In an emergency stop, makes the actors enter their
+    /// safe state instead, and returns false.
     fn has_due_turns(&mut self, clock: &Clock, now_ns: u64) -> bool {
         self.has_run = true;
         self.runner.poll_commands(clock, now_ns);
@@ -96,8 +97,8 @@ impl SimulatedNode {
         })
     }
 
-    /// Returns the next time, after `now_ns`, at which the node may have to run without a new
-    /// message.
+    /// Returns the next time at which the node may have to run even if no new message arrives;
+    /// `None` if there is no such time.
     fn next_due_ns(&self, now_ns: u64) -> Option<u64> {
         if let Some(actors) = &self.actors {
             if actors.is_paused() {
@@ -117,8 +118,8 @@ impl SimulatedNode {
     }
 }
 
-/// Moves the clock from one due time to the next until `end_ns`. At each due time it runs, in the
-/// order of `nodes`, all nodes that are due or have messages, and repeats that until no node has
+/// Moves the clock from one due time to the next until `end_ns`. At each due time, runs all nodes
+/// that are due or have messages, in the order of `nodes`, and repeats that until no node has
 /// messages. Ends earlier if a node or a handle stops the run.
 pub(crate) fn run_simulation(
     nodes: &mut [SimulatedNode],

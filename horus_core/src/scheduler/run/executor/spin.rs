@@ -1,38 +1,41 @@
-//! Decides how long before a due time a thread has to wake, because the kernel wakes threads late;
-//! learns how late from each sleep.
+//! Decides how long before a due time a thread has to wake, because the kernel wakes threads late.
+//! After each sleep, adapts to how late the wake was.
 
 use horus_shm::clock::{Clock, sleep_until};
 
-/// Number of sleeps that first measure how late the kernel wakes the thread, and the longest
-/// duration of such a sleep.
+/// Number of sleeps that measure, at the start, how late the kernel wakes the thread; and the
+/// longest duration of such a sleep.
 const TRIAL_SLEEPS: usize = 10;
 const TRIAL_NS_MAX: u64 = 1_000_000;
-/// Number of these sleeps that may end later than the first spin time covers.
+/// Number of these sleeps that are allowed to end later than the first spin time covers.
 const LATE_TRIALS_ALLOWED: usize = 1;
 /// After a wake that was no later than the spin time covers, the spin time shrinks by one step:
 /// its maximum divided by `SHRINK_DIVISOR`. After a wake that was later than that, it grows by
 /// `GROWTH_STEPS` steps. So it settles where it covers 499 of 500 wakes.
 ///
-/// WHY it need not cover more: a node that needs 99 of 100 ticks in time has other reasons to be
-/// late, too.
+/// WHY not more: if 99 of 100 ticks of a node must be in time, one late wake in 500 is acceptable,
+/// and ticks can be late for other reasons, too.
 const SHRINK_DIVISOR: u64 = 10_000;
 const GROWTH_STEPS: u64 = 499;
 /// The longest spin time, in percent of the period.
 const SPIN_PERCENT: u64 = 8;
-/// The longest spin time is at least this, even for a short period. WHY: the kernel's lateness does
-/// not depend on the period, and a thread that wakes later than the next due time misses a tick.
+/// The lower limit of the longest spin time, which applies to short periods. WHY: the kernel's
+/// lateness does not depend on the period, and a thread that wakes after the next due time misses a
+/// tick.
 const SPIN_LIMIT_NS_MIN: u64 = 80_000;
-/// If less time than this were left to sleep in a period, the thread may spin for the whole period.
+/// The shortest time in a period that is worth sleeping. If less would be left, the thread may spin
+/// for the whole period.
 const SLEEP_NS_MIN: u64 = 50_000;
-/// The largest allowed ratio of the time awake to the time asleep, for a thread with a priority.
+/// The largest allowed ratio of the time awake to the time asleep, for a thread with a real-time
+/// priority.
 ///
-/// WHY: Linux lets SCHED_FIFO threads have 95 % of a CPU, and takes the remaining 50 ms of each
-/// second in one piece, in which a 10 kHz node misses 500 ticks. (The fair server of Linux 6.18
-/// took 26 to 46 ms in a measurement.) A thread that sleeps for that time in small pieces misses
-/// hardly any tick.
+/// WHY: Linux limits SCHED_FIFO threads to 95 % of a CPU. It takes the remaining 50 ms of each
+/// second in one piece, during which a 10 kHz node misses 500 ticks. (The fair server of Linux 6.18
+/// took 26 to 46 ms in a measurement.) A thread that sleeps for the same time in small pieces
+/// misses hardly any tick.
 const AWAKE_TO_ASLEEP_MAX: u64 = 15;
-/// The shortest sleep that [`AWAKE_TO_ASLEEP_MAX`] forces. WHY not shorter: it would end before
-/// another thread runs.
+/// The shortest sleep that [`AWAKE_TO_ASLEEP_MAX`] forces. WHY not shorter: the sleep would end
+/// before another thread could run.
 const FORCED_SLEEP_NS: u64 = 20_000;
 
 /// The spin time: a thread wakes this long before a due time, and spins until then. It covers the
@@ -42,10 +45,10 @@ pub(crate) struct Spin {
     ns: u64,
     max_ns: u64,
     period_ns: u64,
-    /// True if the thread has a priority, with which it keeps other threads from its CPU.
+    /// True if the thread has a real-time priority, with which it keeps other threads from its CPU.
     has_priority: bool,
-    /// The start of the thread's last sleep, its last wake, and the time until which it may stay
-    /// awake.
+    /// The start of the thread's last sleep. The next two fields are its last wake, and the time
+    /// until which it may stay awake.
     slept_ns: u64,
     woke_ns: u64,
     awake_until_ns: u64,
@@ -55,8 +58,8 @@ impl Spin {
     /// Measures the first spin time with a few sleeps. Takes at most 10 ms, plus the kernel's
     /// lateness.
     ///
-    /// `has_priority`: the thread has a SCHED_FIFO priority, so it has to yield the CPU to other
-    /// threads now and then.
+    /// `has_priority` is true if the thread has a SCHED_FIFO priority, so that it has to yield the
+    /// CPU to other threads now and then.
     pub(crate) fn measure(clock: &mut Clock, period_ns: u64, has_priority: bool) -> Self {
         // WHY as long as the later sleeps: in a longer sleep the CPU enters a deeper sleep state,
         // from which it wakes later.
@@ -85,7 +88,8 @@ impl Spin {
         spin.at_period(period_ns)
     }
 
-    /// Returns the spin time for another period, with what was learned so far.
+    /// Returns the spin time for another period. Keeps what was learned about the kernel's
+    /// lateness.
     pub(super) fn at_period(self, period_ns: u64) -> Self {
         let max_ns = spin_max_ns(period_ns);
         Self {
@@ -102,11 +106,11 @@ impl Spin {
     }
 
     /// Returns the time until which the thread has to sleep before the turn that is due at
-    /// `due_ns`. If it is not after `now_ns`, the thread does not sleep.
+    /// `due_ns`. If the returned time is not after `now_ns`, the thread must not sleep.
     ///
-    /// A thread with a priority that was awake for too long has to sleep now, even if it misses the
-    /// turn. If it spins for whole periods, it also spins for at most three quarters of each period
-    /// from then on, until a wake is late.
+    /// A thread with a real-time priority that was awake for too long has to sleep now, even if it
+    /// misses the turn. If it had been spinning for whole periods, its spin time is also limited to
+    /// three quarters of a period, until a wake is late again.
     pub(super) fn wake_ns(&mut self, now_ns: u64, due_ns: u64) -> u64 {
         let was_awake = self.has_priority && now_ns >= self.awake_until_ns;
         if was_awake && self.may_spin_whole_period() {
@@ -120,12 +124,13 @@ impl Spin {
         wake_ns.max(now_ns + owed_ns.min(self.period_ns / 4).max(FORCED_SLEEP_NS))
     }
 
-    /// Records that a sleep begins.
+    /// Records that the thread begins to sleep.
     pub(super) const fn begin_sleep(&mut self, now_ns: u64) {
         self.slept_ns = now_ns;
     }
 
-    /// Records that the sleep has ended, `late_ns` later than wanted, and learns from that.
+    /// Records that the sleep has ended, `late_ns` later than wanted, and adapts the spin time to
+    /// that.
     pub(super) fn end_sleep(&mut self, now_ns: u64, late_ns: u64) {
         let slept_ns = now_ns.saturating_sub(self.slept_ns);
         // WHY at most a period: after one slow tick, the thread must not have to sleep for long.
@@ -152,8 +157,8 @@ impl Spin {
     }
 }
 
-/// Returns the longest spin time before each turn: 8 % of the period, but at least 80 µs, or the
-/// whole period if that would leave less than 50 µs to sleep.
+/// Returns the longest spin time before a turn. It is 8 % of the period, but at least 80 µs. If
+/// that would leave less than 50 µs to sleep, it is the whole period.
 fn spin_max_ns(period_ns: u64) -> u64 {
     let ns = (period_ns / 100 * SPIN_PERCENT).max(SPIN_LIMIT_NS_MIN);
     if period_ns < ns + SLEEP_NS_MIN {
@@ -173,7 +178,7 @@ mod tests {
         assert_eq!(most, [800_000, 80_000, 80_000, 100_000, 50_000]);
     }
 
-    /// Makes the spin of a thread with a priority that was awake for long.
+    /// Returns the state of a thread with a real-time priority that has been awake for long.
     fn spin(ns: u64, period_ns: u64) -> Spin {
         let max_ns = spin_max_ns(period_ns);
         Spin {

@@ -1,4 +1,5 @@
-//! Threads that run nodes of their own: starts them, and waits for their end until a deadline.
+//! Threads that run one node or one chain: starts them, and waits until they have ended or a
+//! deadline has passed.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +23,7 @@ pub(crate) struct NodeThread {
     members: Vec<ThreadMember>,
 }
 
-/// The parts of a node that other threads can read while a thread owns the node's runner.
+/// The parts of a node that other threads can access while the node's thread owns its runner.
 #[derive(Debug)]
 pub(crate) struct ThreadMember {
     name: String,
@@ -32,8 +33,8 @@ pub(crate) struct ThreadMember {
 }
 
 impl NodeThread {
-    /// Starts a thread that calls `run` with these nodes, of which there has to be at least one. If
-    /// the system cannot create a thread, returns the nodes with the error.
+    /// Starts a thread that calls `run` with these nodes. There must be at least one node. If the
+    /// system cannot create a thread, returns the nodes with the error.
     pub(crate) fn start(
         runners: Vec<Runner>,
         shared: &Arc<RunState>,
@@ -72,7 +73,7 @@ impl NodeThread {
     }
 
     /// Waits until the thread has ended, and returns its nodes. If a tick has not ended at
-    /// `deadline`, returns reports of the nodes instead, and leaves the thread running.
+    /// `deadline`, leaves the thread running and returns reports of the nodes instead.
     pub(crate) fn end(self, deadline: Instant) -> Result<Vec<Runner>, Vec<NodeReport>> {
         let Self { thread, members } = self;
         join_thread(thread, deadline).ok_or_else(|| {
@@ -96,13 +97,13 @@ impl ThreadMember {
         }
     }
 
-    /// Returns the node's position in the order of start.
+    /// Returns the node's position in the order in which the nodes were started.
     #[cfg(feature = "async-io")]
     pub(crate) const fn position(&self) -> usize {
         self.position
     }
 
-    /// Returns the report of the node for the case that its thread has not ended in time.
+    /// Returns the report of a node whose thread has not ended in time.
     pub(crate) fn left_behind_report(&self) -> NodeReport {
         NodeReport {
             name: self.name.clone(),
@@ -116,7 +117,7 @@ impl ThreadMember {
     }
 }
 
-/// Starts a thread called `name`, as debuggers show it.
+/// Starts a thread. Debuggers show `name` as its name.
 pub(crate) fn spawn_thread<R: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> R + Send + 'static,
@@ -124,8 +125,8 @@ pub(crate) fn spawn_thread<R: Send + 'static>(
     thread::Builder::new().name(name.to_owned()).spawn(work)
 }
 
-/// Waits for the end of a thread and returns its result; `None` if it has not ended at `deadline`,
-/// or has panicked.
+/// Waits for the end of a thread and returns its result. Returns `None` if the thread has not ended
+/// at `deadline`, or has panicked.
 pub(crate) fn join_thread<R>(thread: JoinHandle<R>, deadline: Instant) -> Option<R> {
     while !thread.is_finished() {
         if Instant::now() > deadline {

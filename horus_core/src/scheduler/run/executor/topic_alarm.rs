@@ -1,5 +1,5 @@
-//! Alarms: threads that wait for the topics of many nodes, and wake the actor of a node when there
-//! is a message.
+//! Topic alarms: threads that wait for the topics of many nodes. When a topic gets a message, they
+//! wake the actor that runs its node.
 
 use std::io;
 use std::sync::Arc;
@@ -14,26 +14,29 @@ use crate::scheduler::run::run_state::RunState;
 
 use super::thread::{join_thread, spawn_thread};
 
-/// Largest number of topics whose messages wake one sleeping thread. The thread also sleeps at a
-/// word that wakes it at the end of the run.
+/// Largest number of topics for which one sleeping thread can wait. The thread also waits for the
+/// notification that the run ends, which takes up one more event.
 const TOPICS_MAX: usize = EVENTS_MAX - 1;
 
-/// Largest number of threads of one group that wait for topics. If the last one has more than
-/// [`TOPICS_MAX`] topics, it checks them every millisecond.
+/// Largest number of threads of one group that wait for topics. If the last of them has more than
+/// [`TOPICS_MAX`] topics, it checks them every millisecond instead of sleeping until a message
+/// arrives.
 const THREADS_MAX: usize = 8;
 
-/// The threads of a group that wait for messages of topics and wake the actors of these topics.
+/// The threads that wait for messages of topics, on behalf of one group, and wake the actors of
+/// these topics.
 #[derive(Debug)]
 pub(crate) struct TopicAlarms {
     bell: Arc<LocalEventcount>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// A topic, and the actor that its messages wake.
+/// A topic, and the actor that has to be woken when a message arrives.
 pub(crate) struct WakingTopic {
     watch: Watch,
     actor: Address<()>,
-    /// The value of [`Watch::arrivals`] when the actor was last woken; 0 before that.
+    /// The value of [`Watch::arrivals`] when the actor was last woken; 0 if it has not been woken
+    /// yet.
     arrivals: u64,
 }
 
@@ -47,7 +50,7 @@ impl WakingTopic {
     }
 }
 
-/// Returns the number of threads that wait for this number of topics.
+/// Returns the number of threads that are needed to wait for `topics` topics.
 pub(crate) fn thread_count(topics: usize) -> usize {
     topics.div_ceil(TOPICS_MAX).min(THREADS_MAX)
 }
@@ -57,7 +60,8 @@ impl TopicAlarms {
     ///
     /// # Errors
     ///
-    /// Returns an error, and the threads that were started, if the system cannot create a thread.
+    /// If the system cannot create a thread, returns the error and the threads that were already
+    /// started.
     pub(crate) fn start(
         group: &str,
         topics: Vec<WakingTopic>,
@@ -93,7 +97,7 @@ impl TopicAlarms {
         self.bell.notify();
     }
 
-    /// Waits for the end of the threads, but not beyond `deadline`.
+    /// Waits until the threads have ended, but not beyond `deadline`.
     pub(crate) fn end(self, deadline: Instant) {
         for thread in self.threads {
             // WHY ignored: the threads run no code of users.
@@ -102,9 +106,10 @@ impl TopicAlarms {
     }
 }
 
-/// A thread's loop that waits for messages of its topics, and wakes the actors of these topics.
+/// The state of a thread that waits for messages of its topics and wakes the actors of these
+/// topics.
 struct TopicAlarmThread {
-    /// The topics, one for each of `actors`.
+    /// The topics. The actor of each topic has the same index in `actors`.
     watches: Vec<Watch>,
     actors: Vec<(Address<()>, u64)>,
 }
@@ -129,11 +134,11 @@ impl TopicAlarmThread {
     }
 }
 
-/// Wakes the actor of each topic that has got messages since the last call.
+/// Wakes the actor of each topic that has received messages since the last call.
 ///
-/// WHY only then: an actor handles all messages that are there before it sleeps, so one wake after
-/// the last message suffices. This thread can also sleep while an actor may not run and leaves its
-/// messages. And an actor does not have to tell this thread that it sleeps again.
+/// WHY only those: an actor handles all messages that have arrived before it sleeps, so one wake
+/// after the last message is enough. If an actor may not run and its messages stay in the topic,
+/// this thread can still sleep. And an actor need not notify this thread when it sleeps again.
 fn wake_actors(watches: &[Watch], actors: &mut [(Address<()>, u64)]) {
     for (watch, (actor, told)) in watches.iter().zip(actors) {
         let arrivals = watch.arrivals();

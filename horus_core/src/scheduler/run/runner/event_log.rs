@@ -1,24 +1,25 @@
-//! Records what happens to a node: writes events into the black box, and keeps the last error.
+//! Records what happens to a node: writes events into the black box, the topic of events, and keeps
+//! the last error.
 
 use horus_shm::clock::Clock;
 
 use crate::message::{NodeEvent, Text};
 use crate::scheduler::remote::recorder::Recorder;
 
-/// The events and the last error of a node.
+/// The recorder of a node's events, and the node's last error.
 #[derive(Debug)]
 pub(crate) struct EventLog {
     node: String,
     recorder: Option<Recorder>,
-    /// The last event of those kinds that may come in every tick.
+    /// The last event of the kinds that may occur in every tick.
     repeated: RepeatedEvent,
-    /// The last error; empty before the first. Its capacity suffices for errors that may come in
-    /// every tick.
+    /// The text of the last error; empty before the first one. Its capacity is large enough for the
+    /// errors that may occur in every tick.
     last_error: String,
 }
 
-/// The last recorded event of a kind that may come in every tick, and the number of events of that
-/// kind that were left out since.
+/// The last recorded event of a kind that may occur in every tick, and the number of further events
+/// of that kind that have not been recorded since.
 #[derive(Debug, Clone, Copy, Default)]
 struct RepeatedEvent {
     kind: u8,
@@ -26,12 +27,12 @@ struct RepeatedEvent {
     left_out: u64,
 }
 
-/// The initial capacity of the last error, in bytes. No text of a miss is longer, so that a miss
-/// does not allocate.
+/// The initial capacity of the text of the last error, in bytes. The text of a miss is never
+/// longer, so that a miss does not allocate.
 const LAST_ERROR_CAPACITY: usize = 256;
 
-/// The shortest time between two recorded events of the same kind, for kinds that may come in every
-/// tick.
+/// The shortest time between two recorded events of the same kind, for kinds that may occur in
+/// every tick.
 const REPEATED_EVENT_PERIOD_NS: u64 = 100_000_000;
 
 impl EventLog {
@@ -52,7 +53,7 @@ impl EventLog {
         self.recorder = Some(recorder);
     }
 
-    /// Stores the last error. Allocates only if it is longer than all previous ones.
+    /// Stores the text of the last error. Allocates only if it is longer than all previous ones.
     pub(crate) fn set_last_error(&mut self, error: &str) {
         self.last_error.clear();
         self.last_error.push_str(error);
@@ -62,9 +63,9 @@ impl EventLog {
         Some(self.last_error.as_str()).filter(|error| !error.is_empty())
     }
 
-    /// Records an event of a kind that may come in every tick, but at most ten of the same kind in
-    /// a second. The next recorded event contains the number of events that were left out. WHY: so
-    /// many events would push all others out of the black box.
+    /// Records an event of a kind that may occur in every tick, but at most ten of the same kind in
+    /// a second. The next recorded event contains the number of those that were left out. WHY: so
+    /// many events would displace all others from the black box.
     #[cold]
     pub(crate) fn record_limited(&mut self, tick: u64, kind: u8, value_ns: u64, text: &str) {
         let now_ns = Clock::kernel().now_ns();
@@ -91,7 +92,7 @@ impl EventLog {
         }
     }
 
-    /// Records an event that happened in tick `tick`, or before it.
+    /// Records an event that happened during tick number `tick`, or before it.
     #[cold]
     pub(crate) fn record(&self, tick: u64, kind: u8, value_ns: u64, text: &str) {
         let Some(recorder) = &self.recorder else {

@@ -10,7 +10,7 @@ use crate::scheduler::run::catch_panic::{catch_panic, drop_caught, error_text};
 use crate::scheduler::run::pending_swap::{Probation, VacantNode};
 
 impl Runner {
-    /// Initialises the node. Returns true if it can tick now.
+    /// Initialises the node. Returns true if the node can tick now.
     pub(crate) fn init_node(&mut self, clock: &Clock, now_ns: u64) -> bool {
         self.tick_checks
             .iter()
@@ -52,7 +52,8 @@ impl Runner {
         }
     }
 
-    /// Initialises the node at the start of the run, before the first tick of any node.
+    /// Initialises the node at the start of the run, before any node ticks. Returns what the
+    /// scheduler has to do then.
     pub(crate) fn init_at_start(&mut self, clock: &Clock) -> AfterTurn {
         if self.may_tick(clock, clock.now_ns()) {
             AfterTurn::Continue
@@ -101,7 +102,7 @@ impl Runner {
             .record(self.tick, NodeEvent::FINISHED, 0, &error);
     }
 
-    /// Drops a value whose drop runs code of the node; a panic in it is recorded.
+    /// Drops a value whose drop may run code of the node. If the drop panics, records the panic.
     fn drop_value<T>(&mut self, what: T) {
         if let Some(panic) = drop_caught(what) {
             self.record_panic(&panic, " in its drop");
@@ -125,7 +126,7 @@ impl Runner {
         self.publish_health();
     }
 
-    /// Drops the node. Nothing calls it afterwards.
+    /// Drops the node, which is not called any more.
     pub(crate) fn drop_node(&mut self) {
         let node = std::mem::replace(&mut self.node, Box::new(VacantNode));
         let probation = self.probation.take();

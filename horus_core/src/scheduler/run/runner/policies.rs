@@ -32,7 +32,8 @@ impl Runner {
         self.apply_miss_policy(is_late || fault.is_some(), fault, late_ns, end_ns)
     }
 
-    /// Runs one of the tick checks, and records a fault that begins or ends.
+    /// Runs one of the tick checks, and records a fault that has begun or ended since the last
+    /// check.
     pub(super) fn run_tick_check(
         &mut self,
         look: impl FnOnce(&mut TickChecks) -> Option<TickFault>,
@@ -56,7 +57,8 @@ impl Runner {
         fault
     }
 
-    /// Checks the inputs of a node that has no messages to handle: a stale input counts as a miss.
+    /// Checks the inputs of a node that has no messages to handle. A stale input counts as a miss.
+    /// Returns what the scheduler has to do then.
     pub(crate) fn check_idle_inputs(&mut self, now_ns: u64) -> AfterTurn {
         let is_waiting = matches!(self.state, NodeState::Active | NodeState::Halved { .. });
         if self.tick_checks.is_none()
@@ -71,9 +73,9 @@ impl Runner {
         }
     }
 
-    /// Applies the miss policy after a tick without an error, or to inputs that are stale. `fault`
-    /// is a fault that the tick checks found. `late_ns` is the time by which the tick exceeded its
-    /// deadline or budget.
+    /// Applies the miss policy: after a tick that returned no error, or when inputs are stale
+    /// between ticks. `fault` is the fault that the tick checks found, if any. `late_ns` is the
+    /// time by which the tick exceeded its deadline or budget.
     #[inline]
     pub(super) fn apply_miss_policy(
         &mut self,
@@ -144,8 +146,8 @@ impl Runner {
         AfterTurn::Continue
     }
 
-    /// Returns the state of a node that may tick: active, or skipping every second tick, of which
-    /// the next is skipped.
+    /// Returns the state of a node that is allowed to tick. Either it is active, or it skips every
+    /// second tick, beginning with the next one.
     pub(super) const fn ticking_state(&self) -> NodeState {
         if self.is_halved {
             NodeState::Halved { ticks_next: false }
@@ -154,8 +156,8 @@ impl Runner {
         }
     }
 
-    /// Calls `enter_safe_state` of the node, unless the node is in its safe state or not running. A
-    /// panic in that call is only recorded.
+    /// Calls `enter_safe_state` of the node. Does nothing if the node is already in its safe state
+    /// or not running. If the call panics, the panic is recorded and has no other effect.
     pub(crate) fn enter_safe_state(&mut self) {
         if self.is_in_safe_state
             || matches!(
@@ -182,7 +184,8 @@ impl Runner {
         }
     }
 
-    /// Ends the node's safe state, unless an emergency stop or missed deadlines require it.
+    /// Ends the node's safe state, unless it is still required because of an emergency stop or
+    /// missed deadlines.
     pub(super) fn leave_safe_state(&mut self) {
         if self.is_in_safe_state
             && !self.blocked_by.is_emergency
@@ -213,7 +216,8 @@ impl Runner {
         self.metrics.set_health(health, is_paused);
     }
 
-    /// Counts and records a panic in a call to which the failure policy does not apply.
+    /// Counts and records a panic in a call to which the failure policy does not apply; `call`
+    /// names the call.
     pub(super) fn record_panic(&mut self, panic: &str, call: &str) {
         let error = format!("panicked{call}: {panic}");
         self.metrics.count_failure(true);
@@ -222,7 +226,7 @@ impl Runner {
         self.event_log.set_last_error(&error);
     }
 
-    /// Records a failure of the node's tick, or of the call that `call` names, and applies the
+    /// Records a failure of the node's tick, or of another call that `call` names. Applies the
     /// failure policy.
     #[cold]
     pub(super) fn handle_failure(

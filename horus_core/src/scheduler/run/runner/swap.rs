@@ -1,5 +1,5 @@
-//! Swaps the node of a runner for another, and restores the old node if the new one fails on
-//! probation.
+//! Swaps the node of a runner for another one, and restores the old node if the new one fails
+//! during its probation.
 
 use horus_shm::clock::Clock;
 
@@ -9,7 +9,7 @@ use crate::scheduler::run::catch_panic::catch_panic;
 use crate::scheduler::run::pending_swap::{PendingSwap, Probation};
 
 impl Runner {
-    /// Replaces the node by the new one of `pending_swap`, and initialises that.
+    /// Replaces the node by the new one of `pending_swap`, and initialises the new one.
     pub(crate) fn swap_node(&mut self, pending_swap: PendingSwap, clock: &Clock, now_ns: u64) {
         if matches!(self.state, NodeState::Over | NodeState::Broken) {
             return;

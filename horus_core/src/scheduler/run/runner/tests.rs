@@ -1,4 +1,4 @@
-//! A node that is always late, from its first warning to the end of the run.
+//! Tests of a node that is always late, from its first warning to the end of the run, and of swaps.
 
 use std::sync::atomic::AtomicU64;
 
@@ -24,7 +24,8 @@ impl Node for Counting {
     }
 }
 
-/// Returns the runner of a node that was initialised, its commands and its safe states.
+/// Returns the runner of an initialised node, its commands, and the counter of how often it entered
+/// its safe state.
 fn counting(spec: NodeSpec) -> (Runner, Arc<Commands>, Arc<AtomicU64>) {
     let entered = Arc::default();
     let node = Box::new(Counting(Arc::clone(&entered)));
@@ -70,7 +71,7 @@ fn a_late_node_is_halved_and_isolated_and_ends_the_run_in_one_safe_state() {
     assert_eq!(entered.get(), 1);
 }
 
-/// A node that fails at the second of its ticks.
+/// A node that fails in its second tick.
 struct Failing(u64);
 
 impl Node for Failing {
@@ -83,7 +84,8 @@ impl Node for Failing {
     }
 }
 
-/// Returns the runner of a node that is swapped for one that fails, and its safe states.
+/// Returns the runner of a node that is swapped for one that fails, the swap, and the counter of
+/// how often the node entered its safe state.
 fn swapped(spec: NodeSpec) -> (Runner, Swap, Arc<AtomicU64>) {
     let (runner, commands, entered) = counting(spec);
     let pending = PendingSwap::replace_by(Failing(0));
@@ -92,7 +94,8 @@ fn swapped(spec: NodeSpec) -> (Runner, Swap, Arc<AtomicU64>) {
     (runner, swap, entered)
 }
 
-/// A node that was swapped back enters the safe state that its successor was in.
+/// If the new node of a swap was in its safe state, the old node enters its own safe state when it
+/// is restored.
 #[test]
 fn an_old_node_that_comes_back_is_as_safe_as_the_new_one() {
     let (mut runner, swap, entered) = swapped(NodeSpec {
@@ -110,7 +113,7 @@ fn an_old_node_that_comes_back_is_as_safe_as_the_new_one() {
     assert_eq!(entered.get(), 1);
 }
 
-/// Checks of the inputs between ticks are no ticks of the trial.
+/// Checks of the inputs between ticks do not count as ticks of the probation.
 #[test]
 fn a_node_on_trial_is_not_accepted_without_ticks() {
     let timeout = std::time::Duration::from_millis(1);

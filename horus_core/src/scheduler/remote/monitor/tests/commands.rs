@@ -1,4 +1,4 @@
-//! Commands and emergency stops from other processes.
+//! Tests commands and emergency stops that come from other processes.
 
 use super::super::*;
 use super::Home;
@@ -104,8 +104,8 @@ fn an_emergency_stop_topic_of_another_process_is_used_as_it_is() {
     assert!(!monitor.emergency_stop().recv().unwrap().is_engaged());
 }
 
-/// The last emergency stop is the one that was sent last, although the clock was set back by an
-/// hour in between.
+/// The emergency stop that was sent last is the last one, even if the clock was set back by an hour
+/// before it was sent.
 #[test]
 fn an_emergency_stop_after_a_step_of_the_clock_is_the_last() {
     const HOUR_NS: u64 = 3_600_000_000_000;
