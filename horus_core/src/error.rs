@@ -1,6 +1,6 @@
 //! The error type that every error of this library converts to.
 //!
-//! This file imports from all modules; only `lib.rs` and programs import it.
+//! This file imports from all modules. Of the modules, only `lib.rs` imports it.
 
 use horus_shm::{NameError, NamespaceError, NamespaceRemoveError};
 
@@ -11,8 +11,8 @@ use crate::topic::error::{
     RecvError, RecvTimeoutError, SendError, TopicError, WaitError, WaitSetFull,
 };
 
-/// Any error of this library. Programs can return it from functions that use `?` on different
-/// errors.
+/// Any error of this library. Programs can return it from functions that use `?` on errors of
+/// different types.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -34,7 +34,7 @@ pub enum Error {
     /// No message was received before the timeout.
     #[error(transparent)]
     RecvTimeout(#[from] RecvTimeoutError),
-    /// A wait for publishers or subscribers ended without them.
+    /// A wait for publishers or subscribers ended before enough of them joined.
     #[error(transparent)]
     EndpointWait(#[from] EndpointWaitError),
     /// The endpoints of a topic cannot be determined.

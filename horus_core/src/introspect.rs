@@ -56,10 +56,10 @@ pub fn topics(namespace: &Namespace) -> Result<Vec<String>, OpenError> {
 }
 
 /// Returns all live processes that have opened a namespace, including this one and those that only
-/// inspect it or have no topic yet. Each has the same `owner_id` in the lists of publishers and
-/// subscribers.
+/// inspect it or have no topic yet. A process has the same `owner_id` here as in the lists of
+/// publishers and subscribers.
 ///
-/// Makes one system call for each process. A process that dies meanwhile may be included.
+/// Makes one system call for each process. A process that dies during this call may be included.
 ///
 /// # Errors
 ///
@@ -78,7 +78,7 @@ const STAT_BLOCK_BYTES: u64 = 512;
 pub struct TopicFile {
     /// Length of the files, in bytes.
     pub bytes: u64,
-    /// Memory that the files occupy, in bytes: lanes that were never used occupy none.
+    /// Memory that the files occupy, in bytes. Lanes that were never used occupy none.
     pub allocated_bytes: u64,
     /// The time at which the file was created; `None` if the file system does not store it.
     pub created: Option<SystemTime>,
@@ -114,15 +114,16 @@ impl Inspector {
         Ok(Self { segment, type_info })
     }
 
-    /// Returns the name of the message type, as it was when this inspector was opened: that of the
-    /// first live publisher, or else of the messages that are kept, or else of the program that
-    /// created the topic. See [`Self::offers`] for the types of all publishers.
+    /// Returns the name of the message type, as it was when this inspector was opened. It is the
+    /// type of the first live publisher. Without one, it is the type of the messages that the topic
+    /// keeps or, if there are none, the type with which the topic was created. See [`Self::offers`]
+    /// for the types of all publishers.
     #[must_use]
     pub fn message_type(&self) -> &str {
         &self.type_info.name
     }
 
-    /// Returns the schema text of the message type, with a line for each field.
+    /// Returns the schema text of the message type, which has a line for each field.
     #[must_use]
     pub fn schema(&self) -> &str {
         &self.type_info.schema
@@ -137,13 +138,14 @@ impl Inspector {
         longest.max().unwrap_or(self.type_info.bytes)
     }
 
-    /// Returns the hash of the schema text, by which publishers and subscribers compare it.
+    /// Returns the hash of the schema text. Publishers and subscribers compare hashes to compare
+    /// types.
     #[must_use]
     pub fn schema_hash(&self) -> u128 {
         u128::from_be_bytes(self.type_info.hash)
     }
 
-    /// Returns true if each message has its own length.
+    /// Returns true if the length of messages varies.
     #[must_use]
     pub fn is_sized(&self) -> bool {
         self.type_info.sized
@@ -161,8 +163,8 @@ impl Inspector {
             .unwrap_or(0)
     }
 
-    /// Returns true if a publisher offers a history that stays after the publisher has left. The
-    /// topic then stays, too.
+    /// Returns true if a publisher offers a history that stays after the publisher has left. If so,
+    /// the topic stays, too.
     #[must_use]
     pub fn persists(&self) -> bool {
         self.segment
@@ -184,11 +186,11 @@ impl Inspector {
     }
 
     /// Returns the size and age of the topic's file and its lane files. Makes two system calls, and
-    /// one for each lane file.
+    /// one more for each lane file.
     ///
     /// # Errors
     ///
-    /// The error of the system, for instance if `/proc` is not mounted.
+    /// The system error, for instance if `/proc` is not mounted.
     pub fn file(&self) -> io::Result<TopicFile> {
         let metadata = self.metadata()?;
         let lanes = self.segment.lane_paths().map_err(io::Error::other)?;
@@ -201,9 +203,9 @@ impl Inspector {
         })
     }
 
-    /// Returns true if the topic was removed, or removed and created anew. Then this inspector
-    /// shows the old one, and has to be opened again. Makes a few system calls; an error of the
-    /// system counts as removed.
+    /// Returns true if the topic was removed, or removed and re-created. This inspector then shows
+    /// the old topic; open a new one. Makes a few system calls; if one of them fails, the topic
+    /// counts as removed.
     #[must_use]
     pub fn is_retired(&self) -> bool {
         let identity = |file: Metadata| (file.dev(), file.ino());
@@ -211,7 +213,7 @@ impl Inspector {
         !matches!((self.metadata().map(identity), named), (Ok(own), Ok(named)) if own == named)
     }
 
-    /// Returns the metadata of the open file, even if it has no name any more.
+    /// Returns the metadata of the open file, even if the file was removed from its directory.
     fn metadata(&self) -> io::Result<Metadata> {
         let fd = self.segment.fd().ok_or(io::ErrorKind::NotFound)?;
         // WHY not a copy of the descriptor: this opens and closes nothing, so it cannot affect a
@@ -219,7 +221,7 @@ impl Inspector {
         fs::metadata(format!("/proc/self/fd/{}", fd.as_raw_fd()))
     }
 
-    /// Returns the number of slots of the longest lane; 0 while no publisher has come.
+    /// Returns the number of slots of the longest lane; 0 while no publisher has ever joined.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         let offers = self.segment.offers();
@@ -227,7 +229,8 @@ impl Inspector {
         capacities.max().unwrap_or(0)
     }
 
-    /// Returns [`Reliability::Reliable`] if any publisher offers that, and best effort otherwise.
+    /// Returns [`Reliability::Reliable`] if any publisher offers reliable delivery, and
+    /// [`Reliability::BestEffort`] otherwise.
     #[must_use]
     pub fn reliability(&self) -> Reliability {
         let offers = self.segment.offers();
@@ -239,9 +242,9 @@ impl Inspector {
         }
     }
 
-    /// Returns the offer of each publisher with the index of its lane: its slots, its reliability
-    /// and its history. For a lane without a publisher, returns its last offer. Makes some system
-    /// calls for each lane.
+    /// Returns the offer of each publisher (number of slots, reliability and history), with the
+    /// index of its lane. For a lane without a publisher, returns the offer of its last publisher.
+    /// Makes some system calls for each lane.
     #[must_use]
     pub fn offers(&self) -> Vec<(u32, Offer)> {
         self.segment.offers()
@@ -254,7 +257,7 @@ impl Inspector {
         Backend::between(segment.publisher_count(), segment.subscriber_count())
     }
 
-    /// Returns the counters of all lanes that were ever used, each with its publisher if that is
+    /// Returns the counters of all lanes that were ever used, each with its publisher, if that is
     /// alive.
     #[must_use]
     pub fn publishers(&self) -> Vec<LaneCounters> {
@@ -267,23 +270,23 @@ impl Inspector {
         self.segment.reader_counters()
     }
 
-    /// Like [`Self::publishers`], but does not ask the system again whether the processes in
-    /// `cache` live.
+    /// Like [`Self::publishers`], but does not check again whether the processes in `cache` are
+    /// alive, and adds the other live processes to `cache`.
     #[must_use]
     pub fn publishers_with(&self, cache: &mut LivenessCache) -> Vec<LaneCounters> {
         self.segment.lane_counters_with(cache)
     }
 
-    /// Like [`Self::subscribers`], but does not ask the system again whether the processes in
-    /// `cache` live.
+    /// Like [`Self::subscribers`], but does not check again whether the processes in `cache` are
+    /// alive, and adds the other live processes to `cache`.
     #[must_use]
     pub fn subscribers_with(&self, cache: &mut LivenessCache) -> Vec<ReaderCounters> {
         self.segment.reader_counters_with(cache)
     }
 
-    /// Returns the live publishers and subscribers that do not match, pair by pair, each with the
-    /// reason why no message passes. Observers are not included, nor are subscribers that are just
-    /// joining. Makes some system calls for each publisher.
+    /// Returns the pairs of a live publisher and a live subscriber that do not match. Each pair has
+    /// the reason why no message passes from one to the other. Observers are not included, nor are
+    /// subscribers that are just joining. Makes some system calls for each publisher.
     #[must_use]
     pub fn unmatched_pairs(&self) -> Vec<UnmatchedPair> {
         self.segment.unmatched_pairs()
@@ -304,7 +307,7 @@ impl Inspector {
     }
 }
 
-/// The counters of a topic at one moment, each summed over all participants.
+/// The counters of a topic at one moment. Each is a sum over all participants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Snapshot {

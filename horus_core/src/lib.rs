@@ -11,16 +11,17 @@
 //! [`Topic`](topic::Topic).
 //!
 //! A *value* is data whose type is known only at run time: see [`value`].
-//! [`Layout`](message::Layout) shows any message as a value, from its schema text. [`ros`] reads
-//! and writes messages in the encoding of ROS 2.
+//! [`Layout`](message::Layout) converts any message to a value, by means of its schema text.
+//! [`ros`] reads and writes messages in the encoding of ROS 2.
 //!
 //! A *channel* carries messages of any type between the threads of one process: see [`channel`].
 //!
-//! An *actor* has private state and handles one message at a time, out of a mailbox of its own: see
-//! [`actor`].
+//! An *actor* has private state and handles one message at a time, which it takes from its mailbox:
+//! see [`actor`].
 //!
-//! Features: `async` for futures and streams of messages, `glam` to compute with poses, and `serde`
-//! for topics of any serde type are on by default; `async-io` for asynchronous nodes is not.
+//! These features are on by default: `async` for futures and streams of messages, `glam` for
+//! calculations with poses, and `serde` for topics of any type that serde supports. The feature
+//! `async-io`, for asynchronous nodes, is off by default.
 
 // WHY not `forbid`: `message!` has the only exception, an `unsafe impl` that its own compile-time
 // checks prove.
@@ -32,7 +33,7 @@ use horus_testing as _;
 pub mod actor;
 pub mod channel;
 mod error;
-/// For the language bindings and the tools in this workspace; not for users.
+/// Internal items for the language bindings and the tools in this workspace; not for users.
 #[doc(hidden)]
 pub use horus_shm::internals::{
     barrier_in_process, can_barrier_in_process, child, set_child_hook, with_standard_streams_open,
@@ -65,7 +66,7 @@ pub use topic::error::{
     WaitSetFull, WriteError,
 };
 
-/// The types that most robot programs need, to be imported by one `use`.
+/// The types that most robot programs need; one `use` imports them all.
 pub mod prelude {
     pub use crate::message::{
         CmdVel, Imu, JointCommand, JointState, LaserScan, Message, Odometry, Pose2D, Pose3D,
@@ -86,12 +87,12 @@ pub mod prelude {
 #[doc = include_str!("../../README.md")]
 struct ReadmeDoctests;
 
-/// Compiles the code examples about logging.
+/// Compiles the code examples of the guide to logging.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/logging.md")]
 struct LoggingDoctests;
 
-/// Compiles the code examples about messages of the user's own.
+/// Compiles the code examples of the guide to user-defined messages.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/own-messages.md")]
 struct OwnMessagesDoctests;

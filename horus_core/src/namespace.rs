@@ -34,9 +34,9 @@ pub use horus_shm::{
 
 use crate::topic::error::TopicError;
 
-/// Removes the topic `name`, also one that persists after its processes have exited. Does not
-/// remove it while any process, including this one, has an endpoint of it. Returns true if the
-/// topic does not exist afterwards.
+/// Removes the topic `name`, even if it persists after its processes have exited. Does not remove a
+/// topic while any process, including this one, has an endpoint of it. Returns true if the topic
+/// does not exist afterwards.
 ///
 /// # Errors
 ///

@@ -2,8 +2,8 @@
 //! the caller's memory.
 //!
 //! WHY: a value that is passed to a call or returned from it is copied once more. For a message of
-//! one kilobyte this is a tenth of the time from one thread to another. Here the additional copy is
-//! made only in a call that has to wait.
+//! one kilobyte, that copy takes a tenth of the time that the message takes from one thread to
+//! another. The methods in this file make the additional copy only if they have to wait.
 
 use horus_shm::internals::wait::WaitPolicy;
 

@@ -1,7 +1,7 @@
 //! A channel with one sender and one receiver, on one thread.
 //!
-//! It is a queue without atomics, for parts of a program that run in turn on one thread. Its calls
-//! do not block, because no other thread could end a wait.
+//! It is a queue without atomics, for parts of a program that take turns on one thread. No call
+//! blocks, because no other thread could end the wait.
 //!
 //! ```
 //! let (mut tx, mut rx) = horus_core::channel::direct::channel(64);
@@ -9,7 +9,7 @@
 //! assert_eq!(rx.try_recv(), Ok("hello"));
 //! ```
 //!
-//! The endpoints stay on the thread that made them:
+//! The endpoints cannot be moved to another thread:
 //!
 //! ```compile_fail,E0277
 //! let (mut tx, rx) = horus_core::channel::direct::channel(64);
@@ -22,12 +22,12 @@ use std::rc::Rc;
 
 use super::error::{TryRecvError, TrySendError};
 
-/// The state that both endpoints share. If only one of them still holds it, the channel is
-/// disconnected.
+/// The state that both endpoints share. The channel is disconnected if one of the endpoints has
+/// been dropped.
 ///
-/// WHY two positions, and not one length that both endpoints change: a send does not have to wait
-/// for the result of the receive before it, because each position has its own chain of load,
-/// addition and store.
+/// WHY two positions, and not one length that both endpoints change: each position has its own
+/// chain of load, addition and store. The CPU can therefore execute a send before it has the result
+/// of the preceding receive.
 struct Queue<T> {
     /// The slots; their number is a power of two.
     slots: Box<[Cell<Option<T>>]>,
@@ -65,7 +65,7 @@ pub struct Sender<T>(Rc<Queue<T>>);
 /// The receiving endpoint. Dropping it drops the unreceived messages.
 pub struct Receiver<T>(Rc<Queue<T>>);
 
-/// Creates a channel for `capacity` messages.
+/// Creates a channel that holds `capacity` messages.
 ///
 /// # Panics
 ///
@@ -98,7 +98,7 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 }
 
 impl<T> Sender<T> {
-    /// Sends `message`. Costs a few moves, and does not allocate.
+    /// Sends `message`. Takes a few instructions, and does not allocate.
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ impl<T> Sender<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Receives a message. Costs a few moves.
+    /// Receives a message. Takes a few instructions.
     ///
     /// # Errors
     ///
@@ -177,7 +177,7 @@ impl<T> Receiver<T> {
         })
     }
 
-    /// Returns an iterator over the available messages.
+    /// Returns an iterator that receives the available messages.
     ///
     /// ```
     /// let (mut tx, mut rx) = horus_core::channel::direct::channel(8);
@@ -204,7 +204,7 @@ impl<T> Receiver<T> {
     }
 }
 
-/// The iterator of [`Receiver::try_iter`]. It ends when there is no message.
+/// The iterator that [`Receiver::try_iter`] returns. It ends when no message is available.
 #[derive(Debug)]
 pub struct TryIter<'a, T>(&'a mut Receiver<T>);
 

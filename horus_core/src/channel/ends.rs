@@ -1,4 +1,4 @@
-//! The two endpoints of a channel between threads, generic over its kind.
+//! The two endpoints of a channel between threads, generic over the kind of channel.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,27 +12,28 @@ use super::error::{
 use super::iter::{Iter, TryIter};
 use super::shared::{ChannelShared, ReceiverRegistration, SenderRegistration};
 
-/// The kind of a channel of messages `T`: `Spsc`, `Spmc`, `Mpsc` or `Fanout`. Other crates cannot
-/// name or implement it.
+/// The kind of a channel that carries messages of type `T`: `Spsc`, `Spmc`, `Mpsc` or `Fanout`.
+/// Other crates cannot name or implement it.
 pub trait ChannelKind<T>: sealed::Sealed {
-    /// The type with which a sender puts messages in.
+    /// The type with which a sender puts messages into the channel.
     type Writer;
-    /// The type with which a receiver takes messages out.
+    /// The type with which a receiver takes messages out of the channel.
     type Reader;
 
-    /// Puts a message in, or returns it if there is no free slot.
+    /// Puts a message into the channel, or returns the message if there is no free slot.
     fn push(writer: &mut Self::Writer, message: T) -> Result<(), T>;
-    /// Finds the next message, if there is one, and returns a closure that takes it out.
+    /// Finds the next message, if there is one, and returns a closure that takes it out of the
+    /// channel.
     fn find_next(reader: &mut Self::Reader) -> Option<impl FnOnce() -> T>;
-    /// Takes the next message out, if there is one.
+    /// Takes the next message out of the channel, if there is one.
     fn pop(reader: &mut Self::Reader) -> Option<T> {
         Self::find_next(reader).map(|take| take())
     }
-    /// Puts a copy of a message in; returns false if there is no free slot.
+    /// Puts a copy of a message into the channel. Returns false if there is no free slot.
     fn push_ref(writer: &mut Self::Writer, message: &T) -> bool
     where
         T: Copy;
-    /// Copies the next message to `message`; returns false if there is none.
+    /// Takes the next message and copies it to `message`. Returns false if there is no message.
     fn pop_into(reader: &mut Self::Reader, message: &mut T) -> bool
     where
         T: Copy;
@@ -41,16 +42,15 @@ pub trait ChannelKind<T>: sealed::Sealed {
     /// Like [`Self::drain`], but passes references to messages, which stay in their slots during
     /// the call.
     fn drain_in_place(reader: &mut Self::Reader, each: impl FnMut(&T)) -> usize;
-    /// Returns the number of messages that this sender has sent and the slowest receiver has not
-    /// received.
+    /// Returns how many messages of this sender the slowest receiver has not received yet.
     fn unreceived_count(writer: &Self::Writer) -> usize;
-    /// Returns the number of messages that this receiver has not received.
+    /// Returns how many messages this receiver has not received yet.
     fn waiting_count(reader: &Self::Reader) -> usize;
-    /// Returns the capacity, from the sending endpoint.
+    /// Returns the capacity of the channel, which the sending endpoint knows.
     fn writer_capacity(writer: &Self::Writer) -> usize;
-    /// Returns the capacity, from the receiving endpoint.
+    /// Returns the capacity of the channel, which the receiving endpoint knows.
     fn reader_capacity(reader: &Self::Reader) -> usize;
-    /// Drops the messages that only the leaving receiver could have received.
+    /// Drops the messages that no other receiver can receive, when this receiver leaves.
     fn drop_unreceived(reader: &mut Self::Reader);
 }
 
@@ -59,9 +59,8 @@ pub(super) mod sealed {
     pub trait Sealed {}
 }
 
-/// Implements [`ChannelKind`] with the methods that the endpoints of all kinds have. Parameters:
-/// the bounds of `T`, the types of the two endpoints, and the action of a leaving receiver on the
-/// messages that only it could have received.
+/// Implements [`ChannelKind`] by the methods that the endpoints of all kinds have. Parameters: the
+/// bounds of `T`, the types of the two endpoints, and how a leaving receiver drops its messages.
 macro_rules! kind {
     ($kind:ident [$($bounds:tt)*] $writer:ty, $reader:ty, $clear:expr) => {
         impl $crate::channel::ends::sealed::Sealed for $kind {}
@@ -136,7 +135,7 @@ pub(super) use kind;
 pub struct Sender<T, K: ChannelKind<T>> {
     pub(super) writer: K::Writer,
     pub(super) spin: Duration,
-    /// Declared after `writer`, so that the writer is dropped before the receivers are woken.
+    /// Declared after `writer`, because its drop wakes the receivers: the writer is dropped first.
     pub(super) seat: SenderRegistration,
 }
 
@@ -145,8 +144,8 @@ pub struct Sender<T, K: ChannelKind<T>> {
 pub struct Receiver<T, K: ChannelKind<T>> {
     pub(super) reader: K::Reader,
     pub(super) spin: Duration,
-    /// Declared after `reader`, so that the reader no longer blocks a sender when the senders are
-    /// woken.
+    /// Its drop wakes the senders. It is declared after `reader`, so that the reader no longer
+    /// blocks a sender at that time.
     pub(super) seat: ReceiverRegistration,
 }
 
@@ -199,7 +198,8 @@ fn try_recv<T, K: ChannelKind<T>>(
     Ok(take())
 }
 
-/// Guard that wakes senders on drop: after a message has left its slot, or if its clone panicked.
+/// Guard that wakes senders when it is dropped: after a message has left its slot, or after cloning
+/// the message panicked.
 struct FreeSlotNotifier<'a>(&'a ChannelShared);
 
 impl Drop for FreeSlotNotifier<'_> {
@@ -230,8 +230,8 @@ impl<T, K: ChannelKind<T>> Sender<T, K> {
     ///
     /// # Errors
     ///
-    /// [`TrySendError::Full`] if the channel holds as many messages as fit, and
-    /// [`TrySendError::Disconnected`] if there is no receiver. The error returns the message.
+    /// [`TrySendError::Full`] if the channel has no free slot, and [`TrySendError::Disconnected`]
+    /// if there is no receiver. The error returns the message.
     ///
     /// ```
     /// use horus_core::channel::{TrySendError, spsc};
@@ -336,7 +336,8 @@ impl<T, K: ChannelKind<T>> Sender<T, K> {
     }
 
     /// Returns the number of messages that the slowest receiver has not received: those of this
-    /// sender, or on an `mpsc` channel those of all senders. Other threads may change it meanwhile.
+    /// sender, or on an `mpsc` channel those of all senders. Other threads may change it at any
+    /// time.
     ///
     /// ```
     /// use horus_core::channel::spsc;
@@ -357,8 +358,8 @@ impl<T, K: ChannelKind<T>> Sender<T, K> {
         self.len() == 0
     }
 
-    /// Returns the maximum number of messages of this sender in the channel; on an `mpsc` channel,
-    /// of all senders together.
+    /// Returns the maximum number of unreceived messages of this sender. On an `mpsc` channel, it
+    /// is the maximum for all senders together.
     pub fn capacity(&self) -> usize {
         K::writer_capacity(&self.writer)
     }
@@ -388,8 +389,8 @@ impl<T, K: ChannelKind<T>> Receiver<T, K> {
     ///
     /// # Errors
     ///
-    /// [`TryRecvError::Empty`] if there is none right now, and [`TryRecvError::Disconnected`] if
-    /// there is none and no sender either.
+    /// [`TryRecvError::Empty`] if there is no message right now, and [`TryRecvError::Disconnected`]
+    /// if there is neither a message nor a sender.
     ///
     /// ```
     /// use horus_core::channel::{TryRecvError, mpsc};
@@ -477,7 +478,8 @@ impl<T, K: ChannelKind<T>> Receiver<T, K> {
     /// This is the fastest way to empty an `spsc`, `spmc` or `mpsc` channel that is kept full. The
     /// read position is published in a few steps instead of after each message. While this runs,
     /// senders may therefore find the channel full although up to an eighth of its capacity is
-    /// free. If `each` panics, the messages passed to it count as received, and all others remain.
+    /// free. If `each` panics, the messages passed to it count as received, and all others stay in
+    /// the channel.
     ///
     /// ```
     /// use horus_core::channel::spsc;
@@ -495,9 +497,9 @@ impl<T, K: ChannelKind<T>> Receiver<T, K> {
     }
 
     /// Like [`Self::drain`], but passes references to messages, which stay in their slots during
-    /// the call. Afterwards they are dropped, or left to the other receivers of a `spmc` or
-    /// `fanout` channel. If `each` panics, its message does not count as received, and is the next
-    /// one of its sender.
+    /// the call. Afterwards the messages are dropped, or stay for the other receivers of a `spmc`
+    /// or `fanout` channel. If `each` panics, the message that was passed to it does not count as
+    /// received; it is the next message from its sender.
     ///
     /// ```
     /// use horus_core::channel::spsc;
@@ -514,8 +516,8 @@ impl<T, K: ChannelKind<T>> Receiver<T, K> {
         K::drain_in_place(&mut self.reader, each)
     }
 
-    /// Returns an iterator that receives until there is no sender any more. The iterator blocks
-    /// while there is no message.
+    /// Returns an iterator that receives messages until there is no message and no sender any more.
+    /// The iterator blocks while there is no message.
     ///
     /// ```
     /// use horus_core::channel::mpsc;
@@ -528,7 +530,7 @@ impl<T, K: ChannelKind<T>> Receiver<T, K> {
         Iter::new(self)
     }
 
-    /// Returns an iterator over the messages that are available. The iterator does not block.
+    /// Returns an iterator that receives the available messages. The iterator does not block.
     ///
     /// ```
     /// use horus_core::channel::mpsc;
@@ -543,7 +545,7 @@ impl<T, K: ChannelKind<T>> Receiver<T, K> {
     }
 
     /// Returns the number of messages that this receiver has not received. Other threads may change
-    /// it meanwhile.
+    /// the number at any time.
     pub fn len(&self) -> usize {
         K::waiting_count(&self.reader)
     }
@@ -553,8 +555,8 @@ impl<T, K: ChannelKind<T>> Receiver<T, K> {
         self.len() == 0
     }
 
-    /// Returns the maximum number of messages of one sender in the channel; on an `mpsc` channel,
-    /// of all senders together.
+    /// Returns the maximum number of unreceived messages of one sender. On an `mpsc` channel, it is
+    /// the maximum for all senders together.
     pub fn capacity(&self) -> usize {
         K::reader_capacity(&self.reader)
     }

@@ -1,13 +1,13 @@
 //! The errors of channel operations: one type for each operation.
 //!
-//! They have the names and variants of the errors of `std::sync::mpsc`. Those with two variants
-//! will never get a third, so a `match` on them can be exhaustive.
+//! The types have the same names and variants as the errors of `std::sync::mpsc`. The types with
+//! two variants will never get a third one, so a `match` on them can be exhaustive.
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// The error of `try_send`, with the message.
+/// The error of `try_send`, which contains the message that was not sent.
 #[derive(Clone, Copy, PartialEq, Eq, Error)]
 pub enum TrySendError<T> {
     /// The channel is full. Try again after a receiver took a message.
@@ -18,12 +18,12 @@ pub enum TrySendError<T> {
     Disconnected(T),
 }
 
-/// The error of `send`, with the message: there is no receiver.
+/// The error of `send`: there is no receiver. It contains the message that was not sent.
 #[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[error("the message was not sent: the channel has no receiver")]
 pub struct SendError<T>(pub T);
 
-/// The error of `send_timeout`, with the message.
+/// The error of `send_timeout`, which contains the message that was not sent.
 #[derive(Clone, Copy, PartialEq, Eq, Error)]
 pub enum SendTimeoutError<T> {
     /// The channel stayed full until the timeout.
@@ -67,7 +67,7 @@ pub enum RecvTimeoutError {
     Disconnected,
 }
 
-/// The error of adding an endpoint to a channel.
+/// The reasons why an endpoint could not be added to a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum JoinError {
@@ -88,7 +88,7 @@ pub enum JoinError {
 }
 
 impl<T> TrySendError<T> {
-    /// Returns the message.
+    /// Returns the message that was not sent.
     pub fn into_inner(self) -> T {
         match self {
             Self::Full(message) | Self::Disconnected(message) => message,
@@ -97,14 +97,14 @@ impl<T> TrySendError<T> {
 }
 
 impl<T> SendError<T> {
-    /// Returns the message.
+    /// Returns the message that was not sent.
     pub fn into_inner(self) -> T {
         self.0
     }
 }
 
 impl<T> SendTimeoutError<T> {
-    /// Returns the message.
+    /// Returns the message that was not sent.
     pub fn into_inner(self) -> T {
         match self {
             Self::Timeout(message) | Self::Disconnected(message) => message,

@@ -3,13 +3,13 @@
 //! Each sender has its own lane with `capacity` slots and shares nothing with other senders, so no
 //! sender can block another. Receivers poll the lanes in turn: messages of one sender arrive in
 //! order, messages of two senders in any order. If the slowest receiver does not keep up with a
-//! sender, that sender finds its lane full, until the receiver reads or is dropped. Senders are
-//! disconnected while there is no receiver at all, until a sender makes one by
+//! sender, that sender finds its lane full, until the receiver reads or is dropped. While there is
+//! no receiver at all, senders are disconnected; a sender can create a new receiver by
 //! [`Sender::subscribe`].
 //!
-//! A message stays in its slot, and is dropped when the slot is written again or with the channel.
-//! Up to `capacity` messages per lane (rounded up to a power of two) therefore live longer than
-//! their last receipt. Send an `Arc` of large messages.
+//! A message stays in its slot after every receiver has received it. It is dropped when the slot is
+//! written again, or with the channel. Up to `capacity` received messages per lane (rounded up to a
+//! power of two) therefore stay alive. Wrap large messages in an `Arc`.
 //!
 //! ```
 //! let (mut one, mut rx) = horus_core::channel::fanout::channel(64);
@@ -45,7 +45,8 @@ pub type Sender<T> = ends::Sender<T, Fanout>;
 /// A receiving endpoint.
 pub type Receiver<T> = ends::Receiver<T, Fanout>;
 
-/// Creates a channel for `capacity` messages of each sender, with its first sender and receiver.
+/// Creates a channel that holds `capacity` messages of each sender. Returns its first sender and
+/// first receiver.
 ///
 /// # Panics
 ///
@@ -70,7 +71,8 @@ const TOO_MANY_RECEIVERS: JoinError = JoinError::TooManyReceivers {
 };
 
 impl<T: Clone> Sender<T> {
-    /// Returns another sender. Its lane is one whose sender was dropped, or a new one.
+    /// Returns another sender. It takes over the lane of a sender that was dropped, or gets a new
+    /// lane.
     ///
     /// # Errors
     ///

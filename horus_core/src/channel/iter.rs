@@ -1,19 +1,20 @@
-//! Iterators over the messages of a receiver: blocking, non-blocking, and by value.
+//! Iterators over the messages of a receiver: one that blocks, one that does not, and one that owns
+//! the receiver.
 
 use std::fmt;
 use std::iter::FusedIterator;
 
 use super::ends::{ChannelKind, Receiver};
 
-/// The iterator of [`Receiver::iter`]. It blocks until there is a message, and ends when there is
-/// no sender any more.
+/// The iterator that [`Receiver::iter`] returns. It blocks until there is a message, and ends when
+/// all messages were received and there is no sender any more.
 pub struct Iter<'a, T, K: ChannelKind<T>>(&'a mut Receiver<T, K>);
 
-/// The iterator of [`Receiver::try_iter`]. It ends when there is no message.
+/// The iterator that [`Receiver::try_iter`] returns. It ends when no message is available.
 pub struct TryIter<'a, T, K: ChannelKind<T>>(&'a mut Receiver<T, K>);
 
-/// An iterator that owns a receiver. It blocks until there is a message, and ends when there is no
-/// sender any more.
+/// An iterator that owns a receiver. It blocks until there is a message, and ends when all messages
+/// were received and there is no sender any more.
 pub struct IntoIter<T, K: ChannelKind<T>>(Receiver<T, K>);
 
 impl<'a, T, K: ChannelKind<T>> Iter<'a, T, K> {

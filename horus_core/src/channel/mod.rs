@@ -8,17 +8,17 @@
 //! | [`spmc`] | 1 | up to 64 | every receiver, a clone | of the channel |
 //! | [`fanout`] | up to 64 | up to 64 | every receiver, a clone | of each sender |
 //!
-//! All are bounded and lose nothing: a send to a full channel blocks, or fails and returns the
-//! message. Messages of one sender arrive in order. Every message is dropped exactly once. No call
-//! locks or allocates after its endpoint was made. No call makes a system call unless it blocks or
-//! has to wake a sleeping thread.
+//! All channels are bounded and lose no message: a send to a full channel blocks, or fails and
+//! returns the message. Messages of one sender arrive in order. Every message is dropped exactly
+//! once. No call locks or allocates after its endpoint was made. No call makes a system call unless
+//! it blocks or has to wake a sleeping thread.
 //!
 //! A channel is *disconnected* for its senders when the last receiver is gone. It is disconnected
-//! for a receiver when the last sender is gone and everything was received. That is permanent,
-//! unless a sender can make a new receiver by `subscribe`. A message that is sent while the last
-//! receiver leaves may be accepted, and is then dropped with the channel.
+//! for a receiver when the last sender is gone and everything was received. A disconnection is
+//! permanent, unless a sender can create a new receiver by `subscribe`. A message that is sent
+//! while the last receiver leaves may be accepted, and is then dropped with the channel.
 //!
-//! Use [topics](crate::topic) between processes.
+//! To send messages between processes, use [topics](crate::topic).
 //!
 //! ```
 //! use horus_core::channel::spsc;

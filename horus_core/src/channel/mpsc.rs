@@ -1,10 +1,11 @@
 //! A channel with any number of senders and one receiver.
 //!
-//! All senders share the capacity and one order: a send that ended before another one began comes
-//! first. They also share a cache line. If the system preempts a sender in the middle of a send,
-//! the receiver waits until it continues, and with a full channel the other senders wait too. Every
-//! shared queue has this property. [`fanout`](super::fanout) has a lane for each sender and does
-//! not.
+//! All senders share the capacity. The channel has one order of messages: if a send ended before
+//! another send began, its message comes first. They also share a cache line. If the system
+//! preempts a sender in the middle of a send, the receiver waits until that sender continues, and
+//! with a full channel the other senders wait too. Every queue that senders share has this
+//! property. A [`fanout`](super::fanout) channel does not have it, because each sender has its own
+//! lane.
 //!
 //! ```
 //! let (tx, rx) = horus_core::channel::mpsc::channel(64);
@@ -31,14 +32,14 @@ use super::ends;
 #[derive(Debug)]
 pub enum Mpsc {}
 
-/// A sending endpoint. Cheap to clone.
+/// A sending endpoint. It is cheap to clone.
 pub type Sender<T> = ends::Sender<T, Mpsc>;
 
 /// The receiving endpoint. Dropping it drops the unreceived messages, except those that are being
 /// sent at that moment: they are dropped with the last sender.
 pub type Receiver<T> = ends::Receiver<T, Mpsc>;
 
-/// Creates a channel for `capacity` messages, which all senders share.
+/// Creates a channel that holds `capacity` messages of all senders together.
 ///
 /// # Panics
 ///

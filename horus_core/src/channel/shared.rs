@@ -34,13 +34,13 @@ impl ChannelShared {
     }
 }
 
-/// The registration of a sender, which is dropped after the other fields of the sender. Its drop
-/// wakes the receivers, which then see the sender's last messages.
+/// The registration of a sender. It must be dropped after the sender's other fields: its drop wakes
+/// the receivers, which then see the sender's last messages.
 #[derive(Debug)]
 pub(super) struct SenderRegistration(Arc<ChannelShared>);
 
-/// The registration of a receiver, which is dropped after the other fields of the receiver. Its
-/// drop wakes the senders, which then see the slots that the receiver freed.
+/// The registration of a receiver. It must be dropped after the receiver's other fields: its drop
+/// wakes the senders, which then see the slots that the receiver freed.
 #[derive(Debug)]
 pub(super) struct ReceiverRegistration(Arc<ChannelShared>);
 

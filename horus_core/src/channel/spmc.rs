@@ -2,12 +2,12 @@
 //!
 //! Each receiver gets a clone of every message sent since it joined, in order. If the slowest
 //! receiver does not keep up, the sender finds the channel full, until that receiver reads or is
-//! dropped. The sender is disconnected while there is no receiver at all, until it makes one by
-//! [`Sender::subscribe`].
+//! dropped. While there is no receiver at all, the sender is disconnected; it can create a new
+//! receiver by [`Sender::subscribe`].
 //!
-//! A message stays in its slot, and is dropped when the slot is written again or with the channel.
-//! Up to `capacity` messages (rounded up to a power of two) therefore live longer than their last
-//! receipt. Send an `Arc` of large messages.
+//! A message stays in its slot after every receiver has received it. It is dropped when the slot is
+//! written again, or with the channel. Up to `capacity` received messages (rounded up to a power of
+//! two) therefore stay alive. Wrap large messages in an `Arc`.
 //!
 //! ```
 //! let (mut tx, mut one) = horus_core::channel::spmc::channel(64);
@@ -24,7 +24,7 @@
 //! let another = tx.try_clone();
 //! ```
 //!
-//! Several receivers look at one message at once, so it must be `Sync`:
+//! Several receivers may read the same message at once, so it must be `Sync`:
 //!
 //! ```compile_fail,E0277
 //! let (mut tx, rx) = horus_core::channel::spmc::channel(64);
@@ -50,7 +50,7 @@ pub type Sender<T> = ends::Sender<T, Spmc>;
 /// A receiving endpoint.
 pub type Receiver<T> = ends::Receiver<T, Spmc>;
 
-/// Creates a channel for `capacity` messages, with its first receiver.
+/// Creates a channel that holds `capacity` messages. Returns its sender and its first receiver.
 ///
 /// # Panics
 ///

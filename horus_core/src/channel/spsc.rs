@@ -1,7 +1,7 @@
 //! A channel with one sender and one receiver.
 //!
-//! Both sides are wait-free. They share only the slot that is passed and, once per lap of the ring,
-//! the receiver's position.
+//! Both sides are wait-free. The only memory that both sides access is the slot that is passed and,
+//! once per lap of the ring, the receiver's position.
 //!
 //! ```
 //! let (mut tx, mut rx) = horus_core::channel::spsc::channel(64);
@@ -44,7 +44,7 @@ pub type Sender<T> = ends::Sender<T, Spsc>;
 /// at that moment: it is dropped with the sender.
 pub type Receiver<T> = ends::Receiver<T, Spsc>;
 
-/// Creates a channel for `capacity` messages.
+/// Creates a channel that holds `capacity` messages.
 ///
 /// # Panics
 ///

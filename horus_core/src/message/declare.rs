@@ -1,6 +1,6 @@
 //! The macro `message!`, which declares a message.
 
-/// Returns a value of a type that depends on `T` alone. `message!` compares two of them, to check
+/// Returns a value whose type depends only on `T`. `message!` compares two such values, to check
 /// that the types in its table are correct.
 #[doc(hidden)]
 pub const fn type_of<T>(_: &T) -> std::marker::PhantomData<T> {
@@ -12,10 +12,11 @@ pub const fn type_of<T>(_: &T) -> std::marker::PhantomData<T> {
 /// The struct is `Clone`, `Copy`, `Debug`, `PartialEq`, [`Pod`](crate::message::Pod),
 /// [`Zeroable`](crate::message::Zeroable) and [`Message`](crate::message::Message). Fields are
 /// numbers of a fixed width, [`Text`](crate::message::Text), other messages, and arrays of these.
-/// The table includes the doc comments; end the comment of a field with its unit. Integer constants
-/// may follow the struct: they become its associated constants, and the table passes them to other
-/// languages. A field may have a default value, as in `pub gain: f32 = 1.0`: a subscriber sees it
-/// in the messages of publishers that do not know this field ([`Message::defaults`]).
+/// The table includes the doc comments. End the doc comment of a field with the unit of the field.
+/// Integer constants may follow the struct: they become its associated constants, and the table
+/// passes them to other languages. A field may have a default value, as in `pub gain: f32 = 1.0`.
+/// If a publisher does not know this field, subscribers see the default value in its messages
+/// ([`Message::defaults`]).
 ///
 /// [`Message::defaults`]: crate::message::Message::defaults
 ///
@@ -50,7 +51,7 @@ pub const fn type_of<T>(_: &T) -> std::marker::PhantomData<T> {
 ///
 /// # What is refused
 ///
-/// Each of these is a compile error that says what to write instead.
+/// Each of the following is a compile error, whose text says what to write instead.
 ///
 /// Padding between fields, because its bytes are not initialized:
 ///
@@ -64,7 +65,7 @@ pub const fn type_of<T>(_: &T) -> std::marker::PhantomData<T> {
 /// horus_core::message! { pub struct Tail { pub range: f32, pub ring: u16 } }
 /// ```
 ///
-/// … or its absence by force:
+/// … or a `repr` that removes it:
 ///
 /// ```compile_fail,E0080
 /// horus_core::message! { #[repr(packed)] pub struct Packed { pub ring: u16, pub range: f32 } }
@@ -237,7 +238,8 @@ macro_rules! message_constants {
     };
 }
 
-/// Expands to the line that an attribute adds to the documentation: "" unless it is a doc comment.
+/// Expands to the line that an attribute adds to the documentation. The line is "" unless the
+/// attribute is a doc comment.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! attribute_doc {

@@ -18,7 +18,7 @@ impl Field {
     /// Returns the meaning of the field: "Forward" for the doc comment "Forward: metres per
     /// second."
     ///
-    /// It is empty if the doc comment is only the unit, or missing.
+    /// The meaning is empty if there is no doc comment, or if it consists only of the unit.
     #[must_use]
     pub fn meaning(&self) -> String {
         let text = self.first_paragraph();
@@ -32,7 +32,7 @@ impl Field {
     /// Returns the unit: "metres per second" for the doc comment "Forward: metres per second."
     ///
     /// By convention, the first paragraph of a field's doc comment ends with the unit. It is empty
-    /// for a message inside a message, because its own fields have units.
+    /// for a field that is itself a message, because the fields of that message have units.
     #[must_use]
     pub fn unit(&self) -> String {
         let text = self.first_paragraph();
@@ -55,7 +55,8 @@ impl Field {
     }
 }
 
-/// Returns `metres` for `Metres`; symbols such as `N·m` stay unchanged.
+/// Returns the text with a lower-case first letter, such as `metres` for `Metres`. Symbols such as
+/// `N·m` stay unchanged.
 fn uncapitalised(text: &str) -> String {
     let mut characters = text.chars();
     match (characters.next(), characters.next()) {

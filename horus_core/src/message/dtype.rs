@@ -30,7 +30,7 @@ pub enum DType {
     I64 = 8,
     /// IEEE 754 half precision.
     F16 = 9,
-    /// The upper half of an IEEE 754 single: 8 bits of exponent, 7 of mantissa.
+    /// bfloat16, the upper half of an IEEE 754 single: 8 bits of exponent and 7 bits of mantissa.
     BF16 = 10,
     /// IEEE 754 single precision.
     F32 = 11,
@@ -41,7 +41,7 @@ pub enum DType {
 }
 
 impl DType {
-    /// Every type, in order of the codes.
+    /// All types, in order of their codes.
     pub const ALL: &[Self] = &[
         Self::U8,
         Self::I8,
@@ -58,13 +58,14 @@ impl DType {
         Self::Bool,
     ];
 
-    /// Returns the code of the type in messages.
+    /// Returns the code by which messages name the type.
     #[must_use]
     pub const fn code(self) -> u8 {
         self as u8
     }
 
-    /// Returns the type of a code, or `None` if this version does not know the code.
+    /// Returns the type with this code, or `None` if this version of the library does not know the
+    /// code.
     #[must_use]
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.iter().copied().find(|dtype| dtype.code() == code)
@@ -81,7 +82,7 @@ impl DType {
         }
     }
 
-    /// Returns the name, such as `f32`.
+    /// Returns the name of the type, such as `f32`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -122,7 +123,7 @@ impl DType {
         }
     }
 
-    /// Returns the type as DLPack numbers it: `code` and `bits` of `DLDataType` in `dlpack.h`.
+    /// Returns the numbers of the type in DLPack: `code` and `bits` of `DLDataType` in `dlpack.h`.
     #[must_use]
     pub const fn dlpack(self) -> (u8, u8) {
         let bits = match self.size() {
@@ -141,7 +142,7 @@ impl DType {
         (code, bits)
     }
 
-    /// Returns the type of a number in a message; `None` for [`Primitive::Char`].
+    /// Returns the type that corresponds to `primitive`; `None` for [`Primitive::Char`].
     #[must_use]
     pub fn from_primitive(primitive: Primitive) -> Option<Self> {
         Self::ALL
@@ -159,7 +160,7 @@ impl fmt::Display for DType {
 
 /// Implemented for the Rust types that can be elements of typed arrays.
 pub trait Element: bytemuck::Pod + sealed::Sealed {
-    /// The element type, as messages name it.
+    /// The [`DType`] that corresponds to this Rust type.
     const DTYPE: DType;
 
     /// Returns the element with these little-endian bytes.
@@ -208,7 +209,7 @@ elements! {
 /// WHY not `powi`: its result may differ in the last bit from one computer to another.
 const F16_SUBNORMAL_UNIT: f32 = f32::from_bits((127 - 24) << 23);
 
-/// Converts a half-precision number exactly.
+/// Converts a half-precision number, given as bits, to single precision without rounding.
 #[must_use]
 pub(crate) fn f16_to_f32(bits: u16) -> f32 {
     let sign = u32::from(bits >> 15) << 31;
@@ -222,7 +223,7 @@ pub(crate) fn f16_to_f32(bits: u16) -> f32 {
     }
 }
 
-/// Converts a number to double precision, and keeps the payload of a NaN.
+/// Converts a number to double precision. The payload of a NaN is kept.
 ///
 /// A signalling NaN stays signalling. The conversion instructions of processors do not guarantee
 /// that.
@@ -235,8 +236,8 @@ pub(crate) fn f32_to_f64(number: f32) -> f64 {
     f64::from_bits(bits >> 31 << 63 | 0x7ff << 52 | (bits & 0x7f_ffff) << 29)
 }
 
-/// Converts a number to the nearest one of single precision. It reverses [`f32_to_f64`] for every
-/// bit pattern.
+/// Rounds a number to the nearest number of single precision. For a result of [`f32_to_f64`], it
+/// returns the original bits.
 #[must_use]
 pub(crate) fn f64_to_f32(number: f64) -> f32 {
     if !number.is_nan() {
@@ -251,7 +252,7 @@ pub(crate) fn f64_to_f32(number: f64) -> f32 {
     f32::from_bits(sign << 31 | 0xff << 23 | payload)
 }
 
-/// Converts a bfloat16 number exactly.
+/// Converts a bfloat16 number, given as bits, to single precision without rounding.
 #[must_use]
 pub(crate) fn bf16_to_f32(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)

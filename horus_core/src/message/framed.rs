@@ -51,7 +51,7 @@ use super::{DType, Message, Schema, Tail};
 use crate::topic::error::{SendError, TopicLabel, WriteError};
 use crate::topic::{Encoded, encoded_payload, published_ns};
 
-/// The fixed part of a message of variable length, which describes the data after it.
+/// The fixed part of a message of variable length. It describes the data that follow it.
 ///
 /// ```
 /// use horus_core::message::{Header, Primitive, Tail};
@@ -79,10 +79,10 @@ use crate::topic::{Encoded, encoded_payload, published_ns};
 pub trait Header: Message + fmt::Debug + PartialEq {
     /// The name of the whole message, such as `Image`.
     const NAME: &'static str;
-    /// The name of the data after the header, and the type of one number of it.
+    /// The name of the data after the header, and the type of one number in the data.
     const TRAILING_DATA: Tail;
-    /// Size of the longest message that fits a publisher's slots at first, in bytes. The slots grow
-    /// when it sends a longer one.
+    /// Size in bytes of the longest message that fits a publisher's slots at first. The slots grow
+    /// when the publisher sends a longer message.
     const MAX_MESSAGE_BYTES: u64;
 
     /// Returns the number of data bytes that this header announces; `u64::MAX` on overflow.
@@ -92,29 +92,30 @@ pub trait Header: Message + fmt::Debug + PartialEq {
     ///
     /// # Errors
     ///
-    /// A description of the contradiction.
+    /// A description of the contradiction in the header.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
 
-    /// Returns the layout of the data as an array of numbers, if they are one. The default
-    /// implementation returns one dimension of contiguous numbers.
+    /// Returns the layout of the data as an array of numbers, or `None` if the data are not such an
+    /// array. The default implementation returns one dimension of contiguous numbers.
     fn array_layout(&self) -> Option<ArrayLayout> {
         let dtype = DType::from_primitive(Self::TRAILING_DATA.primitive)?;
         let size = dtype.size() as u64;
         Some(ArrayLayout::new(dtype, &[(self.data_bytes() / size, size)]))
     }
 
-    /// Sets fields that are 0 and that the other fields determine, such as the step of an image.
-    /// The default implementation does nothing.
+    /// Sets those fields that are 0 and can be computed from the other fields, such as the step of
+    /// an image. The default implementation does nothing.
     fn complete(&mut self) {}
 
-    /// Sets the type and shape of the data to a row-major array, and leaves other fields unchanged.
-    /// The default implementation refuses every array.
+    /// Makes the header describe a row-major array of this type and shape, and leaves other fields
+    /// unchanged. The default implementation refuses every array.
     ///
     /// # Errors
     ///
-    /// The reason why this message cannot hold the array. The header may hold anything then.
+    /// A text with the reason why this message cannot hold the array. The contents of the header
+    /// are then unspecified.
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
         Err(array_error_text(Self::NAME, "fields only", dtype, shape))
     }
@@ -125,7 +126,7 @@ pub trait Header: Message + fmt::Debug + PartialEq {
     }
 }
 
-/// A header and its data.
+/// A message of variable length: a header and its data.
 ///
 /// The data are in an owned [`Buffer`], in a loaned slot ([`FramedLoan`]) or in a borrowed slot
 /// ([`FramedSample`]). The fields of the header can be read directly: `image.width`.
@@ -150,8 +151,8 @@ impl<H: Header> Framed<H> {
     ///
     /// # Errors
     ///
-    /// The header contradicts itself, or announces more data than the 64 MiB that a message can
-    /// have.
+    /// [`HeaderError`] if the header contradicts itself, or announces more data than fit in a
+    /// message of 64 MiB.
     pub fn zeroed(header: H) -> Result<Self, HeaderError> {
         let bytes = checked_data_bytes(&header)?;
         Ok(Self {
@@ -160,11 +161,12 @@ impl<H: Header> Framed<H> {
         })
     }
 
-    /// Makes a message of a header and a copy of the data.
+    /// Makes a message from a header and a copy of the data.
     ///
     /// # Errors
     ///
-    /// The header contradicts itself, or announces another number of bytes.
+    /// [`HeaderError`] if the header contradicts itself, or announces a number of bytes that
+    /// differs from the length of `data`.
     pub fn new(header: H, data: &[u8]) -> Result<Self, HeaderError> {
         match checked_data_bytes(&header)? {
             bytes if bytes == data.len() => Ok(Self {
@@ -181,7 +183,8 @@ impl<H: Header> Framed<H> {
 }
 
 impl<H: Header> Framed<H> {
-    /// Makes a message of a header and a copy of these numbers, or plain structs of numbers.
+    /// Makes a message from a header and a copy of these elements, which are numbers or plain
+    /// structs of numbers.
     ///
     /// # Errors
     ///
@@ -206,8 +209,8 @@ impl<H: Header, D: AsRef<[u8]>> Framed<H, D> {
     ///
     /// # Errors
     ///
-    /// The length of the data is not a multiple of the size of `T`, or their address is not aligned
-    /// for `T`.
+    /// [`ViewError`] if the length of the data is not a multiple of the size of `T`, or if their
+    /// address is not aligned for `T`.
     pub fn data_as<T: bytemuck::Pod>(&self) -> Result<&[T], ViewError> {
         bytemuck::try_cast_slice(self.data()).map_err(|_| ViewError::for_type::<T>(self.data()))
     }
@@ -224,7 +227,7 @@ impl<H: Header, D: AsRef<[u8]>> Framed<H, D> {
         }
     }
 
-    /// Returns a copy with an owned buffer. It allocates.
+    /// Returns a copy of the message with an owned buffer. Allocates memory.
     #[must_use]
     pub fn copied(&self) -> Framed<H> {
         Framed {
@@ -235,18 +238,18 @@ impl<H: Header, D: AsRef<[u8]>> Framed<H, D> {
 }
 
 impl<H: Header, D: AsRef<[u8]> + AsMut<[u8]>> Framed<H, D> {
-    /// Returns the header for writing. When the message is published, the data that the header
-    /// announces must be present.
+    /// Returns a mutable reference to the header. When the message is published, the data that the
+    /// header announces must be present.
     pub const fn header_mut(&mut self) -> &mut H {
         &mut self.header
     }
 
-    /// Returns the data for writing.
+    /// Returns a mutable reference to the data.
     pub fn data_mut(&mut self) -> &mut [u8] {
         self.data.as_mut()
     }
 
-    /// Returns the data for writing, as a slice of numbers or of plain structs of numbers.
+    /// Returns the data as a mutable slice of numbers, or of plain structs of numbers.
     ///
     /// # Errors
     ///
@@ -281,7 +284,7 @@ impl<H: fmt::Debug, D: AsRef<[u8]>> fmt::Debug for Framed<H, D> {
     }
 }
 
-/// The data of a loaned message.
+/// The data of a loaned message, which is written in place in shared memory.
 #[derive(Debug)]
 pub struct LoanedData<'a> {
     loan: RawLoan<'a>,
@@ -316,14 +319,15 @@ impl<'a, H: Header> FramedLoan<'a, H> {
         }
     }
 
-    /// Returns the label of the topic, for errors.
+    /// Returns the label that identifies the topic in errors.
     pub(crate) fn label(&self) -> TopicLabel {
         self.data.loan.label()
     }
 
     /// Publishes the message. It does not block, and copies only the header.
     ///
-    /// A header that announces fewer data than at the time of the loan shortens the message.
+    /// If the header now announces fewer data than at the time of the loan, the published message
+    /// is shorter.
     ///
     /// # Errors
     ///
@@ -354,7 +358,7 @@ impl<'a, H: Header> FramedLoan<'a, H> {
     }
 }
 
-/// The data of a borrowed message.
+/// The data of a borrowed message, which is read in place in shared memory.
 #[derive(Debug)]
 pub struct SampleData {
     sample: RawSample,
@@ -369,7 +373,8 @@ impl AsRef<[u8]> for SampleData {
 }
 
 impl<H: Header> FramedSample<H> {
-    /// Returns the message in a borrowed slot, if the slot holds a valid one.
+    /// Returns the message in a borrowed slot, or `None` if the slot does not contain a valid
+    /// message.
     pub(crate) fn in_place(sample: RawSample) -> Option<Self> {
         // WHY: the header is copied because it is checked once and must not change after that.
         let (header, bytes) = read_header::<H>(sample.bytes())?;
@@ -383,7 +388,8 @@ impl<H: Header> FramedSample<H> {
         })
     }
 
-    /// Returns the sequence number of the message, which its publisher's lane counts from 1 on.
+    /// Returns the sequence number of the message. Each publisher's lane counts its messages,
+    /// starting at 1.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.data.sample.sequence()
@@ -439,8 +445,8 @@ impl<H: Header> Encoded for Framed<H> {
 
 encoded_payload!([H: Header] Framed<H>);
 
-/// Formats the error that an array cannot be the data of a message. `wanted` describes the arrays
-/// that the message takes.
+/// Returns the error text for an array that cannot be the data of a message. `wanted` describes the
+/// arrays that the message accepts.
 fn array_error_text(message: &str, wanted: &str, dtype: DType, shape: &[u64]) -> String {
     format!("an array of {dtype} of the shape {shape:?} is no {message}: that takes {wanted}")
 }
@@ -467,7 +473,7 @@ fn checked_data_bytes<H: Header>(header: &H) -> Result<usize, HeaderError> {
     })
 }
 
-/// The reason why a header and data do not form a message.
+/// The reason why a header and some data do not form a valid message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
@@ -476,20 +482,20 @@ pub enum HeaderError {
     Inconsistent {
         /// Name of the message.
         message: &'static str,
-        /// A description of the contradiction.
+        /// A description of the contradiction in the header.
         reason: String,
     },
-    /// The header announces another number of data bytes than there are.
+    /// The number of data bytes that the header announces differs from the number of those present.
     #[error("the header of the {message} announces {wanted} bytes of data, but there are {found}")]
     Length {
         /// Name of the message.
         message: &'static str,
-        /// Number of data bytes.
+        /// Number of data bytes that are present.
         found: usize,
         /// Number of bytes that the header announces.
         wanted: usize,
     },
-    /// The header announces more data than the 64 MiB that a message can have.
+    /// The header announces more data than fit in a message of 64 MiB.
     #[error(
         "the header of the {message} announces {bytes} bytes of data, but a message has fewer than \
          {STRIDE_MAX}"
@@ -524,7 +530,7 @@ pub struct ViewError {
     pub size: usize,
     /// Alignment of the requested type, in bytes.
     pub align: usize,
-    /// Number of data bytes.
+    /// Number of data bytes that are present.
     pub bytes: usize,
     /// The largest power of two, at most 64, that divides the address of the data.
     pub found_align: usize,

@@ -1,5 +1,5 @@
-//! `layout!` checks the size of a message and the offset of each field at compile time, and `now()`
-//! constructs messages that begin with a timestamp.
+//! The macro `layout!`, which checks the size of a message and the offset of each field at compile
+//! time, and generates `now()` for messages that begin with a timestamp.
 
 /// Fails to compile unless the message has this size and exactly these fields at these offsets.
 ///
@@ -27,7 +27,8 @@ macro_rules! layout {
 macro_rules! stamped {
     ($name:ident timestamp_ns $($field:ident)*) => {
         impl $name {
-            /// Returns the default values with the current time, for use as `..Self::now()`.
+            /// Returns a message with default values and the current time, for use as
+            /// `..Self::now()`.
             #[must_use]
             pub fn now() -> Self {
                 Self {

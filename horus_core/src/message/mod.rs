@@ -1,20 +1,21 @@
 //! Messages: plain data with a compile-time table of its fields, declared by [`message!`], and the
 //! standard messages.
 //!
-//! The standard messages follow ROS 2 wherever it has the type: names, units and order of fields. A
-//! fixed size requires some differences, which are the same everywhere:
+//! If ROS 2 has a corresponding type, a standard message has the same names, units and order of
+//! fields. The fixed size of messages requires some differences, which are the same in all
+//! messages:
 //!
 //! * `timestamp_ns` comes first in every message that is sent by itself, in nanoseconds by
-//!   CLOCK_REALTIME. Types called `…Stamped` name their frame, and so do types whose meaning
-//!   depends on it.
-//! * A vector is `[f64; 3]`, a quaternion `[f64; 4]` as x, y, z, w. Covariances are row-major. All
-//!   zeros means unknown, −1 as the first element means not provided.
+//!   CLOCK_REALTIME. Types called `…Stamped`, and types whose meaning depends on a frame, contain
+//!   the name of that frame.
+//! * A vector is `[f64; 3]`, a quaternion `[f64; 4]` as x, y, z, w. Covariances are row-major. A
+//!   covariance of zeros means unknown; −1 as the first element means not provided.
 //! * A list is a count and an array of `…_MAX` elements, with a method that returns the used part
 //!   and limits the count to the length of the array. Text is [`Text`]. A flag is a `u8` of 0 or 1,
 //!   an enumeration a `u8` with constants.
 //! * There is no padding. Where alignment requires it, there is a field `_reserved`, which is 0.
-//! * [`Default`] is valid: quaternions are the identity, covariances are unknown or not provided,
-//!   and velocities are 0. Constructors stamp the current time.
+//! * The values of [`Default`] are valid: quaternions are the identity, covariances are unknown or
+//!   not provided, and velocities are 0. Constructors set the timestamp to the current time.
 //!
 //! [`STANDARD`] lists the standard messages, and [`export`] writes their layouts for other
 //! languages. [`import`] reads messages from the `.msg` files of ROS.
@@ -98,9 +99,8 @@ pub trait Message: Pod + Send + Sync + 'static {
     /// The hash of the canonical schema text, equal in Rust, C++ and Python.
     const HASH: u128 = Self::SCHEMA.hash();
 
-    /// Returns the message whose fields have their default values, or 0 without one. A subscriber
-    /// takes from it the fields that a publisher does not know, because its message has fewer
-    /// fields.
+    /// Returns the message whose fields have their default values, or 0 if they have none. If a
+    /// publisher's message has fewer fields, a subscriber takes the missing ones from this message.
     #[must_use]
     fn defaults() -> Self {
         let mut message = Self::zeroed();
@@ -111,7 +111,7 @@ pub trait Message: Pod + Send + Sync + 'static {
     }
 
     /// Returns the bytes of [`Self::defaults`]; `None` if all are 0. WHY bytes: a large message
-    /// does not fit the stack.
+    /// does not fit on the stack.
     #[doc(hidden)]
     #[must_use]
     fn default_bytes() -> Option<Box<[u8]>> {
@@ -120,7 +120,7 @@ pub trait Message: Pod + Send + Sync + 'static {
 }
 
 /// Sets the default value of the field at `offset` in the bytes of a message of type `M`. The first
-/// call allocates the bytes, which are 0 then.
+/// call allocates the bytes; all other bytes are then 0.
 #[doc(hidden)]
 pub fn set_default<M: Message, T: Pod>(bytes: &mut Option<Box<[u8]>>, offset: usize, value: T) {
     let bytes = bytes.get_or_insert_with(|| vec![0; size_of::<M>()].into());
@@ -129,8 +129,8 @@ pub fn set_default<M: Message, T: Pod>(bytes: &mut Option<Box<[u8]>>, offset: us
 
 /// A message's name, size, alignment and fields, in order of their offsets.
 ///
-/// It does not depend on the module or crate that declares the message, so declarations of the same
-/// message in several languages and programs agree.
+/// A schema does not depend on the module or crate that declares the message. Declarations of the
+/// same message in several languages and programs therefore have equal schemas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schema {
     /// The name of the struct without its path, such as `CmdVel`.
@@ -150,7 +150,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Returns the same schema with `doc` and `constants`.
+    /// Returns the same schema with this doc comment and these constants.
     #[doc(hidden)]
     #[must_use]
     pub const fn with_docs(mut self, doc: &'static str, constants: &'static [Constant]) -> Self {
@@ -172,11 +172,11 @@ pub struct Tail {
 /// A constant of a message: a named value for one of its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Constant {
-    /// The name, such as `MODE_POSITION`.
+    /// The name of the constant, such as `MODE_POSITION`.
     pub name: &'static str,
-    /// The type, an integer.
+    /// The type of the constant, which is an integer.
     pub kind: Primitive,
-    /// The value, in the range of the type.
+    /// The value of the constant, in the range of its type.
     pub value: i128,
     /// The doc comment, as written.
     pub doc: &'static str,
@@ -199,7 +199,7 @@ impl Constant {
     }
 }
 
-/// Implemented for the types that a constant of a message may have: the integers.
+/// The types that a constant of a message may have: all integer types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the type of a constant of a message",
     note = "constants are u8 to u64 or i8 to i64"
@@ -217,7 +217,7 @@ integers! { u8 u16 u32 u64 i8 i16 i32 i64 }
 pub struct Field {
     /// The field's name.
     pub name: &'static str,
-    /// The type of one element.
+    /// The type of one element of the field.
     pub kind: FieldKind,
     /// Offset of the first element from the start of the struct, in bytes.
     pub offset: usize,
@@ -228,7 +228,8 @@ pub struct Field {
 }
 
 impl Field {
-    /// Returns the table entry of a field of type `T`; `name` may be a raw identifier.
+    /// Returns the table entry of a field of type `T`. `name` may be a raw identifier such as
+    /// `r#type`.
     #[doc(hidden)]
     #[must_use]
     pub const fn of<T: FieldType>(name: &'static str, offset: usize, doc: &'static str) -> Self {
@@ -273,7 +274,8 @@ impl FieldKind {
     }
 }
 
-/// Implemented for the types that a field of a message may have. Only `message!` adds types.
+/// The types that a field of a message may have. Only `message!` implements this trait for further
+/// types.
 ///
 /// They are integers and floats of a fixed width, [`Text`], other messages, and arrays of these
 /// types.
@@ -284,10 +286,10 @@ impl FieldKind {
     note = "write a flag or an enumeration as `u8`, a length as `u32` or `u64`, text as `Text<N>`"
 )]
 pub trait FieldType: Pod {
-    /// The type of one element.
+    /// The type of one element of the field.
     #[doc(hidden)]
     const KIND: FieldKind;
-    /// Number of elements.
+    /// Number of elements of the field.
     #[doc(hidden)]
     const COUNT: usize;
 }
@@ -308,7 +310,7 @@ macro_rules! primitives {
         }
 
         impl Primitive {
-            /// All variants.
+            /// All number types.
             pub const ALL: &[Self] = &[$(Self::$variant,)+ Self::Char];
 
             /// Returns the name in a schema text, such as `u16`.
@@ -339,7 +341,7 @@ primitives! {
     F32 f32 "IEEE 754 single precision.", F64 f64 "IEEE 754 double precision."
 }
 
-/// Returns the nanoseconds since the epoch by CLOCK_REALTIME, as messages carry them in
+/// Returns the time of CLOCK_REALTIME, in nanoseconds since the epoch. Messages carry this time in
 /// `timestamp_ns`.
 ///
 /// Use it to date data. Do not measure durations with it, because this clock can be set. Returns 0
@@ -355,10 +357,10 @@ pub fn timestamp_now_ns() -> u64 {
     u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Returns the nanoseconds by CLOCK_MONOTONIC, as messages carry them in `monotonic_ns`.
+/// Returns the time of CLOCK_MONOTONIC, in nanoseconds. Messages carry this time in `monotonic_ns`.
 ///
-/// This clock cannot be set: it shows which of two messages of this machine is the later one.
-/// Returns 0, which means unknown, in a simulated run.
+/// This clock cannot be set. It therefore shows which of two messages from this machine is the
+/// later one. Returns 0, which means unknown, in a simulated run.
 #[must_use]
 pub fn monotonic_now_ns() -> u64 {
     match SIMULATED_TIME_NS.get() {
@@ -367,8 +369,8 @@ pub fn monotonic_now_ns() -> u64 {
     }
 }
 
-/// Returns the present times by CLOCK_REALTIME and by CLOCK_MONOTONIC; in a simulated run, the
-/// simulated time for both.
+/// Returns the present times of CLOCK_REALTIME and CLOCK_MONOTONIC, in nanoseconds. In a simulated
+/// run, both are the simulated time.
 pub(crate) fn clocks_now_ns() -> (u64, u64) {
     if let Some(simulated) = SIMULATED_TIME_NS.get() {
         return (simulated, simulated);
@@ -389,13 +391,14 @@ thread_local! {
     static SIMULATED_TIME_NS: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// Sets the timestamp of all messages that this thread makes from now on; `None` returns to the
-/// real time.
+/// Sets the timestamp of all messages that this thread makes from now on. `None` switches back to
+/// the real time.
 pub(crate) fn simulate_time(timestamp_ns: Option<u64>) {
     SIMULATED_TIME_NS.set(timestamp_ns);
 }
 
-/// Returns a count that a peer wrote, limited to the `max` elements of its array.
+/// Returns `count`, which another process wrote, limited to `max`, the length of the array whose
+/// elements it counts.
 fn clamp_count(count: u32, max: usize) -> usize {
     usize::try_from(count).map_or(max, |count| count.min(max))
 }

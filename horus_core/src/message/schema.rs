@@ -1,8 +1,9 @@
 //! The canonical text of a schema: writes and hashes it.
 //!
-//! Two declarations of a message are the same exactly if their texts are equal. The text is ASCII.
-//! Every line ends in one `\n`, every separator is one space, and every number is decimal without
-//! leading zeros. It lists the message, its size and alignment, and each number in it:
+//! Two declarations describe the same message if, and only if, their texts are equal. The text is
+//! ASCII. Every line ends in one `\n`, every separator is one space, and every number is decimal
+//! without leading zeros. It lists the name of the message, its size and alignment, and each number
+//! in it:
 //!
 //! ```text
 //! horus schema 1
@@ -13,16 +14,17 @@
 //! tail <name> <type>
 //! ```
 //!
-//! * Fields are in order of their offsets. The name of a message inside a message does not appear.
-//!   Its fields do, with a dotted path (`pose.x`) and offsets from the start of the outer message.
+//! * Fields are in order of their offsets. The type name of a nested message does not appear. The
+//!   fields of the nested message do, with a dotted path (`pose.x`) and offsets from the start of
+//!   the outer message.
 //! * `<type>` is one of `u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 char`. `<count>` is 1, or the number
 //!   of elements of a row-major array of any number of dimensions. For `char`, the bytes of a text,
 //!   it is the length of one text.
 //! * An array of messages or texts adds `<count>*<stride>` to each of its fields, outermost array
 //!   first. `<offset>` is then the offset in its first element. An array of length 1 is written
 //!   like a single element.
-//! * The last line is present only if the message has a variable length: numbers of that type
-//!   follow the first `<size>` bytes, up to the end of the message.
+//! * The last line is present only if the message has a variable length. Numbers of the type in
+//!   this line then follow the first `<size>` bytes, up to the end of the message.
 //!
 //! The hash is FNV-1a with 128 bits over these bytes, which is one loop in any language.
 
@@ -38,7 +40,7 @@ pub use parsed::{FieldShape, ParsedField, ParsedSchema, ParsedTail, SchemaTextEr
 /// The longest canonical text of a message in bytes; a longer one is a compile error.
 pub const SCHEMA_TEXT_BYTES_MAX: usize = 15 * 1024;
 
-/// The largest number of nested arrays of messages around one field.
+/// The maximum number of nested arrays of messages that enclose one field.
 pub const ARRAY_NESTING_MAX: usize = 8;
 
 const VERSION_LINE: &str = "horus schema 1";
@@ -63,11 +65,12 @@ const fn fnv1a_step(hash: u128, byte: u8) -> u128 {
 }
 
 impl Schema {
-    /// Returns a schema whose text is well formed and not too long.
+    /// Makes a schema, and checks that its text is well formed and not too long.
     ///
     /// # Panics
     ///
-    /// If it is not. `message!` calls it in a `const`, where that is a compile error.
+    /// If the text is not well formed or too long. `message!` calls this function in a `const`,
+    /// where a panic is a compile error.
     #[doc(hidden)]
     #[must_use]
     pub const fn checked(
@@ -174,24 +177,27 @@ impl Schema {
         writer.hash
     }
 
-    /// Parses a canonical text of any origin. Every field of the result lies inside the message.
+    /// Parses a canonical text, which may come from any process. Every field of the result lies
+    /// inside the message.
     ///
     /// # Errors
     ///
-    /// The number of the first line that is not canonical. The same text always fails again.
+    /// [`SchemaTextError`], with the number of the first line that is not canonical. The same text
+    /// always fails again.
     pub fn parse(text: &str) -> Result<ParsedSchema, SchemaTextError> {
         parsed::parse(text)
     }
 }
 
-/// Writes the text in one pass: counts and hashes every byte, and stores those that fit in `out`.
+/// Writes a canonical text in one pass. It counts and hashes every byte, and stores those bytes
+/// that fit in `out`.
 struct SchemaWriter<'a> {
     out: &'a mut [u8],
     bytes: usize,
     hash: u128,
 }
 
-/// A field, and a linked list of the fields that contain it, innermost first.
+/// A field, and the field that contains it. The fields form a linked list, innermost field first.
 struct OuterField<'a> {
     field: &'a Field,
     around: Option<&'a OuterField<'a>>,
@@ -263,7 +269,7 @@ impl<'a> SchemaWriter<'a> {
         }
     }
 
-    /// Writes the line of a field, up to its count.
+    /// Writes the line of a field up to the count, without the enclosing arrays.
     const fn write_field_start(
         &mut self,
         this: &OuterField<'_>,
@@ -290,7 +296,7 @@ impl<'a> SchemaWriter<'a> {
         }
     }
 
-    /// Writes the arrays around a number and returns how many there are.
+    /// Writes the arrays that enclose a number, and returns their number.
     const fn write_arrays(&mut self, outer: Option<&OuterField<'_>>) -> usize {
         let Some(outer) = outer else { return 0 };
         let outside = self.write_arrays(outer.around);

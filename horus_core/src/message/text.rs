@@ -4,11 +4,11 @@ use std::fmt;
 
 use super::{FieldKind, FieldType};
 
-/// UTF-8 of at most `N` bytes, padded with NUL, as a field of a message.
+/// The type of a message's field that holds a UTF-8 text of at most `N` bytes, padded with NUL.
 ///
-/// It is `char[N]` in C++ (without a NUL at the end if it is full), and `S<N>` in numpy. A peer may
-/// have written any bytes: [`as_str`](Self::as_str) ends at the first byte that is NUL or not
-/// UTF-8.
+/// In C++ it is `char[N]`, without a NUL at the end if all bytes are used. In numpy it is `S<N>`.
+/// Another process may have written any bytes: [`as_str`](Self::as_str) ends at the first byte that
+/// is NUL or not UTF-8.
 ///
 /// Two texts are equal if all their bytes are equal. The constructors pad with NUL, so the texts
 /// that they make from equal strings are equal.
@@ -42,11 +42,11 @@ impl<const N: usize> Text<N> {
     /// The empty text.
     pub const EMPTY: Self = Self([0; N]);
 
-    /// Makes a field with this text, up to its first NUL.
+    /// Makes a value from the text, up to its first NUL.
     ///
     /// # Errors
     ///
-    /// The text is longer than `N` bytes.
+    /// [`TextTooLong`] if the text is longer than `N` bytes.
     pub const fn new(text: &str) -> Result<Self, TextTooLong> {
         if text.len() > N {
             return Err(TextTooLong {
@@ -57,7 +57,7 @@ impl<const N: usize> Text<N> {
         Ok(Self::from_prefix(text.as_bytes(), text.len()))
     }
 
-    /// Makes a field with as many whole characters of the text as fit, up to its first NUL.
+    /// Makes a value from as many whole characters of the text as fit, up to its first NUL.
     #[must_use]
     pub const fn cut(text: &str) -> Self {
         let mut end = if text.len() < N { text.len() } else { N };
@@ -67,7 +67,7 @@ impl<const N: usize> Text<N> {
         Self::from_prefix(text.as_bytes(), end)
     }
 
-    /// Makes a field with a text that is known at compile time: `const MAP: Text<32> =
+    /// Makes a value from a text that is known at compile time: `const MAP: Text<32> =
     /// Text::literal("map");`
     ///
     /// # Panics
@@ -80,7 +80,7 @@ impl<const N: usize> Text<N> {
     }
 
     /// Formats a text and keeps as many whole characters as fit: `Text::format(format_args!("{x}
-    /// m"))`. It allocates nothing.
+    /// m"))`. Does not allocate.
     #[must_use]
     pub fn format(text: fmt::Arguments<'_>) -> Self {
         let mut buffer = TruncatingBuffer {
@@ -113,7 +113,7 @@ impl<const N: usize> Text<N> {
         }
     }
 
-    /// Returns all bytes of the field.
+    /// Returns all `N` bytes, including the padding.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; N] {
         &self.0
@@ -161,7 +161,7 @@ impl<const N: usize> Default for Text<N> {
 }
 
 impl<const N: usize> From<[u8; N]> for Text<N> {
-    /// Makes a field of these bytes, without a check.
+    /// Makes a value from these bytes, without checking them.
     fn from(bytes: [u8; N]) -> Self {
         Self(bytes)
     }

@@ -1,8 +1,9 @@
 //! Reads and writes plain CDR: numbers, strings and sequences.
 //!
-//! This is version 1 of the encoding (XCDR1) of final types, as in *Extensible and Dynamic Topic
-//! Types for DDS* (OMG DDS-XTypes 1.3, section 7.4), in the encapsulation of *The Real-time
-//! Publish-Subscribe Protocol DDS Interoperability Wire Protocol* (OMG DDSI-RTPS 2.3, section 10):
+//! This is version 1 of the encoding (XCDR1) for final types, as specified in *Extensible and
+//! Dynamic Topic Types for DDS* (OMG DDS-XTypes 1.3, section 7.4), in the encapsulation that is
+//! specified in *The Real-time Publish-Subscribe Protocol DDS Interoperability Wire Protocol* (OMG
+//! DDSI-RTPS 2.3, section 10):
 //!
 //! ```text
 //! 0  encapsulation   00 01: the numbers are little-endian; 00 00: big-endian
@@ -10,9 +11,10 @@
 //! 4  the fields      each number at a multiple of its size, counted from byte 4
 //! ```
 //!
-//! A string is its length including the NUL, a `u32`, and its bytes with the NUL. A sequence is its
-//! number of elements, a `u32`, and the elements. A fixed array and a struct are only their
-//! elements and fields. Padding for alignment is 0 when written and ignored when read.
+//! A string consists of its length as a `u32`, which includes the NUL, and its bytes with the NUL.
+//! A sequence consists of its number of elements as a `u32`, and the elements. A fixed array
+//! consists only of its elements, and a struct only of its fields. Padding for alignment is 0 when
+//! written and ignored when read.
 
 use super::{CdrError, CdrWriteError};
 
@@ -22,8 +24,8 @@ pub const ENCAPSULATION_BYTES: usize = 4;
 const BIG_ENDIAN: [u8; 2] = [0, 0];
 const LITTLE_ENDIAN: [u8; 2] = [0, 1];
 
-/// Returns the number of padding bytes in front of a number of `size` bytes at offset `at`, counted
-/// from the first byte of the encapsulation. `size` must be a power of two.
+/// Returns how many padding bytes must be inserted at offset `at` before a number of `size` bytes.
+/// `at` is counted from the first byte of the encapsulation. `size` must be a power of two.
 const fn padding_before(at: usize, size: usize) -> usize {
     at.wrapping_sub(ENCAPSULATION_BYTES).wrapping_neg() & (size - 1)
 }
@@ -38,7 +40,7 @@ macro_rules! write_numbers {
     )+};
 }
 
-/// Writes little-endian CDR into memory of the caller. Does not allocate.
+/// Writes little-endian CDR into the caller's memory. Does not allocate.
 ///
 /// Bytes that do not fit are counted instead of written: [`finish`](Self::finish) reports how many
 /// bytes are needed.
@@ -79,7 +81,7 @@ impl<'a> CdrWriter<'a> {
         u64 "64 bits", i64 "64 bits", f32 "a single", f64 "a double"
     }
 
-    /// Writes a flag: a byte of 0 or 1.
+    /// Writes a flag as one byte: 0 or 1.
     pub fn bool(&mut self, flag: bool) {
         self.u8(flag.into());
     }
@@ -88,7 +90,7 @@ impl<'a> CdrWriter<'a> {
     ///
     /// # Errors
     ///
-    /// The string contains a NUL, or has 2³² − 1 bytes or more.
+    /// [`CdrWriteError`] if the string contains a NUL, or has 2³² − 1 bytes or more.
     pub fn string(&mut self, text: &str) -> Result<(), CdrWriteError> {
         self.string_in_field("string", text)
     }
@@ -111,7 +113,7 @@ impl<'a> CdrWriter<'a> {
     ///
     /// # Errors
     ///
-    /// The number is 2³² or more.
+    /// [`CdrWriteError`] if the number is 2³² or more.
     pub fn count(&mut self, elements: usize) -> Result<(), CdrWriteError> {
         self.write_length("sequence", elements, "elements")
     }
@@ -144,7 +146,7 @@ impl<'a> CdrWriter<'a> {
         self.at
     }
 
-    /// Returns the number of bytes written, with the encapsulation.
+    /// Returns the number of bytes written, including the encapsulation.
     ///
     /// # Errors
     ///
@@ -175,7 +177,7 @@ macro_rules! read_numbers {
         ///
         /// # Errors
         ///
-        /// [`Truncated`](CdrError::Truncated).
+        /// [`Truncated`](CdrError::Truncated) if the remaining bytes are too few.
         pub fn $number(&mut self) -> Result<$number, CdrError> {
             let number = self.read_number()?;
             Ok(match self.is_big_endian {
@@ -186,7 +188,7 @@ macro_rules! read_numbers {
     )+};
 }
 
-/// Reads CDR of either byte order, from any process. Does not allocate.
+/// Reads CDR of either byte order. The bytes may come from any process. Does not allocate.
 #[derive(Debug, Clone)]
 pub struct CdrReader<'a> {
     bytes: &'a [u8],
@@ -199,8 +201,8 @@ impl<'a> CdrReader<'a> {
     ///
     /// # Errors
     ///
-    /// [`Truncated`](CdrError::Truncated), or [`Encapsulation`](CdrError::Encapsulation) if it is
-    /// not that of plain CDR.
+    /// [`Truncated`](CdrError::Truncated), or [`Encapsulation`](CdrError::Encapsulation) if the
+    /// encapsulation is not that of plain CDR.
     pub fn new(bytes: &'a [u8]) -> Result<Self, CdrError> {
         let mut reader = Self {
             bytes,
@@ -225,7 +227,8 @@ impl<'a> CdrReader<'a> {
     ///
     /// # Errors
     ///
-    /// [`Truncated`](CdrError::Truncated), or [`Bool`](CdrError::Bool) if it is neither 0 nor 1.
+    /// [`Truncated`](CdrError::Truncated), or [`Bool`](CdrError::Bool) if the byte is neither 0 nor
+    /// 1.
     pub fn bool(&mut self) -> Result<bool, CdrError> {
         match self.u8()? {
             flag @ (0 | 1) => Ok(flag == 1),
@@ -244,7 +247,7 @@ impl<'a> CdrReader<'a> {
     /// # Errors
     ///
     /// [`Truncated`](CdrError::Truncated), [`Unterminated`](CdrError::Unterminated),
-    /// [`Nul`](CdrError::Nul), [`Utf8`](CdrError::Utf8).
+    /// [`Nul`](CdrError::Nul) or [`Utf8`](CdrError::Utf8).
     pub fn string(&mut self) -> Result<&'a str, CdrError> {
         let length = self.count(1)?;
         let start = self.at;
@@ -262,9 +265,9 @@ impl<'a> CdrReader<'a> {
         std::str::from_utf8(text).map_err(utf8)
     }
 
-    /// Reads the number of elements that follow, each of at least `element_bytes` bytes. WHY
-    /// checked against the input: memory that a caller allocates for so many elements is then
-    /// proportional to the rest of the input.
+    /// Reads the number of elements that follow, each of at least `element_bytes` bytes. WHY the
+    /// number is checked against the input: if a caller allocates memory for so many elements, that
+    /// memory is then proportional to the rest of the input.
     ///
     /// # Errors
     ///
@@ -280,7 +283,7 @@ impl<'a> CdrReader<'a> {
     ///
     /// # Errors
     ///
-    /// [`Truncated`](CdrError::Truncated).
+    /// [`Truncated`](CdrError::Truncated) if the remaining bytes are too few.
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], CdrError> {
         self.expect_bytes_left(count)?;
         let bytes = &self.bytes[self.at..][..count];
@@ -288,14 +291,14 @@ impl<'a> CdrReader<'a> {
         Ok(bytes)
     }
 
-    /// Returns the number of bytes read, with the encapsulation.
+    /// Returns the number of bytes read, including the encapsulation.
     #[must_use]
     pub const fn at(&self) -> usize {
         self.at
     }
 
-    /// Returns the offset of the next four-byte number, behind the padding in front of it, such as
-    /// the length of a string or sequence.
+    /// Returns the offset of the next four-byte number, such as the length of a string or sequence.
+    /// The padding before the number is skipped.
     pub(super) const fn at_length(&self) -> usize {
         self.at + padding_before(self.at, 4)
     }
@@ -307,7 +310,7 @@ impl<'a> CdrReader<'a> {
     ///
     /// # Errors
     ///
-    /// [`Trailing`](CdrError::Trailing).
+    /// [`Trailing`](CdrError::Trailing) if more bytes follow.
     pub const fn finish(self) -> Result<(), CdrError> {
         match self.bytes.len() - self.at {
             0 => Ok(()),

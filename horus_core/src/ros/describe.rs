@@ -1,7 +1,8 @@
-//! `ros_message!` generates writing and reading from one description of a message.
+//! The macro `ros_message!`, which generates the code that writes and reads a message from one
+//! description of it.
 
-/// Maps a message to a ROS type, line by line like the type's `.msg` file. The fields of a nested
-/// type are listed one by one, unless it has a description of its own.
+/// Maps a message to a ROS type. The description has the same lines as the type's `.msg` file. The
+/// fields of a nested type are listed one by one, unless that type has its own description.
 ///
 /// ```text
 /// Ours = "package/msg/Name", FrameNames {

@@ -1,4 +1,4 @@
-//! Describes messages of `diagnostic_msgs`.
+//! Maps messages to the ROS types of `diagnostic_msgs`.
 
 use super::wire::{self, Wire};
 use super::{CdrError, CdrReader, CdrWriteError, CdrWriter, FromCdr, RosMessage};

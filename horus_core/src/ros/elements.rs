@@ -1,4 +1,5 @@
-//! Describes messages of `sensor_msgs` whose sequences are the trailing data of a horus message.
+//! Maps messages to the ROS types of `sensor_msgs` whose sequences are the trailing data of a horus
+//! message.
 
 use super::wire::{self, Wire};
 use super::{CdrError, CdrReader, CdrWriteError, CdrWriter, FromCdr, RosMessage};
@@ -69,10 +70,11 @@ impl FromCdr for Framed<LidarScanHeader> {
     }
 }
 
-/// WHY it is aligned: the message was allocated here.
+/// The panic message for a misaligned buffer. WHY it cannot happen: this library allocated the
+/// message.
 const OWNED_IS_ALIGNED: &str = "an owned buffer is aligned";
 
-/// Skips a sequence of `float32`, and returns the number of its elements.
+/// Skips a sequence of `float32` and returns how many elements it has.
 fn skip_floats(from: &mut CdrReader<'_>) -> Result<usize, CdrError> {
     let size = size_of::<f32>();
     let count = from.count(size)?;
@@ -89,8 +91,8 @@ fn read_floats(numbers: &mut [f32], from: &mut CdrReader<'_>) -> Result<(), CdrE
     })
 }
 
-/// The number sequences of a `JointState`: the name in ROS, and the access to the field of
-/// [`Joint`].
+/// The sequences of numbers in a `JointState`. Each has its name in ROS, and a function that
+/// returns the corresponding field of a [`Joint`].
 const JOINT_NUMBERS: [(&str, fn(&mut Joint) -> &mut f64); 3] = [
     ("position", |joint| &mut joint.position),
     ("velocity", |joint| &mut joint.velocity),
@@ -139,14 +141,14 @@ impl FromCdr for Framed<JointStateArrayHeader> {
     }
 }
 
-/// Returns the joints in these bytes. WHY copies: the bytes may lie anywhere.
+/// Returns copies of the joints in these bytes. WHY copies: the bytes may be misaligned.
 fn joints_in(data: &[u8]) -> impl ExactSizeIterator<Item = Joint> {
     data.chunks_exact(size_of::<Joint>())
         .map(bytemuck::pod_read_unaligned)
 }
 
-/// Reads one of the parallel sequences, which is empty or has an element for each joint. If the
-/// state has no joints yet, it gets as many as the sequence has elements.
+/// Reads one of the parallel sequences of a `JointState`, which is empty or has one element for
+/// each joint. If the state has no joints yet, one is added for each element of the sequence.
 fn read_column(
     state: &mut Framed<JointStateArrayHeader>,
     field: &'static str,

@@ -12,44 +12,44 @@ pub enum CdrWriteError {
     TooSmall {
         /// Number of bytes of the message as CDR.
         needed: usize,
-        /// Length of the buffer, in bytes.
+        /// Length of the caller's buffer, in bytes.
         room: usize,
     },
-    /// The message's count of elements is larger than its array, or a text or sequence is longer
-    /// than CDR can count.
+    /// The message has a count of elements that exceeds the length of its array; or a text or
+    /// sequence is longer than CDR can express.
     #[error("`{field}` has {found} {of}, at most {limit} are possible")]
     TooLong {
-        /// Name of the field in ROS.
+        /// Name of the field in the ROS type.
         field: &'static str,
         /// Number of elements or bytes.
         found: usize,
-        /// Largest number that is possible.
+        /// Maximum number of elements or bytes.
         limit: usize,
-        /// The unit of the numbers: `elements` or `bytes`.
+        /// The unit of `found` and `limit`: `elements` or `bytes`.
         of: &'static str,
     },
     /// A text is not UTF-8, or contains a NUL, which ends strings in ROS.
     #[error("`{field}` is not UTF-8, or contains a NUL")]
     Text {
-        /// Name of the field in ROS.
+        /// Name of the field in the ROS type.
         field: &'static str,
     },
-    /// The time is not representable in ROS, whose seconds have 31 bits and end in January 2038.
+    /// ROS cannot represent the time: its seconds have 31 bits and end in January 2038.
     #[error(
         "`{field}` is {found_ns} ns after the epoch, ROS's times end at 2147483647.999999999 s"
     )]
     Time {
-        /// Name of the field in ROS.
+        /// Name of the field in the ROS type.
         field: &'static str,
-        /// Nanoseconds since the epoch.
+        /// The time in nanoseconds since the epoch.
         found_ns: u64,
     },
     /// The ROS type cannot represent the value.
     #[error("`{field}` is {found}, which the ROS type cannot represent")]
     NotRepresentable {
-        /// Name of the field in ROS.
+        /// Name of the field in the ROS type.
         field: &'static str,
-        /// The value of the field, as a text.
+        /// The value of the field, formatted as text.
         found: String,
     },
     /// The header of a message contradicts itself or its data.
@@ -63,7 +63,7 @@ pub enum CdrWriteError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CdrError {
-    /// The first two bytes are the number of another encoding than plain CDR. `00 02` and `00 03`
+    /// The first two bytes are the number of an encoding that is not plain CDR. `00 02` and `00 03`
     /// are parameter lists; `00 06` to `00 0b` and `00 10` to `00 15` are XCDR version 2.
     #[error(
         "encapsulation {:02x} {:02x}: only plain CDR is read, which begins with 00 00 or 00 01",
@@ -84,7 +84,7 @@ pub enum CdrError {
         /// Number of bytes that follow.
         left: usize,
     },
-    /// More bytes follow the message than the padding to a multiple of four.
+    /// After the message there are more bytes than the padding to a multiple of four.
     #[error("the message ends at byte {at}, and {left} bytes follow")]
     Trailing {
         /// Offset of the end of the message.
@@ -123,13 +123,13 @@ pub enum CdrError {
     TooLong {
         /// Offset of the text or sequence.
         at: usize,
-        /// Name of the field in ROS.
+        /// Name of the field in the ROS type.
         field: &'static str,
         /// Number of elements or bytes.
         found: usize,
-        /// Largest number that fits.
+        /// Maximum number of elements or bytes that fit.
         limit: usize,
-        /// The unit of the numbers: `elements` or `bytes`.
+        /// The unit of `found` and `limit`: `elements` or `bytes`.
         of: &'static str,
     },
     /// Sequences that must have the same length have different lengths.
@@ -137,25 +137,25 @@ pub enum CdrError {
     LengthMismatch {
         /// Offset of the sequence.
         at: usize,
-        /// Name of the field in ROS.
+        /// Name of the field in the ROS type.
         field: &'static str,
         /// Number of elements of the sequence.
         found: usize,
         /// Number of elements of the sequences before it.
         wanted: usize,
     },
-    /// A time is before the epoch, or its nanoseconds make a second or more.
+    /// A time is before the epoch, or its nanosecond part is a second or more.
     #[error(
         "at byte {at}: `{field}` is {sec} s and {nanosec} ns, which is not a time since the epoch"
     )]
     Time {
         /// Offset of the time.
         at: usize,
-        /// Name of the field in ROS.
+        /// Name of the field in the ROS type.
         field: &'static str,
-        /// The seconds of the time.
+        /// The seconds part of the time.
         sec: i32,
-        /// The nanoseconds of the time.
+        /// The nanoseconds part of the time.
         nanosec: u32,
     },
     /// The horus message cannot represent the value.
@@ -163,9 +163,9 @@ pub enum CdrError {
     NotRepresentable {
         /// Offset of the first byte not read when the error was found.
         at: usize,
-        /// Name of the field in ROS.
+        /// Name of the field in the ROS type.
         field: &'static str,
-        /// The value of the field, as a text.
+        /// The value of the field, formatted as text.
         found: String,
     },
     /// The header of a message contradicts itself or its data.

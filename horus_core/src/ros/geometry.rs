@@ -1,4 +1,4 @@
-//! Describes messages of `geometry_msgs`.
+//! Maps messages to the ROS types of `geometry_msgs`.
 
 use super::wire::{self, Wire};
 use super::{CdrError, CdrReader, CdrWriteError, CdrWriter, FromCdr, RosHeader, RosMessage};
@@ -7,10 +7,11 @@ use crate::message::{
     TransformStamped, Twist, TwistWithCovariance, Vector3, Wrench, WrenchStamped,
 };
 
-/// A message whose ROS type has no header: its time is not written, and is read as 0.
+/// A wrapper for a message whose ROS type has no header. The message's time is not written, and is
+/// read as 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Unstamped<M> {
-    /// The message.
+    /// The wrapped message.
     pub message: M,
 }
 

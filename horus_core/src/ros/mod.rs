@@ -1,7 +1,8 @@
 //! Converts common messages to and from the CDR of ROS 2, for recordings and bridges.
 //!
-//! [`RosMessage::to_cdr`] makes the bytes that ROS 2's middlewares exchange, and that an MCAP file
-//! with the encoding `cdr` contains. [`FromCdr::from_cdr`] reads them, from any origin.
+//! [`RosMessage::to_cdr`] returns the bytes that the middlewares of ROS 2 exchange, and that an
+//! MCAP file with the encoding `cdr` contains. [`FromCdr::from_cdr`] reads such bytes, which may
+//! come from any program.
 //!
 //! ```
 //! use horus_core::message::Imu;
@@ -18,10 +19,10 @@
 //!
 //! # Differences
 //!
-//! Names and units are those of ROS, so a field is written unchanged. `timestamp_ns` is
-//! `header.stamp`, which ends in January 2038. A value that is too long for the horus message (a
-//! frame's name of 33 bytes, a scan of 361 ranges) is an error: nothing is truncated. Flags are
-//! `u8` here: any number except 0 is written as 1.
+//! Names and units are those of ROS, so a field is written unchanged. `timestamp_ns` is written as
+//! `header.stamp`, which cannot represent times after January 2038. A value that is too long for
+//! the horus message (a frame's name of 33 bytes, a scan of 361 ranges) is an error: nothing is
+//! truncated. Flags are `u8` in the horus messages: any number except 0 is written as 1.
 //!
 //! If the horus message has no `frame_id`, the frames are passed separately
 //! ([`RosMessage::FrameNames`]). [`to_cdr`](RosMessage::to_cdr) leaves them empty, and
@@ -76,21 +77,24 @@
 //!   ([`RosFrames`]).
 //! * *no time*: the ROS type has no header. `timestamp_ns` is not written, and is read as 0.
 //! * *planar*: `linear.y`, `linear.z`, `angular.x` and `angular.y` are written as 0, and any other
-//!   number in them is an error. ROS's doubles are rounded to singles.
-//! * *intensities*: written as an empty array, and ignored when read.
-//! * *variance*: exists since ROS 2 Iron; in older programs `Range` ends before it.
-//! * *empty arrays*: in ROS an array may be empty if it is not measured. Here each of its elements
-//!   is NaN, or an empty name. An array of only NaN is written as an empty array. The exception is
-//!   the first array, whose length is the number of elements. Any other difference in length is an
-//!   error.
-//! * *datatypes*: a point field of another type than `i8` to `u32`, `f32` and `f64` is an error.
+//!   number that is read for them is an error. The double-precision numbers of ROS are rounded to
+//!   single precision.
+//! * *intensities*: the field is written as an empty array, and ignored when read.
+//! * *variance*: the field exists since ROS 2 Iron; in older versions the type `Range` does not
+//!   have it.
+//! * *empty arrays*: in ROS an array may be empty if its values are not measured. In the horus
+//!   message each of its elements is then NaN, or an empty name. An array of only NaN is written as
+//!   an empty array. The exception is the first array, which is always written with the full number
+//!   of elements. Arrays of any other length are an error.
+//! * *datatypes*: a point field is an error if its type is not one of `i8` to `u32`, `f32` and
+//!   `f64`.
 //! * *waypoints*: `speed` is not written, and is read as NaN. Every pose is written with the header
-//!   of the path. A pose that is read may have another stamp, which is dropped; its frame must be
-//!   that of the path or empty.
-//! * *rate*: not written, and read as 1.
+//!   of the path. A pose that is read may have a different stamp, which is dropped; its frame must
+//!   be that of the path or empty.
+//! * *rate*: the field is not written, and is read as 1.
 //!
-//! Elements behind the count of an array are not written, and are read as in the message's default.
-//! The same holds for reserved fields.
+//! Array elements after the first `count` ones are not written. When read, they get the values of
+//! the message's default. The same holds for reserved fields.
 
 mod cdr;
 #[macro_use]
@@ -109,10 +113,12 @@ pub use geometry::Unstamped;
 
 /// A message that has a ROS 2 type and can be written in its CDR encoding.
 ///
-/// Writing does not block, and takes the time of copying the message. The data of an image, a cloud
-/// or a map are written directly from their place, also if the message is borrowed from its topic.
+/// Writing does not block, and takes the time of copying the message. The data of an image, a point
+/// cloud or a map are written without an intermediate copy, even if the message is borrowed from
+/// its topic.
 ///
-/// A ROS type that contains several messages is built from their fields:
+/// To support a ROS type that contains other messages, write and read those messages one after
+/// another:
 ///
 /// ```
 /// use horus_core::message::TransformStamped;
@@ -153,15 +159,15 @@ pub trait RosMessage {
     /// Name of the ROS type, such as `sensor_msgs/msg/Imu`.
     const TYPE: &'static str;
 
-    /// The frame names of the ROS type that the horus message lacks: [`RosHeader`], [`RosFrames`],
-    /// or `()` if it lacks none.
+    /// The frame names that the ROS type has and the horus message lacks: [`RosHeader`],
+    /// [`RosFrames`], or `()` if it lacks none.
     type FrameNames: Default;
 
     /// Writes the fields of the message to `out`.
     ///
     /// # Errors
     ///
-    /// The name of the field whose value ROS cannot represent.
+    /// [`CdrWriteError`], which names the field, if ROS cannot represent the value of a field.
     fn write_cdr(
         &self,
         frames: &Self::FrameNames,
@@ -186,7 +192,7 @@ pub trait RosMessage {
     }
 
     /// Returns the length of the message as CDR, in bytes. Does not read the data of an image or a
-    /// cloud.
+    /// point cloud.
     ///
     /// # Errors
     ///
@@ -197,7 +203,7 @@ pub trait RosMessage {
         Ok(out.at())
     }
 
-    /// Returns the bytes of the message with these frames, in one allocation.
+    /// Returns the message with these frame names as CDR. Makes one allocation.
     ///
     /// # Errors
     ///
@@ -208,8 +214,8 @@ pub trait RosMessage {
         Ok(bytes)
     }
 
-    /// Returns the bytes of the message, in one allocation. Frame names that the horus message
-    /// lacks are empty.
+    /// Returns the message as CDR. Makes one allocation. Frame names that the horus message lacks
+    /// are written as empty.
     ///
     /// # Errors
     ///
@@ -221,24 +227,24 @@ pub trait RosMessage {
 
 /// A message that can be read from the CDR that ROS 2's middlewares write.
 ///
-/// The bytes may come from any process. Reading allocates only frame names and the data of images,
-/// clouds, maps and lists, and no more than the bytes of the input. The exception is a
-/// `JointStateArray`: a name of a few bytes becomes a whole `Joint` of 64 bytes, so it takes up to
-/// 16 times the input.
+/// The bytes may come from any process. Reading allocates memory only for frame names and for the
+/// data of images, point clouds, maps and lists, and no more bytes than the input has. The
+/// exception is a `JointStateArray`: a name of a few bytes becomes a whole `Joint` of 64 bytes, so
+/// it takes up to 16 times the input.
 pub trait FromCdr: RosMessage + Sized {
     /// Reads the fields of a message from `from`.
     ///
     /// # Errors
     ///
-    /// The offset and the reason, if the bytes are not such a message.
+    /// [`CdrError`], with the offset and the reason, if the bytes are not such a message.
     fn read_cdr(from: &mut CdrReader<'_>) -> Result<(Self, Self::FrameNames), CdrError>;
 
     /// Reads bytes that must be exactly one message. Returns the message, and the frame names that
-    /// it cannot hold itself.
+    /// the horus message lacks.
     ///
     /// # Errors
     ///
-    /// The offset and the reason, if the bytes are not such a message.
+    /// [`CdrError`], with the offset and the reason, if the bytes are not such a message.
     fn from_cdr_with(bytes: &[u8]) -> Result<(Self, Self::FrameNames), CdrError> {
         let mut from = CdrReader::new(bytes)?;
         let message = Self::read_cdr(&mut from)?;
@@ -246,18 +252,18 @@ pub trait FromCdr: RosMessage + Sized {
         Ok(message)
     }
 
-    /// Reads bytes that must be exactly one message, and drops the frame names that it cannot hold
-    /// itself.
+    /// Reads bytes that must be exactly one message, and drops the frame names that the horus
+    /// message lacks.
     ///
     /// # Errors
     ///
-    /// The offset and the reason, if the bytes are not such a message.
+    /// [`CdrError`], with the offset and the reason, if the bytes are not such a message.
     fn from_cdr(bytes: &[u8]) -> Result<Self, CdrError> {
         Self::from_cdr_with(bytes).map(|(message, _)| message)
     }
 }
 
-/// The fields of a `std_msgs/Header`, without its stamp.
+/// The fields of a `std_msgs/Header`, except the stamp.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RosHeader {
     /// The frame of the data, such as `laser_link`.
@@ -274,7 +280,7 @@ impl RosHeader {
     }
 }
 
-/// The two frames of a `nav_msgs/Odometry`.
+/// The names of the two frames of a `nav_msgs/Odometry`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RosFrames {
     /// The frame in which the pose is expressed, such as `odom`.
@@ -285,7 +291,7 @@ pub struct RosFrames {
 }
 
 impl RosFrames {
-    /// Returns the frames of an odometry whose pose is that of `child_frame_id`, expressed in
+    /// Returns the frame names of an odometry that gives the pose of `child_frame_id`, expressed in
     /// `frame_id`.
     #[must_use]
     pub fn new(frame_id: &str, child_frame_id: &str) -> Self {

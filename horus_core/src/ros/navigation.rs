@@ -1,4 +1,4 @@
-//! Describes messages of `nav_msgs` and `rosgraph_msgs`.
+//! Maps messages to the ROS types of `nav_msgs` and `rosgraph_msgs`.
 
 use super::wire::{self, Wire};
 use super::{CdrError, CdrReader, CdrWriteError, CdrWriter, FromCdr, RosFrames, RosMessage};

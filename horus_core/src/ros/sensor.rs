@@ -1,4 +1,4 @@
-//! Describes messages of `sensor_msgs`.
+//! Maps messages to the ROS types of `sensor_msgs`.
 
 use super::wire::{self, Wire};
 use super::{CdrError, CdrReader, CdrWriteError, CdrWriter, FromCdr, RosHeader, RosMessage};

@@ -1,4 +1,5 @@
-//! The field types of `.msg` files, with ROS's names, and their mapping to Rust types.
+//! The field types of `.msg` files, under the names that ROS gives them, and their mapping to Rust
+//! types.
 
 #![allow(non_camel_case_types, reason = "named as in .msg files")]
 
@@ -10,7 +11,7 @@ use crate::message::{DType, Text};
 type WriteResult = Result<(), CdrWriteError>;
 type ReadResult = Result<(), CdrError>;
 
-/// A field type of ROS, whose values the horus message stores as `T`.
+/// A field type of ROS. The horus message stores its values as `T`.
 pub(super) trait Wire<T: ?Sized> {
     /// Minimum size of a value in CDR, in bytes.
     const ENCODED_BYTES_MIN: usize;
@@ -48,7 +49,7 @@ numbers! {
 /// The old ROS name of `uint8`.
 pub(super) type byte = uint8;
 
-/// A flag, stored as `u8`: any number except 0 is written as 1.
+/// A flag, stored as a `u8`. Any number except 0 is written as 1.
 pub(super) enum bool {}
 
 impl Wire<u8> for bool {
@@ -129,7 +130,7 @@ impl Wire<u64> for time {
     }
 }
 
-/// A string: of any length for a `String`, of at most `N` bytes for a [`Text`].
+/// A string. Stored in a `String`, it may have any length; stored in a [`Text`], at most `N` bytes.
 pub(super) enum string {}
 
 impl<const N: usize> Wire<Text<N>> for string {
@@ -175,7 +176,7 @@ impl Wire<String> for string {
     }
 }
 
-/// A fixed array, or a struct of several numbers of one type, such as `Point`.
+/// A fixed array of `W`, or a struct of several numbers of this type, such as `Point`.
 pub(super) struct Array<W>(std::marker::PhantomData<W>);
 
 impl<T, W: Wire<T>, const N: usize> Wire<[T; N]> for Array<W> {
@@ -274,7 +275,8 @@ impl<W> Sequence<W> {
     }
 }
 
-/// A sequence that only the ROS type has: it is written empty, and ignored when read.
+/// A sequence that only the ROS type has. It is written as an empty sequence, and ignored when
+/// read.
 pub(super) struct IgnoredSequence<W>(std::marker::PhantomData<W>);
 
 impl<W> IgnoredSequence<W> {
@@ -295,7 +297,7 @@ impl<W> IgnoredSequence<W> {
 /// An element type with a value that means "not measured".
 pub(super) trait MaybeAbsent: Copy {
     const ABSENT: Self;
-    /// The value of array elements behind the last one that is used.
+    /// The value of the unused elements at the end of an array.
     const UNUSED_ELEMENT: Self;
 
     fn is_absent(&self) -> std::primitive::bool;
@@ -328,8 +330,8 @@ impl<const N: usize> MaybeAbsent for Text<N> {
     }
 }
 
-/// One of several sequences that have the same length, or are empty if nothing was measured. The
-/// first of them is a [`CountedSequence`].
+/// One of several sequences that all have the same length, except that one without measurements is
+/// empty. The first of the sequences is a [`CountedSequence`].
 pub(super) struct ParallelSequence<W>(std::marker::PhantomData<W>);
 
 impl<W> ParallelSequence<W> {
@@ -351,8 +353,8 @@ impl<W> ParallelSequence<W> {
         Sequence::<W>::write(values, &count, field, out)
     }
 
-    /// Reads a sequence that must be empty or have `count` elements. If `count` is 0, it may have
-    /// any length, and sets `count`.
+    /// Reads a sequence that must be empty or have `count` elements. If `count` is 0, the sequence
+    /// may have any length, and `count` is set to that length.
     pub(super) fn read<T: MaybeAbsent, const N: usize>(
         values: &mut [T; N],
         count: &mut u32,
@@ -385,7 +387,7 @@ impl<W> ParallelSequence<W> {
 }
 
 /// The first of several parallel sequences. It is written even if nothing was measured, because its
-/// length is the count.
+/// length is the count of elements of all of them.
 pub(super) struct CountedSequence<W>(std::marker::PhantomData<W>);
 
 impl<W> CountedSequence<W> {
@@ -414,8 +416,8 @@ impl<W> CountedSequence<W> {
     }
 }
 
-/// Resets the array elements behind the count, after all sequences of a [`ParallelSequence`] group
-/// have been read.
+/// Resets the unused array elements after all sequences of a [`ParallelSequence`] group have been
+/// read.
 pub(super) struct UnusedElementReset;
 
 impl UnusedElementReset {
@@ -429,7 +431,7 @@ impl UnusedElementReset {
     }
 }
 
-/// The data after a header, as a sequence of bytes.
+/// The data that follow the header of a horus message; in ROS, a sequence of bytes.
 pub(super) struct TrailingData;
 
 impl TrailingData {
@@ -458,8 +460,8 @@ impl TrailingData {
     }
 }
 
-/// A field that only the horus message has: it is not written, and is set to a given value when
-/// read.
+/// A field that only the horus message has. It is not written, and it is set to a given value when
+/// a message is read.
 pub(super) struct NotOnWire;
 
 impl NotOnWire {
@@ -491,8 +493,8 @@ impl ZeroNumber {
     }
 }
 
-/// The number types that a point cloud may have. The index is the number of the type in
-/// `sensor_msgs/PointField`.
+/// The number types that the fields of a point cloud may have. The index in this array is the
+/// number of the type in `sensor_msgs/PointField`.
 const DATATYPES: [Option<DType>; 9] = [
     None,
     Some(DType::I8),
@@ -505,7 +507,7 @@ const DATATYPES: [Option<DType>; 9] = [
     Some(DType::F64),
 ];
 
-/// The code of a [`DType`]; in CDR, the number that `sensor_msgs/PointField` gives the type.
+/// The code of a [`DType`], written in CDR as the number of the type in `sensor_msgs/PointField`.
 pub(super) enum datatype {}
 
 impl Wire<u8> for datatype {

@@ -44,8 +44,8 @@ impl<T> TopicBuilder<T> {
         self
     }
 
-    /// Sets the namespace. Default: the one of the environment (`HORUS_SHM_DIR`,
-    /// `HORUS_NAMESPACE`).
+    /// Sets the namespace. Default: the namespace that the environment variables `HORUS_SHM_DIR`
+    /// and `HORUS_NAMESPACE` select.
     pub fn namespace(mut self, namespace: &Arc<Namespace>) -> Self {
         self.opening.namespace = Some(Arc::clone(namespace));
         self
@@ -66,27 +66,28 @@ impl<T: Payload> TopicBuilder<T> {
     ///
     /// # Errors
     ///
-    /// [`TopicError`].
+    /// [`TopicError`] if the endpoint cannot be opened.
     pub fn publisher(self) -> Result<Publisher<T>, TopicError> {
         self.publisher_in(&self.opening.segment()?)
     }
 
     /// Opens a subscriber; creates the topic if it does not exist. Publishers never wait for it,
-    /// unless [`Qos::reliability`] requests that.
+    /// unless [`Qos::reliability`] requests reliable delivery.
     ///
     /// # Errors
     ///
-    /// [`TopicError`].
+    /// [`TopicError`] if the endpoint cannot be opened.
     pub fn subscriber(self) -> Result<Subscriber<T>, TopicError> {
         self.subscriber_in(&self.opening.segment()?)
     }
 
-    /// Opens a subscriber for tools: it maps everything read-only, never slows a publisher and
-    /// does not count as a subscriber of the topic. The topic must exist.
+    /// Opens an observer, which is a subscriber for tools. It maps all memory of the topic
+    /// read-only, never slows a publisher and does not count as a subscriber of the topic. The
+    /// topic must exist.
     ///
     /// # Errors
     ///
-    /// [`TopicError`].
+    /// [`TopicError`] if the endpoint cannot be opened.
     pub fn observer(self) -> Result<Subscriber<T>, TopicError> {
         Ok(Subscriber::from_raw(
             &self.opening.name,
@@ -98,7 +99,7 @@ impl<T: Payload> TopicBuilder<T> {
     ///
     /// # Errors
     ///
-    /// [`TopicError`].
+    /// [`TopicError`] if the endpoint cannot be opened.
     pub fn topic(self) -> Result<Topic<T>, TopicError> {
         let segment = self.opening.segment()?;
         Ok(Topic::from_ends(
@@ -125,9 +126,10 @@ impl<T: Payload> TopicBuilder<T> {
 }
 
 impl<T: Payload + Encoded> TopicBuilder<T> {
-    /// Sets the length of the longest message that this publisher may send, in bytes, up to a few
-    /// bytes less than 64 MiB. Its slots have this size from the start. Without this setting, the
-    /// slots grow when a longer message is sent. No effect on a subscriber.
+    /// Sets the length in bytes of the longest message that the publisher may send. The limit is a
+    /// few bytes less than 64 MiB. The publisher's slots have this size from the start. Without
+    /// this setting, the slots grow when a longer message is sent. The setting has no effect on a
+    /// subscriber.
     pub fn max_message_bytes(mut self, bytes: u64) -> Self {
         self.opening.max_message_bytes = Some(bytes);
         self

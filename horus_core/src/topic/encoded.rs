@@ -1,5 +1,4 @@
-//! Messages that have a length of their own: encoded into a slot, and decoded from a copy of the
-//! slot.
+//! Messages whose length varies. They are encoded into a slot, and decoded from a copy of the slot.
 
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{OpenError, RawConsumer, RawProducer, TypeInfo};
@@ -9,12 +8,14 @@ use super::payload::{Inbox, Outbox};
 use crate::message::Buffer;
 use crate::topic::error::WriteError;
 
-/// Number of messages in a row that cannot be decoded, after which a receive returns `None`.
+/// Number of consecutive messages that cannot be decoded after which a receive gives up and returns
+/// `None`.
 pub(super) const MALFORMED_MAX: u32 = 16;
 
-/// A message with a length of its own.
+/// A message whose length varies.
 pub trait Encoded: Sized + Send + 'static {
-    /// Returns the type that endpoints compare; its `bytes` is the default of the longest message.
+    /// Returns the type information that endpoints compare. Its `bytes` is the default limit for
+    /// the length of a message.
     fn type_info() -> TypeInfo;
 
     /// Writes the message to the beginning of `slot` and returns its length in bytes.
@@ -24,23 +25,24 @@ pub trait Encoded: Sized + Send + 'static {
     /// [`WriteError`]; the contents of the slot are then unspecified.
     fn encode(&self, slot: &mut [u8]) -> Result<usize, WriteError>;
 
-    /// Decodes the message in the first `bytes` bytes of `buffer`, and may take the buffer. Returns
-    /// `None` if they are not a message.
+    /// Decodes the message in the first `bytes` bytes of `buffer`, and may take the buffer's memory
+    /// for it. Returns `None` if the bytes are not a message.
     fn decode(buffer: &mut Buffer, bytes: usize) -> Option<Self>;
 
-    /// Returns the bytes of a default head. A subscriber takes from it the fields that a publisher
-    /// does not know. `None` for types without such fields.
+    /// Returns the bytes of a default header. A subscriber takes from it the fields that a
+    /// publisher does not know. Returns `None` for types without such fields.
     fn default_bytes() -> Option<Box<[u8]>> {
         None
     }
 
-    /// Returns a number, such as its time, that is greater in the newer of two messages.
+    /// Returns a number that orders messages by age, such as a time: it is greater for the newer of
+    /// two messages.
     fn published_ns(_bytes: &[u8]) -> u64 {
         0
     }
 }
 
-/// Makes a type that is [`Encoded`] a [`Payload`](super::Payload).
+/// Implements [`Payload`](super::Payload) for a type that implements [`Encoded`].
 macro_rules! encoded_payload {
     ([$($generics:tt)*] $type:ty) => {
         impl<$($generics)*> $crate::topic::Payload for $type {
@@ -120,12 +122,12 @@ impl<T: Encoded> Outbox<T> for Encoder {
 /// Copies messages out of slots, then decodes them.
 ///
 /// WHY a copy: any process that may write to the topic may change a message while it is decoded,
-/// and the decoder would then see inconsistent bytes.
+/// and a decoder that reads the slot itself would see inconsistent bytes.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Decoder {
     pub(super) raw: RawConsumer,
-    /// Allocated on first use.
+    /// The buffers for the copies, which are allocated on first use.
     pub(super) buffers: [Buffer; 2],
     pub(super) malformed: u64,
 }

@@ -1,4 +1,4 @@
-//! Events of the other endpoints of a topic: they join, leave or die.
+//! Events that report which endpoints of a topic join, leave or die.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -20,17 +20,17 @@ pub struct EndpointEvent {
     pub change: EndpointChange,
     /// The process of the endpoint.
     pub process: Participant,
-    /// Of an endpoint that joined: the reason why no message passes between it and the endpoint
-    /// that watches; `None` if they match.
+    /// The reason why an endpoint that joined exchanges no messages with the endpoint that watches.
+    /// `None` if they match.
     pub mismatch: Option<Mismatch>,
 }
 
 /// A change of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EndpointChange {
-    /// It was opened, or it was there before the first look.
+    /// The endpoint was opened, or it existed before the first check.
     Joined,
-    /// It was closed.
+    /// The endpoint was closed.
     Left,
     /// The process of the endpoint ended without closing the endpoint.
     Died,
@@ -46,11 +46,12 @@ impl fmt::Display for EndpointChange {
     }
 }
 
-/// The events of the endpoints of one kind, as one endpoint of the other kind finds them.
+/// The events of a topic's subscribers, watched by one of its publishers; or the events of its
+/// publishers, watched by one of its subscribers.
 ///
-/// It compares the present endpoints with those at its last look, so the other endpoints have no
-/// cost. An endpoint that comes and goes between two looks makes no event. An endpoint that moves
-/// to another place of the topic, or to a new file of it, makes none either.
+/// Each check compares the present endpoints with those of the previous check, so the watched
+/// endpoints have no cost. An endpoint that joins and leaves between two checks causes no event.
+/// Nor does an endpoint that moves to another place in the topic, or to a new file of the topic.
 ///
 /// ```
 /// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -73,14 +74,15 @@ pub struct EndpointEvents {
     files: TopicFiles,
     /// The kind of endpoints that are watched.
     kind: EndpointKind,
-    /// The card of the endpoint that watches.
+    /// The description of the endpoint that watches.
     own: EndpointCard,
     known: Vec<LiveEndpoint>,
     found: VecDeque<EndpointEvent>,
 }
 
 impl EndpointEvents {
-    /// Watches the endpoints of `kind`, for an endpoint of the other kind with the card `own`.
+    /// Watches the endpoints of `kind`, on behalf of an endpoint of the other kind, which `own`
+    /// describes.
     pub(super) const fn new(files: TopicFiles, kind: EndpointKind, own: EndpointCard) -> Self {
         Self {
             files,
@@ -104,10 +106,10 @@ impl EndpointEvents {
         Ok(self.found.pop_front())
     }
 
-    /// Waits for up to `timeout` for the next event; `None` if there was none. With
+    /// Waits for up to `timeout` for the next event, and returns `None` if there was none. With
     /// [`Duration::MAX`] it waits without a limit.
     ///
-    /// Blocks: looks once, then again after pauses of 1 ms that grow to 10 ms.
+    /// Blocks: checks once, then again after pauses that grow from 1 ms to 10 ms.
     ///
     /// # Errors
     ///
@@ -178,7 +180,8 @@ impl EndpointEvents {
     }
 }
 
-/// Returns the cards of all publishers or subscribers of a topic, each with its place.
+/// Returns the descriptions of all publishers or all subscribers of a topic, each with the index of
+/// its place.
 fn read_cards(segment: &Segment, kind: EndpointKind) -> Vec<(u32, EndpointCard)> {
     match kind {
         EndpointKind::Publisher => {

@@ -1,4 +1,4 @@
-//! Waiting until other endpoints of a topic are there.
+//! Waits until a topic has a given number of publishers or subscribers.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -7,13 +7,14 @@ use horus_shm::{Segment, TopicFiles};
 
 use crate::topic::error::{EndpointError, EndpointKind, EndpointWaitError};
 
-/// The pause after the first count. Each further pause is twice as long as the one before.
+/// The pause after the endpoints are counted for the first time. Each further pause is twice as
+/// long as the one before.
 pub(super) const CHECK_PAUSE_MIN: Duration = Duration::from_millis(1);
 
-/// The longest pause between two counts.
+/// The longest pause before the endpoints are counted again.
 pub(super) const CHECK_PAUSE_MAX: Duration = Duration::from_millis(10);
 
-/// The endpoints that a call waits for.
+/// The kind and the number of endpoints that a call waits for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WantedEndpoints {
     pub(super) kind: EndpointKind,
@@ -37,14 +38,14 @@ impl WantedEndpoints {
         Self { kind, count, own }
     }
 
-    /// Does not count one endpoint of this kind, which belongs to the caller's handle.
+    /// Makes the wait ignore one endpoint of this kind, because it belongs to the caller's handle.
     pub(super) const fn excluding_own(mut self) -> Self {
         self.own = 1;
         self
     }
 
-    /// Waits until the endpoints are there, and returns how many there are. Counts at least once.
-    /// `files` are those that the caller's handle knows.
+    /// Waits until the topic has these endpoints, and returns how many it has. Counts at least
+    /// once. `files` are the files of the topic that the caller's handle knows.
     pub(super) fn wait(
         self,
         mut files: TopicFiles,
@@ -103,7 +104,8 @@ impl WantedEndpoints {
     }
 }
 
-/// Returns an error if nothing can be learned from the segment any more.
+/// Returns an error in a forked child, or if the segment's memory is lost: the segment then no
+/// longer shows the topic's endpoints.
 pub(super) fn expect_usable(segment: &Segment) -> Result<(), EndpointError> {
     let topic = segment.label();
     if segment.is_forked() {

@@ -12,7 +12,7 @@ use crate::message::{SchemaDifference, first_difference};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopicError {
-    /// The topic was created with another message, and the endpoint is
+    /// The topic was created with a different message type, and the endpoint is
     /// [strict](crate::topic::Qos::strict). The error names the first field that differs.
     #[error(
         "topic '{}' carries another message: {difference}",
@@ -104,13 +104,13 @@ pub enum PublishLentError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The slot is too short.
+    /// The slot is too short for the message.
     #[error("the message is too long: it has {bytes} bytes, more than the slot")]
     TooLong {
-        /// Bytes of the message.
+        /// Length of the message in bytes.
         bytes: u64,
     },
-    /// The message cannot be encoded in this form.
+    /// The message cannot be encoded.
     #[error("{reason}")]
     Unencodable {
         /// The reason.
@@ -175,7 +175,7 @@ pub enum RecvTimeoutError {
         cause: LaneNotMapped,
     },
     /// No live publisher offers what this subscriber requests. Transient: a publisher that offers
-    /// it may come.
+    /// it may join.
     #[error("{topic}: {cause}")]
     Incompatible {
         /// The topic.
@@ -194,8 +194,8 @@ pub enum RecvTimeoutError {
         /// The topic.
         topic: TopicLabel,
     },
-    /// The file of the topic was removed or replaced, and this subscriber cannot move to the file
-    /// that has the name now. Transient: calls that receive try again ten times a second at most.
+    /// The file of the topic was removed or replaced, and this subscriber cannot use the file that
+    /// now has this name. Transient: calls that receive try again ten times a second at most.
     #[error(
         "{topic}: its file was removed or replaced, and the present one cannot be used: {}: remove \
          that, or free what is missing",
@@ -204,7 +204,7 @@ pub enum RecvTimeoutError {
     NameLost {
         /// The topic.
         topic: TopicLabel,
-        /// The number of the system's error, as in `errno`.
+        /// The number of the system error, as in `errno`.
         errno: i32,
     },
 }
@@ -285,16 +285,16 @@ pub enum EndpointError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointWaitError {
-    /// Too few endpoints came in time. Transient: try again.
+    /// Too few endpoints joined in time. Transient: try again.
     #[error("{topic}: not enough {kind}s came in time: found {found}, wanted {wanted}")]
     Timeout {
         /// The topic.
         topic: TopicLabel,
-        /// The endpoints that the call waited for.
+        /// The kind of endpoints that the call waited for.
         kind: EndpointKind,
-        /// Number of endpoints that are there.
+        /// Number of endpoints that the topic had at the last count.
         found: usize,
-        /// Wanted number of endpoints.
+        /// Number of endpoints that the call waited for.
         wanted: usize,
     },
     /// The topic cannot have so many endpoints. Permanent: wait for fewer.
@@ -302,11 +302,11 @@ pub enum EndpointWaitError {
     TooMany {
         /// The topic.
         topic: TopicLabel,
-        /// The endpoints that the call waited for.
+        /// The kind of endpoints that the call waited for.
         kind: EndpointKind,
-        /// Wanted number of endpoints.
+        /// Number of endpoints that the call waited for.
         wanted: usize,
-        /// The most endpoints that can be there, without the caller's own.
+        /// The maximum number of such endpoints in a topic, without the caller's own.
         limit: usize,
     },
     /// The endpoints of the topic cannot be determined. Permanent.
@@ -320,7 +320,7 @@ pub enum EndpointWaitError {
 pub struct WaitSetFull {
     /// The kind of entry: topics or intervals.
     pub kind: &'static str,
-    /// The most entries of this kind that it can hold.
+    /// The maximum number of entries of this kind in a set.
     pub limit: usize,
 }
 
@@ -336,7 +336,8 @@ pub enum WaitError {
     Forked,
 }
 
-/// Returns the name that [`Qos`](crate::topic::Qos) gives to a field of the transport.
+/// Returns the name of the setting in [`Qos`](crate::topic::Qos) that sets this field of the
+/// transport.
 fn setting_name(field: &'static str) -> &'static str {
     match field {
         "lane_limit" => "publishers_max",

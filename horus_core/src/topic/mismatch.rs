@@ -1,11 +1,11 @@
-//! Publishers and subscribers of a topic that do not match: a line in the log, and the first
-//! difference of their messages.
+//! Reports publishers and subscribers of a topic that do not match: logs a line for them, and finds
+//! the first difference between their message types.
 
 use horus_shm::{Mismatch, RawConsumer, RecvError, UnmatchedPublisher};
 
 use crate::message::{SchemaDifference, first_difference};
 
-/// Makes a subscriber log a line for each publisher that does not match it, when it finds one.
+/// Makes a subscriber log a line whenever it finds a publisher that does not match it.
 pub(super) fn log_mismatches(raw: &mut RawConsumer) {
     raw.set_on_mismatch(log_mismatch);
 }
@@ -37,8 +37,9 @@ fn log_mismatch(found: &UnmatchedPublisher) {
     }
 }
 
-/// Returns the first difference between the message of a subscriber and that of the publishers that
-/// [`RawConsumer::check`] reports; `None` if it reports no publisher of another type.
+/// Returns the first difference between the message type of a subscriber and that of the publishers
+/// that [`RawConsumer::check`] reports. Returns `None` if it reports no publisher of a different
+/// type.
 #[cold]
 pub(super) fn schema_difference(raw: &RawConsumer) -> Option<SchemaDifference> {
     let Err(RecvError::Incompatible {

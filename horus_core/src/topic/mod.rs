@@ -1,5 +1,5 @@
 //! A topic: a named stream of messages, between any number of publishers and subscribers in any
-//! number of processes. Those of the same message type are connected.
+//! number of processes. Publishers and subscribers of the same message type are connected.
 
 mod backend;
 mod builder;
@@ -87,12 +87,12 @@ impl<T: Payload> Topic<T> {
     ///
     /// # Errors
     ///
-    /// As [`Self::new`], and a setting that differs from the topic's.
+    /// As [`Self::new`]. Also fails if a setting differs from that of the topic.
     pub fn with_qos(name: &str, qos: Qos) -> Result<Self, TopicError> {
         Self::builder(name).qos(qos).topic()
     }
 
-    /// Returns a builder with all settings, for any of the endpoints.
+    /// Returns a builder for a publisher, a subscriber or both, with all settings.
     pub fn builder(name: &str) -> TopicBuilder<T> {
         TopicBuilder::new(name)
     }
@@ -164,8 +164,8 @@ impl<T: Payload> Topic<T> {
         wanted.wait(self.files(), timeout)
     }
 
-    /// Returns the files that its endpoints know. WHY of both: the own endpoint that does not count
-    /// is in one of them.
+    /// Returns the topic's files that the two endpoints of this handle know. WHY those of both: the
+    /// endpoint of this handle that is not counted is in one of them.
     fn files(&self) -> TopicFiles {
         let files = self.publisher.raw().files();
         files.and(&self.subscriber.raw().files())

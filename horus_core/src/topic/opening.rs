@@ -14,14 +14,14 @@ use crate::topic::error::TopicError;
 #[derive(Debug, Clone)]
 pub(super) struct OpenSettings {
     pub(super) name: String,
-    /// The message type; `None` to use that of the topic, which must then exist.
+    /// The message type; `None` to use the type of the topic, which must then exist.
     pub(super) info: Option<TypeInfo>,
-    /// `None` for the namespace of the environment.
+    /// The namespace of the topic; `None` for the one that the environment variables select.
     pub(super) namespace: Option<Arc<Namespace>>,
     pub(super) qos: Qos,
     pub(super) max_message_bytes: Option<u64>,
-    /// The default message: a subscriber takes from it the bytes that a shorter message lacks.
-    /// `None` for zeros.
+    /// The default message: when a received message is shorter, the subscriber takes the missing
+    /// bytes from it. `None` for zeros.
     pub(super) defaults: Option<Box<[u8]>>,
 }
 
@@ -95,7 +95,7 @@ impl OpenSettings {
         raw.map_err(|error| self.topic_error(error))
     }
 
-    /// Opens a reader that maps everything read-only; the topic must exist.
+    /// Opens a reader that maps all memory of the topic read-only; the topic must exist.
     pub(super) fn observer(&self) -> Result<RawConsumer, TopicError> {
         let qos = Qos::new().strict(self.qos.is_strict());
         let qos = qos.strict_schema(self.qos.is_schema_strict());

@@ -9,10 +9,10 @@ use super::SendError;
 use super::time_fields::TimeFields;
 use crate::message::{FieldKind, Message, Primitive, Schema};
 
-/// A type that a topic can carry. Every [`Message`] is one, and is copied as it is. So are types
-/// whose messages have a length of their own: [`Framed`](crate::message::Framed) messages such as
-/// images, [`Value`](crate::value::Value)s, and any type of `serde` as
-/// [`Serde`](crate::value::Serde).
+/// A type that a topic can carry. Every [`Message`] is such a type; its bytes are copied as they
+/// are. Types whose messages vary in length are, too: [`Framed`](crate::message::Framed) messages
+/// such as images, [`Value`](crate::value::Value)s, and any type that `serde` can serialize,
+/// wrapped in [`Serde`](crate::value::Serde).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be carried by a topic",
     label = "neither plain data of a fixed size nor something that is encoded",
@@ -21,18 +21,18 @@ use crate::message::{FieldKind, Message, Primitive, Schema};
     note = "carry any mixture of values as `Value`, and plain bytes as `Bytes`"
 )]
 pub trait Payload: Sized + 'static {
-    /// The type that writes messages of this type to slots.
+    /// The type that writes these messages to slots.
     #[doc(hidden)]
     type Outbox: Outbox<Self>;
-    /// The type that reads messages of this type from slots.
+    /// The type that reads these messages from slots.
     #[doc(hidden)]
     type Inbox: Inbox<Self>;
 
-    /// Returns the type that endpoints compare, and that the topic stores for tools.
+    /// Returns the type information that endpoints compare, and that the topic stores for tools.
     fn type_info() -> TypeInfo;
 
     /// Returns the bytes of a default message. A subscriber takes from it the fields that a
-    /// publisher does not know. `None` for types without such fields.
+    /// publisher does not know. Returns `None` for types without such fields.
     #[doc(hidden)]
     fn default_bytes() -> Option<Box<[u8]>> {
         None
@@ -152,12 +152,13 @@ impl<T: Message> Inbox<T> for Consumer<T> {
     }
 }
 
-/// Returns a number that is greater for the newer one of two messages, see [`TimeFields`].
+/// Returns a number that orders messages by age: it is greater for the newer one of two messages.
+/// See [`TimeFields`].
 pub(crate) fn published_ns_of<T: Message>(message: &T) -> u64 {
     published_ns::<T>(bytemuck::bytes_of(message))
 }
 
-/// Returns the same for the bytes of a message.
+/// Does the same as [`published_ns_of`] for the bytes of a message.
 pub(crate) fn published_ns<T: Message>(bytes: &[u8]) -> u64 {
     let offset_of = |name: &str| {
         let field = T::SCHEMA.fields.iter().find(|field| field.name == name)?;

@@ -16,8 +16,8 @@ use crate::topic::endpoint_events::EndpointEvents;
 use crate::topic::endpoint_wait::WantedEndpoints;
 use crate::topic::error::{EndpointKind, EndpointWaitError, LoanError, SendError, TopicError};
 
-/// Publishes messages of type `T`. It is `Send` but not `Sync`: one thread at a time. For another
-/// thread, [`Publisher::try_clone`] claims another lane.
+/// Publishes messages of type `T`. It is `Send` but not `Sync`: one thread can use it at a time.
+/// For another thread, [`Publisher::try_clone`] opens a publisher with another lane.
 #[derive(Debug)]
 pub struct Publisher<T: Payload> {
     name: Arc<str>,
@@ -32,8 +32,8 @@ impl<T: Payload> Publisher<T> {
     ///
     /// # Errors
     ///
-    /// [`TopicError`]: too many publishers, a bad name, no memory … That subscribers read another
-    /// message is no error: see [`Self::unmatched_subscribers`].
+    /// [`TopicError`]: too many publishers, a bad name, no memory … It is not an error if
+    /// subscribers read a different message type: see [`Self::unmatched_subscribers`].
     pub fn new(name: &str) -> Result<Self, TopicError> {
         Topic::builder(name).publisher()
     }
@@ -42,7 +42,7 @@ impl<T: Payload> Publisher<T> {
     ///
     /// # Errors
     ///
-    /// As [`Self::new`], and a setting that no lane can have.
+    /// As [`Self::new`]. Also fails if a setting is impossible for a lane.
     pub fn with_qos(name: &str, qos: Qos) -> Result<Self, TopicError> {
         Topic::builder(name).qos(qos).publisher()
     }
@@ -69,7 +69,7 @@ impl<T: Payload> Publisher<T> {
     /// [`SendError::RegionLost`] if a process truncated the topic's file (the message may have been
     /// delivered before); [`SendError::NameLost`] if the file was removed or replaced and the
     /// present one cannot be used; [`SendError::TooLong`] and [`SendError::Unencodable`] for
-    /// messages with lengths of their own. The error returns `message`.
+    /// messages whose length varies. The error returns `message`.
     #[inline(always)]
     pub fn send<M: Borrow<T>>(&mut self, message: M) -> Result<(), SendError<M>> {
         self.outbox
@@ -84,7 +84,7 @@ impl<T: Payload> Publisher<T> {
     ///
     /// # Errors
     ///
-    /// As [`Self::send`]; [`SendError::Full`] only after the timeout.
+    /// Those of [`Self::send`]; [`SendError::Full`] only after the timeout.
     pub fn send_timeout<M: Borrow<T>>(
         &mut self,
         message: M,
@@ -115,8 +115,8 @@ impl<T: Payload> Publisher<T> {
     }
 
     /// Reserves memory for messages of `bytes` bytes now, instead of when the first one of that
-    /// length is sent: some system calls, and 2 to 5 ms per MiB. No effect if such messages fit
-    /// already.
+    /// length is sent. This makes some system calls and takes 2 to 5 ms per MiB. It has no effect
+    /// if such messages already fit.
     ///
     /// # Errors
     ///
@@ -127,15 +127,15 @@ impl<T: Payload> Publisher<T> {
         self.outbox.reserve(bytes)
     }
 
-    /// Returns the topic's name, as it was given.
+    /// Returns the topic's name, as the caller gave it.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Returns the number of messages that this publisher's lane has carried since the topic was
-    /// created, earlier owners of the lane included. It is the sequence number of the last message
-    /// sent.
+    /// created, including the messages of earlier owners of the lane. This is the sequence number
+    /// of the last message sent.
     #[must_use]
     pub fn sequence(&self) -> u64 {
         self.raw().position()
@@ -147,7 +147,7 @@ impl<T: Payload> Publisher<T> {
         self.raw().segment().request().longest_bytes()
     }
 
-    /// Counts the live publishers of the topic. Takes about 0.2 µs for each.
+    /// Counts the live publishers of the topic. Takes about 0.2 µs for each publisher.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         self.raw().files().publisher_count()
@@ -160,20 +160,21 @@ impl<T: Payload> Publisher<T> {
         self.raw().files().subscriber_count()
     }
 
-    /// Waits until `count` subscribers are there, for up to `timeout`, and returns their number.
+    /// Waits until the topic has `count` subscribers, for up to `timeout`, and returns their
+    /// number.
     ///
     /// Messages that are sent after it returned reach them. All live subscribers of the topic
     /// count, in this process and in all others. Observers do not count, nor do subscribers whose
     /// process was killed. With a `count` of 0 it returns at once; with a `timeout` of
     /// [`Duration::MAX`] it waits without a limit.
     ///
-    /// Blocks: counts once, then again after pauses of 1 ms that grow to 10 ms. Counting takes
+    /// Blocks: counts once, then again after pauses that grow from 1 ms to 10 ms. Counting takes
     /// about 0.2 µs for each subscriber.
     ///
     /// # Errors
     ///
     /// [`EndpointWaitError::Timeout`] if too few came in time. Returns the other variants at once:
-    /// if so many can never be there, in a forked child, or if the topic's memory is lost.
+    /// if the topic can never have so many, in a forked child, or if the topic's memory is lost.
     ///
     /// ```
     /// # fn main() -> horus_core::Result<()> {
@@ -200,18 +201,19 @@ impl<T: Payload> Publisher<T> {
         WantedEndpoints::subscribers(count).wait(self.raw().files(), timeout)
     }
 
-    /// Watches the subscribers of the topic, in all processes. Returns the events of those that are
-    /// there now, and of those that join, leave or die later. The event of one that joins has the
-    /// reason if it does not match this publisher.
+    /// Watches the subscribers of the topic in all processes. The result yields an event for each
+    /// present subscriber, and for each one that joins, leaves or dies later. If a subscriber does
+    /// not match this publisher, the event that it joined contains the reason.
     #[must_use]
     pub fn subscriber_events(&self) -> EndpointEvents {
         let raw = self.raw();
         EndpointEvents::new(raw.files(), EndpointKind::Subscriber, raw.card())
     }
 
-    /// Returns the live subscribers that get nothing from this publisher, each with the reason: it
-    /// reads another message, or requests reliable where this publisher offers best effort. A
-    /// subscriber that is just joining is left out. Makes some system calls for each publisher.
+    /// Returns the live subscribers that get nothing from this publisher, each with the reason.
+    /// Either the subscriber reads a different message type, or it requests reliable delivery and
+    /// this publisher offers only best effort. A subscriber that is just joining is left out. Makes
+    /// some system calls for each publisher.
     #[must_use]
     pub fn unmatched_subscribers(&self) -> Vec<UnmatchedPair> {
         let mut pairs = self.raw().segment().unmatched_pairs();
@@ -219,14 +221,15 @@ impl<T: Payload> Publisher<T> {
         pairs
     }
 
-    /// Returns the reliable subscriber that is furthest behind, if there is one: for error texts
-    /// after [`SendError::Full`]. Makes some system calls.
+    /// Returns the reliable subscriber that is furthest behind, if there is one. Use it for error
+    /// texts after [`SendError::Full`]. Makes some system calls.
     #[must_use]
     pub fn slowest_reader(&self) -> Option<Participant> {
         self.raw().slowest_reader()
     }
 
-    /// Returns the kind of ring buffer that the topic acts as with its present participants.
+    /// Returns the kind of ring buffer that the topic acts as, given its present publishers and
+    /// subscribers.
     #[must_use]
     pub fn backend(&self) -> Backend {
         Backend::from_files(&self.raw().files())

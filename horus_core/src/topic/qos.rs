@@ -6,10 +6,11 @@ use horus_shm::{FieldPrefixes, LatchKey, OnStalled, Reliability, Request, TypeIn
 /// preset, then change the settings that matter.
 ///
 /// No setting belongs to the topic, so the order in which programs start does not matter. Each
-/// publisher has its own number of slots, its own history and its own reliability. Of a subscriber
-/// only the reliability counts: if it requests [`Reliability::Reliable`], publishers that offer
-/// that wait for it. It gets nothing from a publisher that offers less than it requests. If there
-/// are live publishers, and none offers enough, its `check` returns an error.
+/// publisher has its own number of slots, its own history and its own reliability. Of a
+/// subscriber's settings, only the reliability affects publishers: if it requests
+/// [`Reliability::Reliable`], publishers that offer this wait for the subscriber. A subscriber gets
+/// nothing from a publisher that offers less than it requests. If there are live publishers, but
+/// none offers enough, the subscriber's `check` returns an error.
 ///
 /// | preset | reliability | capacity | late joiners get | wake edge |
 /// |---|---|---|---|---|
@@ -37,7 +38,7 @@ pub struct Qos {
 }
 
 impl Qos {
-    /// Returns the defaults.
+    /// Returns the default settings.
     pub const fn new() -> Self {
         Self {
             reliability: None,
@@ -70,8 +71,8 @@ impl Qos {
         Self::new().reliability(Reliability::Reliable).history(0)
     }
 
-    /// Returns the preset for commands to actuators: 16 slots, and a fence in every send instead of
-    /// a `membarrier` call of a reader before it sleeps.
+    /// Returns the preset for commands to actuators: 16 slots, and every send executes a memory
+    /// fence, so that a reader need not call `membarrier` before it sleeps.
     pub const fn command() -> Self {
         let qos = Self::new()
             .reliability(Reliability::BestEffort)
@@ -110,29 +111,30 @@ impl Qos {
         self
     }
 
-    /// Sets whether the history of a publisher stays after the publisher has left. The topic then
+    /// Sets whether the history of a publisher stays after the publisher has left. If so, the topic
     /// stays, too.
     pub const fn persist_after_exit(mut self, persist: bool) -> Self {
         self.persists = Some(persist);
         self
     }
 
-    /// Sets the key by which a publisher whose history outlives it finds that history again. Its
-    /// first message replaces the history of the same key, and leaves that of other keys. Default:
+    /// Sets the key that identifies a history that outlives its publisher. The first message of a
+    /// new publisher replaces the history with the same key; those with other keys stay. Default:
     /// the name of the program, or of the script that Python executes.
     pub const fn latch_key(mut self, key: &str) -> Self {
         self.latch_key = Some(LatchKey::new(key));
         self
     }
 
-    /// Lets the latched messages of a publisher join those of its predecessor with the same key,
-    /// for logs of several runs: late joiners get the last ones of both.
+    /// Adds the latched messages of a publisher to those of its predecessor with the same key,
+    /// instead of replacing them. Late joiners get the last messages of both. This is for logs of
+    /// several runs.
     pub(crate) const fn continue_history(mut self) -> Self {
         self.continues_history = true;
         self
     }
 
-    /// Sets which side pays the cost of waking a sleeping subscriber of this publisher.
+    /// Sets whether this publisher or its subscribers pay the cost of waking a sleeping subscriber.
     pub const fn wake_edge(mut self, edge: WakeEdge) -> Self {
         self.wake_edge = Some(edge);
         self
@@ -168,19 +170,18 @@ impl Qos {
         self
     }
 
-    /// Sets whether opening fails with
-    /// [`SchemaMismatch`](crate::TopicError::SchemaMismatch) where the topic was created with
-    /// another message, or another version of it. Default false: a topic may carry several types,
-    /// and each subscriber gets those messages that it reads.
+    /// Sets whether opening fails with [`SchemaMismatch`](crate::TopicError::SchemaMismatch) if the
+    /// topic was created with a different message type, or a different version of it. Default
+    /// false: a topic may carry several types, and each subscriber gets the messages of its type.
     ///
-    /// The error depends on which program came first. Use `check` for an answer that does not.
+    /// The error depends on which program started first. The result of `check` does not.
     pub const fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;
         self
     }
 
-    /// Sets whether this endpoint matches only endpoints of exactly its message. Default false: it
-    /// also matches those whose message has fewer or more fields at the end.
+    /// Sets whether this endpoint matches only endpoints with exactly its message type. Default
+    /// false: it also matches endpoints whose message has fewer or more fields at the end.
     pub const fn strict_schema(mut self, strict: bool) -> Self {
         self.strict_schema = strict;
         self

@@ -35,7 +35,8 @@ impl<T: Payload> Subscriber<T> {
     /// comes.
     ///
     /// Dropping the future loses nothing: the message is only taken when the future is ready. The
-    /// first task that has to wait starts a thread; a process has at most one.
+    /// first task that has to wait starts a thread that wakes tasks; a process has at most one such
+    /// thread.
     ///
     /// # Errors
     ///
@@ -76,7 +77,7 @@ impl<T: Payload> Subscriber<T> {
     }
 }
 
-/// Yields all messages as they come; ends only when none can come any more.
+/// Yields all messages as they come. The stream ends only when no more messages can come.
 impl<T: Payload> Stream for Subscriber<T> {
     type Item = T;
 

@@ -8,13 +8,14 @@ use horus_shm::ReadStats;
 pub struct Stats {
     /// Number of messages delivered to the caller.
     pub received: u64,
-    /// Number of messages received whose bytes are not a message of the topic's type.
+    /// Number of messages received whose bytes could not be decoded as a message of the topic's
+    /// type.
     pub malformed: u64,
     /// Number of messages overwritten before this subscriber read them, including those that no
     /// call has noticed yet. Never shrinks.
     pub lost: u64,
-    /// Number of messages that could still be read, and were skipped by a call that takes only the
-    /// latest.
+    /// Number of messages that could still be read, but were skipped by a call that takes only the
+    /// latest message.
     pub skipped: u64,
     /// Number of messages published since this subscriber joined that it can still read. The next
     /// calls deliver them, unless publishers overwrite them before.
@@ -22,7 +23,8 @@ pub struct Stats {
     /// Number of messages published since this subscriber joined: the sum of the five counts above,
     /// while no publisher writes.
     pub sent: u64,
-    /// Number of calls that gave up because the publisher was faster. That alone lost no message.
+    /// Number of calls that gave up because the publisher was faster. Giving up does not lose a
+    /// message by itself.
     pub busy: u64,
     /// Number of publishers whose memory this process could not map; their messages count as
     /// waiting. See [`RecvError::LaneNotMapped`](crate::RecvError::LaneNotMapped).

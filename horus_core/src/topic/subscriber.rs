@@ -18,15 +18,16 @@ use crate::topic::error::{
     BorrowError, EndpointKind, EndpointWaitError, RecvError, RecvTimeoutError, TopicError,
 };
 
-/// Receives messages of type `T`. It is `Send` but not `Sync`: one thread at a time. For another
-/// thread, [`Subscriber::try_clone`] makes another cursor, which gets every message too.
+/// Receives messages of type `T`. It is `Send` but not `Sync`: one thread can use it at a time. For
+/// another thread, [`Subscriber::try_clone`] opens another subscriber, which gets every message
+/// too.
 #[derive(Debug)]
 pub struct Subscriber<T: Payload> {
     name: Arc<str>,
     inbox: T::Inbox,
     // WHY a `Cell`: it makes the subscriber `!Sync`.
     marker: PhantomData<Cell<()>>,
-    /// The time to spin before a sleep.
+    /// The time for which waiting calls spin before they sleep.
     spin: Duration,
     #[cfg(feature = "async")]
     pub(super) alarm: Option<horus_shm::Alarm>,
@@ -39,8 +40,9 @@ impl<T: Payload> Subscriber<T> {
     ///
     /// # Errors
     ///
-    /// [`TopicError`]: too many subscribers, a bad name, no memory … That publishers send another
-    /// message is no error of this call, unless it is [`Qos::strict`]: see [`Self::check`].
+    /// [`TopicError`]: too many subscribers, a bad name, no memory … It is not an error of this
+    /// call if publishers send a different message type, unless the subscriber is [`Qos::strict`]:
+    /// see [`Self::check`].
     pub fn new(name: &str) -> Result<Self, TopicError> {
         Topic::builder(name).subscriber()
     }
@@ -49,8 +51,8 @@ impl<T: Payload> Subscriber<T> {
     ///
     /// # Errors
     ///
-    /// As [`Self::new`], and a limit that no topic can have. That no publisher offers what this
-    /// subscriber requests is no error of this call: see [`Self::check`].
+    /// As [`Self::new`]. Also fails if a limit is impossible for a topic. It is not an error of
+    /// this call if no publisher offers what this subscriber requests: see [`Self::check`].
     pub fn with_qos(name: &str, qos: Qos) -> Result<Self, TopicError> {
         Topic::builder(name).qos(qos).subscriber()
     }
@@ -60,7 +62,7 @@ impl<T: Payload> Subscriber<T> {
     ///
     /// # Errors
     ///
-    /// [`TopicError`].
+    /// [`TopicError`] if the endpoint cannot be opened.
     pub fn observer(name: &str) -> Result<Self, TopicError> {
         Topic::builder(name).observer()
     }
@@ -79,14 +81,14 @@ impl<T: Payload> Subscriber<T> {
 
     /// Returns the next message, oldest first, or `None` if there is none right now. Never blocks.
     ///
-    /// Each publisher's messages come in order. A message of one publisher waits behind those of
-    /// another for half as many calls as the topic has publishers at most, however many that one
-    /// sends. Idle publishers cost next to nothing while there are messages; a call that finds none
-    /// looks at each publisher once, which takes some 5 ns each.
+    /// Each publisher's messages come in order. However many messages one publisher sends, a
+    /// message of another publisher waits behind them for at most half as many calls as the topic
+    /// has publishers. Idle publishers cost next to nothing while there are messages; a call that
+    /// finds none checks each publisher once, which takes about 5 ns per publisher.
     ///
     /// It returns `None` permanently in a forked child and after a process truncated the topic's
-    /// file. It returns `None` for a publisher whose memory cannot be mapped. [`Self::check`]
-    /// reports these.
+    /// file. It also receives nothing from a publisher whose memory cannot be mapped.
+    /// [`Self::check`] reports these cases.
     #[inline(always)]
     pub fn recv(&mut self) -> Option<T> {
         self.inbox.recv()
@@ -125,10 +127,10 @@ impl<T: Payload> Subscriber<T> {
     /// Returns the newest unread message, or `None` if there is nothing new. Older messages are
     /// counted as skipped, or as lost if they are overwritten already. Never blocks.
     ///
-    /// With several publishers, the message with the greatest `monotonic_ns` is returned, if
-    /// messages have that field, a `u64` by CLOCK_MONOTONIC; else that with the greatest
-    /// `timestamp_ns`; otherwise any of them. A `timestamp_ns` also takes the place of a
-    /// `monotonic_ns` that is 0.
+    /// With several publishers, the newest message is the one with the greatest `monotonic_ns`, if
+    /// the messages have this field: a `u64` with a time of CLOCK_MONOTONIC. Otherwise it is the
+    /// one with the greatest `timestamp_ns`, and without either field any of them. If
+    /// `monotonic_ns` is 0, `timestamp_ns` is used in its place.
     #[inline]
     pub fn latest(&mut self) -> Option<T> {
         self.inbox.latest()
@@ -139,7 +141,7 @@ impl<T: Payload> Subscriber<T> {
     ///
     /// # Errors
     ///
-    /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if it never can again.
+    /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if it can never receive again.
     /// [`RecvError::LaneNotMapped`] if the last receive could not read one publisher's lane.
     /// [`RecvError::Incompatible`] if it found live publishers, but none that sends this message
     /// with the reliability that this subscriber requests. [`RecvError::NamespaceRemoved`] or
@@ -150,22 +152,23 @@ impl<T: Payload> Subscriber<T> {
         self.raw().check()
     }
 
-    /// Returns the first difference between the message of this subscriber and that of the live
-    /// publishers, while [`Self::check`] returns [`RecvError::Incompatible`] with
+    /// Returns the first difference between the message type of this subscriber and that of the
+    /// live publishers, while [`Self::check`] returns [`RecvError::Incompatible`] with
     /// [`Mismatch::Type`](crate::Mismatch::Type); otherwise `None`. Makes a few system calls.
     #[must_use]
     pub fn schema_difference(&self) -> Option<SchemaDifference> {
         mismatch::schema_difference(self.raw())
     }
 
-    /// Returns the next message; waits for it for up to `timeout`.
+    /// Returns the next message, and waits for it for up to `timeout`.
     ///
-    /// Blocks: spins for the time of [`Self::set_spin`], then sleeps until it is woken, in slices
-    /// of 50 ms. With a `timeout` of zero it does the same as [`Self::recv`].
+    /// Blocks: spins for the time that [`Self::set_spin`] sets, then sleeps until it is woken, in
+    /// slices of 50 ms. With a `timeout` of zero it does the same as [`Self::recv`].
     ///
     /// # Errors
     ///
-    /// [`RecvTimeoutError::Timeout`] if none came; the other variants if none can come.
+    /// [`RecvTimeoutError::Timeout`] if no message came in time; the other variants if none can
+    /// come.
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         let received = self.recv_until(WaitPolicy::with_timeout(timeout));
         received.ok_or_else(|| match self.check() {
@@ -176,9 +179,9 @@ impl<T: Payload> Subscriber<T> {
         })
     }
 
-    /// Returns the next message; waits for it without a limit.
+    /// Returns the next message, and waits for it without a time limit.
     ///
-    /// Blocks, as [`Self::recv_timeout`] does; also while there is no publisher at all.
+    /// Blocks, as [`Self::recv_timeout`] does, even while the topic has no publisher.
     ///
     /// # Errors
     ///
@@ -206,19 +209,19 @@ impl<T: Payload> Subscriber<T> {
         self.spin = spin;
     }
 
-    /// Returns an iterator over the messages as they come, by [`Self::recv_blocking`]. It ends only
-    /// when that fails; [`Self::check`] then returns the reason.
+    /// Returns an iterator that calls [`Self::recv_blocking`] for each message. It ends only when
+    /// that call fails; [`Self::check`] then returns the reason.
     pub const fn iter(&mut self) -> Iter<'_, T> {
         Iter { subscriber: self }
     }
 
-    /// Returns an iterator over the available messages, by [`Self::recv`]. It ends when there is
-    /// none right now.
+    /// Returns an iterator that calls [`Self::recv`] for each message. It ends when no message is
+    /// available.
     pub const fn try_iter(&mut self) -> TryIter<'_, T> {
         TryIter { subscriber: self }
     }
 
-    /// Returns the watch that a wait set polls.
+    /// Returns the watch with which a wait set checks this subscriber for new messages.
     pub(super) fn watch(&self) -> Watch {
         self.raw().watch()
     }
@@ -238,7 +241,7 @@ impl<T: Payload> Subscriber<T> {
         self.raw().sequence()
     }
 
-    /// Returns the ledger since this subscriber joined.
+    /// Returns this subscriber's ledger: its counts since it joined.
     #[must_use]
     pub fn stats(&self) -> Stats {
         Stats::new(self.raw().stats(), self.inbox.malformed())
@@ -255,7 +258,7 @@ impl<T: Payload> Subscriber<T> {
     ///
     /// # Errors
     ///
-    /// [`TopicError`]: the topic has its most subscribers already.
+    /// [`TopicError`] if the topic already has the maximum number of subscribers.
     pub fn try_clone(&self) -> Result<Self, TopicError> {
         let raw = self.raw();
         let raw = RawConsumer::new(Arc::clone(raw.segment()), raw.reading());
@@ -275,37 +278,38 @@ impl<T: Payload> Subscriber<T> {
         self.raw().received_bytes()
     }
 
-    /// Returns the topic's name, as it was given.
+    /// Returns the topic's name, as the caller gave it.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Counts the live publishers of the topic. Takes about 0.2 µs for each.
+    /// Counts the live publishers of the topic. Takes about 0.2 µs for each publisher.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         self.raw().files().publisher_count()
     }
 
-    /// Counts the live subscribers of the topic, in any process. Takes about 0.2 µs for each.
+    /// Counts the live subscribers of the topic in all processes. Takes about 0.2 µs for each
+    /// subscriber.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
         self.raw().files().subscriber_count()
     }
 
-    /// Waits until `count` publishers are there, for up to `timeout`, and returns their number.
+    /// Waits until the topic has `count` publishers, for up to `timeout`, and returns their number.
     ///
     /// All live publishers of the topic count, in this process and in all others, but not those
     /// whose process was killed. With a `count` of 0 it returns at once; with a `timeout` of
     /// [`Duration::MAX`] it waits without a limit. Messages that come meanwhile stay unread.
     ///
-    /// Blocks: counts once, then again after pauses of 1 ms that grow to 10 ms. Counting takes
+    /// Blocks: counts once, then again after pauses that grow from 1 ms to 10 ms. Counting takes
     /// about 0.2 µs for each publisher.
     ///
     /// # Errors
     ///
     /// [`EndpointWaitError::Timeout`] if too few came in time. Returns the other variants at once:
-    /// if so many can never be there, in a forked child, or if the topic's memory is lost.
+    /// if the topic can never have so many, in a forked child, or if the topic's memory is lost.
     pub fn wait_for_publishers(
         &self,
         count: usize,
@@ -314,16 +318,17 @@ impl<T: Payload> Subscriber<T> {
         WantedEndpoints::publishers(count).wait(self.raw().files(), timeout)
     }
 
-    /// Watches the publishers of the topic, in all processes. Returns the events of those that are
-    /// there now, and of those that join, leave or die later. The event of one that joins has the
-    /// reason if it does not match this subscriber.
+    /// Watches the publishers of the topic in all processes. The result yields an event for each
+    /// present publisher, and for each one that joins, leaves or dies later. If a publisher does
+    /// not match this subscriber, the event that it joined contains the reason.
     #[must_use]
     pub fn publisher_events(&self) -> EndpointEvents {
         let raw = self.raw();
         EndpointEvents::new(raw.files(), EndpointKind::Publisher, raw.card())
     }
 
-    /// Returns the kind of ring buffer that the topic acts as with its present participants.
+    /// Returns the kind of ring buffer that the topic acts as, given its present publishers and
+    /// subscribers.
     #[must_use]
     pub fn backend(&self) -> Backend {
         Backend::from_files(&self.raw().files())
@@ -345,7 +350,8 @@ impl<T: Payload> Subscriber<T> {
 }
 
 impl<T: Message> Subscriber<T> {
-    /// Receives as [`Self::recv`] does, into existing memory: one copy less of a large message.
+    /// Receives as [`Self::recv`] does, but writes to existing memory, which saves one copy of a
+    /// large message.
     ///
     /// Returns true if a message arrived. Otherwise `message` holds unspecified values.
     #[inline(always)]
@@ -353,7 +359,8 @@ impl<T: Message> Subscriber<T> {
         self.inbox.recv_into(message)
     }
 
-    /// Receives as [`Self::latest`] does, into existing memory: one copy less of a large message.
+    /// Receives as [`Self::latest`] does, but writes to existing memory, which saves one copy of a
+    /// large message.
     ///
     /// Returns true if there was a message. Otherwise `message` holds unspecified values.
     #[inline]
@@ -370,7 +377,7 @@ impl<T: Message> Subscriber<T> {
     ///
     /// # Errors
     ///
-    /// [`BorrowError`]; no message is lost by it.
+    /// [`BorrowError`]. No message is lost by a failed call.
     pub fn borrow(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
         self.inbox.borrow()
     }
@@ -396,7 +403,7 @@ impl<H: Header> Subscriber<Framed<H>> {
     ///
     /// # Errors
     ///
-    /// [`BorrowError`]; no message is lost by it.
+    /// [`BorrowError`]. No message is lost by a failed call.
     pub fn borrow(&mut self) -> Result<Option<FramedSample<H>>, BorrowError> {
         self.borrow_with(RawConsumer::borrow)
     }
@@ -438,7 +445,7 @@ impl<'a, T: Payload> IntoIterator for &'a mut Subscriber<T> {
     }
 }
 
-/// An iterator over the messages of a subscriber as they come; see [`Subscriber::iter`].
+/// An iterator that waits for each message of a subscriber; see [`Subscriber::iter`].
 #[derive(Debug)]
 pub struct Iter<'a, T: Payload> {
     subscriber: &'a mut Subscriber<T>,

@@ -1,16 +1,16 @@
-//! The times in messages by which the newest one of several publishers is found.
+//! The fields with times by which the newest message of several publishers is found.
 
 use crate::message::clocks_now_ns;
 
-/// The field by which two messages are compared, unless they have the next one.
+/// The field by which the ages of messages are compared, unless they have `monotonic_ns`.
 const TIMESTAMP_FIELD: &str = "timestamp_ns";
 
-/// The field by CLOCK_MONOTONIC. WHY it comes first: the other clock can be set, and then a message
-/// that was sent later looks older.
+/// The field with a time of CLOCK_MONOTONIC. WHY it has precedence: the clock of `timestamp_ns` can
+/// be set back, and then a message that was sent later looks older.
 const MONOTONIC_FIELD: &str = "monotonic_ns";
 
-/// A number above the differences of all clocks. It is added to times by CLOCK_MONOTONIC, so that
-/// those before the start of the machine are positive, too.
+/// A number greater than any difference between the two clocks. It is added to times of
+/// CLOCK_MONOTONIC, so that times before the start of the machine are positive, too.
 const CLOCK_OFFSET: u64 = 1 << 62;
 
 /// The offsets of the times in a message, if it has such fields.
@@ -21,7 +21,8 @@ pub(super) struct TimeFields {
 }
 
 impl TimeFields {
-    /// Finds the fields. `offset_of` returns the offset of a field of type `u64` by its name.
+    /// Finds the fields with times. `offset_of` returns the offset of the `u64` field of the given
+    /// name.
     pub(super) fn find(offset_of: impl Fn(&str) -> Option<usize>) -> Self {
         Self {
             timestamp: offset_of(TIMESTAMP_FIELD),
@@ -29,7 +30,8 @@ impl TimeFields {
         }
     }
 
-    /// Returns a number that is greater for the newer one of two messages; 0 without such fields.
+    /// Returns a number that is greater for the newer one of two messages; 0 if they have no such
+    /// field.
     pub(super) fn published_ns(self, message: &[u8]) -> u64 {
         self.published_ns_by(message, clocks_now_ns)
     }
@@ -62,7 +64,7 @@ fn u64_at(bytes: &[u8], offset: usize) -> u64 {
 mod tests {
     use super::*;
 
-    /// The present times by both clocks: the machine started at 1000.
+    /// The present times of both clocks, if the machine started at time 1000.
     const NOW: (u64, u64) = (1500, 500);
 
     fn published_ns(has_monotonic: bool, timestamp_ns: u64, monotonic_ns: u64) -> u64 {

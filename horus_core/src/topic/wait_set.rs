@@ -8,11 +8,11 @@ use horus_shm::internals::wait::{EVENTS_MAX, LocalEventcount, WaitPolicy};
 use super::{DynamicSubscriber, Payload, Subscriber};
 use crate::topic::error::{WaitError, WaitSetFull};
 
-/// The eventcount at which a wait also sleeps, and the function that says, after it was notified,
-/// whether the wait ends.
+/// An additional eventcount that can end a wait, with a function that is called after each
+/// notification. The wait ends if the function returns true.
 pub(crate) type Bell<'a> = (&'a LocalEventcount, &'a dyn Fn() -> bool);
 
-/// The most timers of one set.
+/// The maximum number of timers in one set.
 const INTERVALS_MAX: usize = 1024;
 
 /// The key of an entry of a [`WaitSet`], to identify the one that is ready. A key is never reused.
@@ -20,14 +20,14 @@ const INTERVALS_MAX: usize = 1024;
 pub struct Key(u64);
 
 impl Key {
-    /// Returns a number that is unique in its set; not 0.
+    /// Returns the key as a number, which is unique in its set and never 0.
     #[must_use]
     pub const fn to_u64(self) -> u64 {
         self.0
     }
 
-    /// Returns the key of a number from [`Self::to_u64`]; any other number gives a key that is in
-    /// no set.
+    /// Returns the key for a number that [`Self::to_u64`] returned. Any other number gives a key
+    /// that is in no set.
     #[must_use]
     pub const fn from_u64(number: u64) -> Self {
         Self(number)
@@ -38,8 +38,8 @@ impl Key {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The subscriber has unread messages. They may turn out not to be for it; its `recv` then
-    /// returns `None`.
+    /// The topic has unread messages. They may turn out not to be for this subscriber; its `recv`
+    /// then returns `None`.
     Message,
     /// No message was published on the topic for the allowed time.
     DeadlineMissed {
@@ -90,15 +90,15 @@ mod sealed {
 pub struct Ready {
     /// The key of the entry in the wait set.
     pub key: Key,
-    /// The reason.
+    /// The reason why the entry is ready.
     pub reason: Reason,
 }
 
 /// Waits for messages on many topics, for topics that stay silent, and for timers.
 ///
-/// A set holds no subscribers, it only watches them; use them as usual between two waits. It is
-/// level-triggered: a topic with unread messages is ready at once, again and again, until they have
-/// been received.
+/// A set does not own its subscribers, it only watches them. Use the subscribers as usual between
+/// two waits. A set is level-triggered: as long as a topic has unread messages, every wait returns
+/// at once and reports the topic as ready.
 ///
 /// ```
 /// # fn main() -> horus_core::Result<()> {
@@ -147,14 +147,14 @@ pub struct WaitSet {
     spin: Duration,
 }
 
-/// A topic of the set.
+/// A subscriber in the set.
 #[derive(Debug)]
 struct WatchedSubscriber {
     key: Key,
     deadline: Option<Deadline>,
 }
 
-/// The time for which a topic may stay silent.
+/// The time for which a topic may stay silent, and when it last had a message.
 #[derive(Debug)]
 struct Deadline {
     allowed: Duration,
@@ -203,17 +203,17 @@ impl WaitSet {
         }
     }
 
-    /// Adds a topic, which is ready when `subscriber` has something to receive.
+    /// Adds the topic of `subscriber`, which is ready when `subscriber` has something to receive.
     ///
     /// # Errors
     ///
-    /// [`WaitSetFull`] with 128 topics.
+    /// [`WaitSetFull`] if the set already has 128 topics.
     pub fn add(&mut self, subscriber: &impl Watchable) -> Result<Key, WaitSetFull> {
         self.add_watch(subscriber.watch(), None)
     }
 
-    /// Adds a topic as [`Self::add`] does, which is also ready when no message was published for
-    /// `allowed`.
+    /// Adds a topic as [`Self::add`] does. The topic is also ready when no message was published
+    /// for `allowed`.
     ///
     /// The time counts from this call, or from the wait that noticed the last message. A deadline
     /// is reported once for every `allowed` that passes without a message.
@@ -268,7 +268,7 @@ impl WaitSet {
     ///
     /// # Errors
     ///
-    /// [`WaitSetFull`] with 1024 timers.
+    /// [`WaitSetFull`] if the set already has 1024 timers.
     ///
     /// # Panics
     ///
@@ -339,8 +339,8 @@ impl WaitSet {
     /// Does the same as [`Self::wait`], but returns also if `bell` is notified and its function
     /// returns true. The result is empty then.
     ///
-    /// Does not wake up to poll: another thread has to look at [`Self::watches`] again and again,
-    /// and to notify the bell if one is due.
+    /// This wait never wakes up to poll. Another thread has to check [`Self::watches`] repeatedly,
+    /// and notify the bell if one of them is due.
     pub(crate) fn wait_guarded(
         &mut self,
         timeout: Duration,
@@ -439,7 +439,8 @@ impl WaitSet {
         }
     }
 
-    /// Returns the time of the next timer or of the next missed deadline.
+    /// Returns the time at which the next timer fires or the next deadline is missed, whichever is
+    /// earlier.
     fn next_due_time(&self) -> Option<Instant> {
         let deadlines = self
             .topics

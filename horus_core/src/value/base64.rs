@@ -2,10 +2,10 @@
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Fills the last group up to four characters.
+/// The character that fills the last group of a text up to four characters.
 const PADDING: u8 = b'=';
 
-/// Returns the text form of `bytes`.
+/// Returns `bytes` as base64.
 pub(super) fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {
@@ -20,7 +20,7 @@ pub(super) fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// Returns the bytes of their text form; `None` if it is not one that [`encode`] returns.
+/// Returns the bytes that `text` represents, or `None` if it is not a text that [`encode`] returns.
 pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     if !text.len().is_multiple_of(4) {
         return None;

@@ -74,14 +74,14 @@ impl From<Cow<'_, str>> for Value {
 }
 
 impl From<&[u8]> for Value {
-    /// Makes bytes, not an array of numbers.
+    /// Makes a value of bytes, not an array of numbers.
     fn from(bytes: &[u8]) -> Self {
         Self::Bytes(bytes.to_vec())
     }
 }
 
 impl From<Vec<u8>> for Value {
-    /// Makes bytes, not an array of numbers.
+    /// Makes a value of bytes, not an array of numbers.
     fn from(bytes: Vec<u8>) -> Self {
         Self::Bytes(bytes)
     }
@@ -100,14 +100,14 @@ impl From<Vec<Value>> for Value {
 }
 
 impl<const N: usize> From<&[u8; N]> for Value {
-    /// Makes bytes, as from `b"ab"`.
+    /// Makes a value of bytes, for example from `b"ab"`.
     fn from(bytes: &[u8; N]) -> Self {
         Self::Bytes(bytes.to_vec())
     }
 }
 
 impl<T: Into<Value>, const N: usize> From<[T; N]> for Value {
-    /// Makes an array.
+    /// Makes an array of these values.
     fn from(values: [T; N]) -> Self {
         values.into_iter().collect()
     }
@@ -133,14 +133,14 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 }
 
 impl<T: Into<Value>> FromIterator<T> for Value {
-    /// Makes an array.
+    /// Makes an array of these values.
     fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
         Self::Array(values.into_iter().map(Into::into).collect())
     }
 }
 
 impl<K: Into<Value>, V: Into<Value>> FromIterator<(K, V)> for Value {
-    /// Makes a map, in the order of the pairs.
+    /// Makes a map with these pairs in this order.
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
         Self::Map(
             pairs

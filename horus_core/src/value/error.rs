@@ -11,7 +11,7 @@ pub enum EncodeError {
     TooSmall {
         /// Number of bytes of the encoded value.
         needed: usize,
-        /// Length of the buffer, in bytes.
+        /// Length of the caller's buffer, in bytes.
         room: usize,
     },
     /// Arrays and maps are nested too deeply, so that no receiver would accept the value.
@@ -22,13 +22,13 @@ pub enum EncodeError {
     TooLong {
         /// Number of elements, pairs or bytes.
         count: usize,
-        /// The unit of the number: elements, pairs or bytes.
+        /// The unit of `count`: elements, pairs or bytes.
         of: &'static str,
     },
     /// An [`Ext`](super::Value::Ext) has the extension number of typed arrays.
     #[error("extension {TYPED_ARRAY_EXT} is for typed arrays: use `Value::Typed`")]
     ReservedExt,
-    /// The shape of a typed array is not possible.
+    /// The shape of a typed array is invalid.
     #[error("a typed array with {problem}")]
     TypedArray {
         /// The reason why the array is invalid.
@@ -37,7 +37,7 @@ pub enum EncodeError {
     /// The type refused to be serialized, or announced a wrong number of elements.
     #[error("the value cannot be serialized: {message}")]
     Type {
-        /// The message of `serde`.
+        /// The error message from `serde`.
         message: String,
     },
 }
@@ -56,7 +56,7 @@ pub enum DecodeError {
         /// Number of bytes that follow.
         left: usize,
     },
-    /// Bytes follow the value.
+    /// More bytes follow after the end of the value.
     #[error("the value ends at byte {at}, and {left} bytes follow")]
     Trailing {
         /// Offset of the end of the value in bytes.
@@ -95,7 +95,7 @@ pub enum DecodeError {
     Type {
         /// Offset of the first byte not read when the error was found.
         at: usize,
-        /// The message of `serde`.
+        /// The error message from `serde`.
         message: String,
     },
 }

@@ -1,9 +1,9 @@
 //! Values as JSON and back, without loss.
 //!
 //! JSON has no bytes, no typed arrays, no NaN and no infinity, and its objects have only text keys.
-//! [`to_json`] replaces those by what JSON has, and lists the original types in one more pair of
-//! the outermost object, `"$types"`. [`from_json`] needs that list, and other programs can ignore
-//! it.
+//! [`to_json`] converts these values to types that JSON has, and lists the original types under the
+//! additional key `"$types"` of the outermost object. [`from_json`] needs that list; other programs
+//! can ignore it.
 //!
 //! | value | in JSON | in `"$types"` |
 //! |---|---|---|
@@ -11,11 +11,12 @@
 //! | typed array | array of numbers, row-major | `f32[2,3]` |
 //! | NaN, infinity | `"NaN"`, `"NaN:7fc00001"`, `"-Infinity"` | `f64`, or that of the array |
 //! | extension | base64 | `ext(5)` |
-//! | map with other keys than texts, or with equal keys | array of pairs | `map` |
+//! | map with keys that are not texts, or with equal keys | array of pairs | `map` |
 //!
 //! The keys of the list are paths, such as `legs[2].x`; a backslash in front of a dot, a bracket or
-//! a backslash means the character itself. If the value is not a map of texts to values, the
-//! outermost object has it under the key `value`, and the list has an entry for the empty path.
+//! a backslash means the character itself. If the value is not a map with texts as keys, the
+//! outermost object contains it under the key `value`, and the list has an entry for the empty
+//! path.
 //!
 //! ```
 //! use horus_core::value::json::{from_json, to_json};
@@ -56,13 +57,14 @@ const JSON_TYPE: &str = "json";
 const BYTES_TYPE: &str = "bytes";
 const MAP_TYPE: &str = "map";
 
-/// The reason why JSON is not what [`to_json`] returns.
+/// The reason why [`from_json`] rejects a JSON value: part of it does not have the form that
+/// [`to_json`] returns.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{path}' is not {wanted}")]
 pub struct JsonError {
-    /// The path of the value.
+    /// The path of the rejected part.
     pub path: String,
-    /// The form that its type requires.
+    /// The form that the type of this part requires.
     pub wanted: String,
 }
 
@@ -75,8 +77,8 @@ impl JsonError {
     }
 }
 
-/// Returns the value as an object that JSON can express: its maps have different texts as keys, and
-/// there are only nil, booleans, integers, finite floats, texts, arrays and maps in it.
+/// Converts a value to an object that JSON can express. The keys of each of its maps are distinct
+/// texts. All other values in it are nil, booleans, integers, finite floats, texts and arrays.
 ///
 /// The cost is proportional to the size of the value, and the recursion is as deep as its nesting.
 #[must_use]
@@ -100,7 +102,8 @@ pub fn to_json(value: &Value) -> Value {
     Value::Map(pairs)
 }
 
-/// Returns the pairs of a map that can be an object: all keys are texts, and differ.
+/// Returns the pairs of a map that can be a JSON object, because all keys are distinct texts.
+/// Returns `None` for any other value.
 fn object_pairs(value: &Value) -> Option<&[(Value, Value)]> {
     let pairs = value.as_map()?;
     let mut names = HashSet::new();
@@ -111,7 +114,7 @@ fn object_pairs(value: &Value) -> Option<&[(Value, Value)]> {
     pairs.iter().all(is_name).then_some(pairs)
 }
 
-/// Collects the types of the values that JSON does not have, during a conversion.
+/// Collects, during a conversion, the types of the values that JSON cannot express.
 #[derive(Default)]
 struct TypeNotes {
     found: Vec<(Value, Value)>,
@@ -201,7 +204,7 @@ impl TypeNotes {
     }
 }
 
-/// Returns the type of an array as `f32[2,3]`.
+/// Returns the type of a typed array as a text such as `f32[2,3]`.
 fn array_type_name(array: &TypedArray) -> String {
     let shape = array.shape().iter().map(ToString::to_string);
     format!("{}[{}]", array.dtype(), shape.collect::<Vec<_>>().join(","))
@@ -211,7 +214,8 @@ fn index_step(index: usize) -> String {
     format!("[{index}]")
 }
 
-/// Returns the text that extends `path` to the value called `name`, such as `.name`.
+/// Returns the text that must be appended to `path` to get the path of its field `name`, such as
+/// `.name`.
 fn field_path(path: &str, name: &str) -> String {
     let mut step = String::new();
     if !path.is_empty() {
@@ -230,12 +234,13 @@ fn field_path(path: &str, name: &str) -> String {
     step
 }
 
-/// Returns the value of which `json` is the result of [`to_json`]. Any other object is accepted,
-/// too, if it has no list of types, or if its values have the types in its list.
+/// Converts an object that [`to_json`] returned back to the original value. Other objects are
+/// accepted, too, if they have no list of types, or if their values have the listed types.
 ///
 /// # Errors
 ///
-/// [`JsonError`] if `json` is no object, or if a value does not have the form of its type.
+/// [`JsonError`] if `json` is not an object, or if a value does not have the form that its listed
+/// type requires.
 pub fn from_json(json: &Value) -> Result<Value, JsonError> {
     let pairs = json
         .as_map()
@@ -316,7 +321,8 @@ impl JsonReader<'_> {
     }
 }
 
-/// Reads a value of a type that JSON does not have.
+/// Converts `json` back to a value of the listed type `kind`, which JSON cannot express. Returns
+/// `None` if `json` does not have the form of this type.
 fn read_typed(kind: &str, json: &Value) -> Option<Value> {
     if kind == BYTES_TYPE {
         return Some(Value::Bytes(base64::decode(json.as_str()?)?));

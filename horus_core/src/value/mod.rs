@@ -1,8 +1,8 @@
 //! Dynamic values, whose type is known at run time, and their MessagePack encoding.
 //!
 //! A [`Value`] is a JSON value, extended by 64-bit integers, bytes, maps with keys of any type, and
-//! typed arrays like those of numpy. [`encode`](Value::encode) writes it as MessagePack into memory
-//! of the caller, and [`decode`](Value::decode) reads it back from bytes that may come from any
+//! typed arrays like those of numpy. [`encode`](Value::encode) writes it as MessagePack into the
+//! caller's memory, and [`decode`](Value::decode) reads it back from bytes that may come from any
 //! process.
 //!
 //! ```
@@ -76,13 +76,13 @@ pub enum Value {
     Float(f64),
     /// Text.
     String(String),
-    /// Any bytes.
+    /// Any sequence of bytes.
     Bytes(Vec<u8>),
     /// A list of values.
     Array(Vec<Value>),
     /// Pairs of key and value, in order. If several keys are equal, lookups use the last one.
     Map(Vec<(Value, Value)>),
-    /// Numbers of one type, with a shape.
+    /// An array of numbers of one type, with a shape.
     // WHY: boxed, so that a value has 32 bytes and not 64.
     Typed(Box<TypedArray>),
     /// The number and the bytes of a MessagePack extension that this library does not interpret.
@@ -98,7 +98,7 @@ impl Value {
         matches!(self, Self::Nil)
     }
 
-    /// Returns the boolean.
+    /// Returns the boolean; `None` if the value is not a boolean.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         match self {
@@ -107,7 +107,7 @@ impl Value {
         }
     }
 
-    /// Returns the integer, if it fits in an `i64`.
+    /// Returns the integer; `None` if the value is not an integer or does not fit in an `i64`.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         match self {
@@ -117,7 +117,7 @@ impl Value {
         }
     }
 
-    /// Returns the integer, if it is not negative.
+    /// Returns the integer; `None` if the value is not an integer or is negative.
     #[must_use]
     pub fn as_u64(&self) -> Option<u64> {
         match self {
@@ -127,7 +127,8 @@ impl Value {
         }
     }
 
-    /// Returns the number: a float, or an integer rounded to the nearest float.
+    /// Returns a float as it is, or an integer rounded to the nearest float; `None` for other
+    /// values.
     #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
         match self {
@@ -138,7 +139,7 @@ impl Value {
         }
     }
 
-    /// Returns the text.
+    /// Returns the text; `None` if the value is not a text.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match self {
@@ -147,7 +148,7 @@ impl Value {
         }
     }
 
-    /// Returns the bytes.
+    /// Returns the bytes; `None` if the value is not of the variant [`Bytes`](Self::Bytes).
     #[must_use]
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match self {
@@ -156,7 +157,7 @@ impl Value {
         }
     }
 
-    /// Returns the elements of an array.
+    /// Returns the elements of an array; `None` if the value is not an array.
     #[must_use]
     pub fn as_array(&self) -> Option<&[Value]> {
         match self {
@@ -165,7 +166,7 @@ impl Value {
         }
     }
 
-    /// Returns the pairs of key and value.
+    /// Returns the pairs of key and value of a map; `None` if the value is not a map.
     #[must_use]
     pub fn as_map(&self) -> Option<&[(Value, Value)]> {
         match self {
@@ -174,7 +175,7 @@ impl Value {
         }
     }
 
-    /// Returns the typed array.
+    /// Returns the typed array; `None` if the value is not a typed array.
     #[must_use]
     pub fn as_typed(&self) -> Option<&TypedArray> {
         match self {
@@ -183,7 +184,8 @@ impl Value {
         }
     }
 
-    /// Returns the value of this key, if the value is a map. Compares every key.
+    /// Returns the value of this key; `None` if this is not a map or has no such key. Compares
+    /// every key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
         let mut pairs = self.as_map()?.iter().rev();
@@ -192,7 +194,7 @@ impl Value {
             .map(|(_, value)| value)
     }
 
-    /// Returns the value of this key for changing it, like [`get`](Self::get).
+    /// Returns a mutable reference to the value of this key, like [`get`](Self::get).
     #[must_use]
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
         let Self::Map(pairs) = self else { return None };
@@ -202,8 +204,9 @@ impl Value {
             .map(|(_, value)| value)
     }
 
-    /// Returns the value at a path such as `legs[2].feet[1].x`: keys of maps, joined by dots, and
-    /// indices into arrays. The empty path is the value itself.
+    /// Returns the value at a path such as `legs[2].feet[1].x`. A path consists of keys of maps,
+    /// joined by dots, and indices into arrays. The empty path is the value itself. Returns `None`
+    /// if there is no such value.
     ///
     /// Elements of a typed array are not values; see [`TypedArray::get`].
     #[must_use]

@@ -31,8 +31,9 @@ impl Value {
     ///
     /// # Errors
     ///
-    /// [`TooSmall`](EncodeError::TooSmall) with the number of bytes that are needed. After an error
-    /// `out` contains a partial encoding.
+    /// [`TooSmall`](EncodeError::TooSmall), with the number of bytes that are needed, if `out` is
+    /// too short; the other variants if the value cannot be encoded. After an error `out` contains
+    /// a partial encoding.
     pub fn encode(&self, out: &mut [u8]) -> Result<usize, EncodeError> {
         let mut out = MsgpackWriter::new(out);
         write_value(&mut out, self, 0)?;
@@ -44,7 +45,7 @@ impl Value {
     ///
     /// # Errors
     ///
-    /// If the value cannot be encoded at all.
+    /// [`EncodeError`] if the value cannot be encoded into a buffer of any length.
     pub fn encoded_bytes(&self) -> Result<usize, EncodeError> {
         let mut out = MsgpackWriter::new(&mut []);
         write_value(&mut out, self, 0)?;
@@ -55,7 +56,7 @@ impl Value {
     ///
     /// # Errors
     ///
-    /// If the value cannot be encoded at all.
+    /// [`EncodeError`] if the value cannot be encoded into a buffer of any length.
     pub fn to_msgpack(&self) -> Result<Vec<u8>, EncodeError> {
         let mut bytes = vec![0; self.encoded_bytes()?];
         self.encode(&mut bytes)?;
@@ -65,12 +66,13 @@ impl Value {
     /// Decodes bytes that must be the MessagePack of exactly one value. They may come from any
     /// process.
     ///
-    /// Allocates at most [`DECODED_BYTES_PER_BYTE`] for each byte, and only after checking that the
-    /// input is long enough. Recurses at most [`DEPTH_MAX`] deep.
+    /// Allocates at most [`DECODED_BYTES_PER_BYTE`] bytes for each byte of the input, and only
+    /// after checking that the input is long enough. Recurses at most [`DEPTH_MAX`] deep.
     ///
     /// # Errors
     ///
-    /// The offset and the reason, if the bytes are not the MessagePack of a value.
+    /// [`DecodeError`], with the offset and the reason, if the bytes are not the MessagePack of a
+    /// value.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = MsgpackReader::new(bytes);
         let value = read_value(&mut reader, 0)?;

@@ -3,14 +3,14 @@
 /// One step of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step<'a> {
-    /// A name.
+    /// The name of a field or key.
     Name(&'a str),
-    /// An index.
+    /// An index into an array.
     Index(usize),
 }
 
-/// Returns the steps of `path`. An invalid step is `None`, and is the last one. The empty path has
-/// no steps.
+/// Returns an iterator over the steps of `path`. It yields `None` for an invalid step, and then
+/// ends. The empty path has no steps.
 pub(crate) fn steps(path: &str) -> Steps<'_> {
     Steps {
         rest: path,

@@ -1,4 +1,4 @@
-//! Values, and any type of `serde`, as the payload of a topic.
+//! Lets topics carry values, and any type that `serde` supports.
 
 use horus_shm::{FieldPrefixes, TypeInfo};
 
@@ -7,16 +7,16 @@ use crate::message::{Buffer, fnv1a_128};
 use crate::topic::error::WriteError;
 use crate::topic::{Encoded, encoded_payload};
 
-/// The schema that a topic of MessagePack stores: bytes up to the end of the message, which
-/// describe themselves.
+/// The schema that a topic with MessagePack messages stores. It says only that the message consists
+/// of MessagePack, which describes itself.
 pub const MSGPACK_SCHEMA: &str =
     "horus schema 1\nmessage MessagePack\nsize 0\nalign 8\ntail msgpack u8\n";
 
-/// Length of the longest value that fits a publisher's slots at first, in bytes.
+/// Length in bytes of the longest value that fits a publisher's slots before they grow.
 const DEFAULT_MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 
-/// Returns the type of all topics that carry MessagePack. Each endpoint chooses the Rust type into
-/// which it decodes.
+/// Returns the message type of all topics that carry MessagePack. Each endpoint chooses the Rust
+/// type into which it decodes messages.
 fn msgpack_type() -> TypeInfo {
     TypeInfo {
         name: "MessagePack".into(),
@@ -58,11 +58,13 @@ impl From<super::EncodeError> for WriteError {
     }
 }
 
-/// A payload of any type of `serde`: `Topic::<Serde<Config>>::new("config")`.
+/// A wrapper that lets a topic carry any type that `serde` supports:
+/// `Topic::<Serde<Config>>::new("config")`.
 ///
-/// It is sent as MessagePack, a struct as a map with the names of its fields. It is therefore
-/// compatible with a topic of [`Value`]s, and with dictionaries in Python. A received message that
-/// is not a `T` is skipped and counted, see [`Stats::malformed`](crate::topic::Stats::malformed).
+/// The message is sent as MessagePack, in which a struct is a map with the names of its fields. It
+/// is therefore compatible with a topic of [`Value`]s, and with dictionaries in Python. A received
+/// message that is not a `T` is skipped and counted, see
+/// [`Stats::malformed`](crate::topic::Stats::malformed).
 ///
 /// ```
 /// # fn main() -> horus_core::Result<()> {

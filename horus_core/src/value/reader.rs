@@ -9,8 +9,8 @@ use crate::message::f32_to_f64;
 /// stores the length of such a text in the byte before it.
 pub const SHORT_TEXT_BYTES_MAX: usize = 31;
 
-/// One value, without the values inside it. After an array or map, its elements follow as further
-/// tokens.
+/// One value, without the values that it contains. After the token of an array or map, its elements
+/// follow as further tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Token<'a> {
     /// The value nil.
@@ -19,7 +19,7 @@ pub enum Token<'a> {
     Bool(bool),
     /// An integer that fits in 64 bits with a sign.
     Int(i64),
-    /// An integer from an unsigned encoding, which may exceed 63 bits.
+    /// An integer that was encoded as unsigned, which may exceed 63 bits.
     UInt(u64),
     /// A number in double precision.
     Float(f64),
@@ -37,9 +37,9 @@ pub enum Token<'a> {
 
 /// Reads the MessagePack of one value piece by piece, without allocating.
 ///
-/// It is for bindings to other languages, which build values of their own. The bytes may come from
-/// any process. An array or map never announces more elements than there are bytes left for them,
-/// so allocations for them are bounded. The caller must limit the nesting depth to
+/// It is for bindings to other languages, which build values of that language. The bytes may come
+/// from any process. An array or map never announces more elements than there are bytes left for
+/// them, so allocations for them are bounded. The caller must limit the nesting depth to
 /// [`DEPTH_MAX`](super::DEPTH_MAX).
 ///
 /// ```
@@ -59,14 +59,14 @@ pub struct MsgpackReader<'a> {
     /// Number of values that must still follow: the outermost value, and the elements of all arrays
     /// and maps that have begun.
     ///
-    /// Each of these values takes at least one byte. A value is refused if its bytes would leave
-    /// too few for the others. So the announced number of values never exceeds the number of bytes,
-    /// and allocations for them are bounded.
+    /// Each of these values takes at least one byte. A value is refused if too few bytes would be
+    /// left for the other values. The announced number of values therefore never exceeds the number
+    /// of bytes, and allocations for them are bounded.
     due: usize,
 }
 
 impl<'a> MsgpackReader<'a> {
-    /// Makes a reader of all of `bytes`.
+    /// Makes a reader that begins at the start of `bytes`.
     #[inline]
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
@@ -99,7 +99,7 @@ impl<'a> MsgpackReader<'a> {
     ///
     /// # Errors
     ///
-    /// [`DecodeError::Trailing`] if bytes follow.
+    /// [`DecodeError::Trailing`] if more bytes follow.
     #[inline]
     pub const fn finish(&self) -> Result<(), DecodeError> {
         match self.bytes_left() {
@@ -139,8 +139,8 @@ impl<'a> MsgpackReader<'a> {
             .fold(0, |length, byte| length << 8 | usize::from(*byte)))
     }
 
-    /// Adds `count` to the number of values that must still follow; an error if the input is too
-    /// short for them.
+    /// Adds `count` to the number of values that must still follow, and returns `count`. Returns an
+    /// error if the input is too short for all these values.
     #[inline]
     fn expect_values(&mut self, count: usize) -> Result<usize, DecodeError> {
         let due = self.due.saturating_add(count);
@@ -177,7 +177,7 @@ impl<'a> MsgpackReader<'a> {
         Ok(Token::Ext(number.cast_signed(), self.take_bytes(count)?))
     }
 
-    /// Reads the next value; for an array or map, only its length.
+    /// Reads the next value. For an array or map, it reads only the length.
     ///
     /// # Errors
     ///
@@ -210,8 +210,8 @@ impl<'a> MsgpackReader<'a> {
 
     /// Reads the next value if it is a number in double precision.
     ///
-    /// Otherwise it reads nothing. Then call [`token`](Self::token), which takes some nanoseconds
-    /// more.
+    /// Otherwise it reads nothing and returns `None`. Then call [`token`](Self::token), which takes
+    /// some nanoseconds more.
     ///
     /// ```
     /// use horus_core::value::{MsgpackReader, Token};
@@ -236,7 +236,7 @@ impl<'a> MsgpackReader<'a> {
     }
 
     /// Reads the next value if it is a text of up to [`SHORT_TEXT_BYTES_MAX`] bytes in the short
-    /// encoding. Otherwise it reads nothing, like [`float`](Self::float).
+    /// encoding. Otherwise it reads nothing and returns `None`, like [`float`](Self::float).
     #[inline]
     pub fn short_text(&mut self) -> Option<&'a [u8]> {
         let (first, rest) = self.rest().split_first()?;
@@ -248,8 +248,8 @@ impl<'a> MsgpackReader<'a> {
         Some(text)
     }
 
-    /// Steps over a value of `count` bytes after the first byte. Returns `None`, and reads nothing,
-    /// if that would leave too few bytes for the values that must still follow.
+    /// Steps over a value with `count` bytes after its first byte. Returns `None`, and reads
+    /// nothing, if that would leave too few bytes for the values that must still follow.
     #[inline]
     fn step_over(&mut self, count: usize) -> Option<()> {
         let due = self.due.saturating_sub(1);

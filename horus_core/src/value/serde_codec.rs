@@ -1,4 +1,4 @@
-//! Encodes and decodes any type of `serde` as MessagePack.
+//! Encodes and decodes any type that `serde` supports as MessagePack.
 
 use std::io::Cursor;
 
@@ -11,17 +11,17 @@ use super::{DEPTH_MAX, DecodeError, EncodeError, MsgpackWriter};
 
 /// Writes the MessagePack of `value` at the start of `out` and returns its length in bytes.
 ///
-/// Structs become maps with the names of their fields, as Python programs expect. Each type is
-/// asked for its binary form, not for the human-readable one. A [`Value`](super::Value) gets the
-/// same bytes as from [`Value::encode`](super::Value::encode). After serializing, a pass over the
-/// headers of the values in `out` checks that a receiver will accept them.
+/// Structs become maps with the names of their fields, as Python programs expect. If a type has a
+/// binary and a human-readable form in `serde`, the binary form is used. A [`Value`](super::Value)
+/// gets the same bytes as from [`Value::encode`](super::Value::encode). After serializing, a pass
+/// over the headers of the values in `out` checks that a receiver will accept them.
 ///
 /// # Errors
 ///
-/// [`TooSmall`](EncodeError::TooSmall) with the bytes that are needed;
+/// [`TooSmall`](EncodeError::TooSmall) with the number of bytes that are needed;
 /// [`TooDeep`](EncodeError::TooDeep) if no receiver would accept the value;
-/// [`Type`](EncodeError::Type) if `T` refuses to be serialized or announces another number of
-/// elements than it has. After an error `out` contains a partial encoding.
+/// [`Type`](EncodeError::Type) if `T` refuses to be serialized or announces a number of elements
+/// that differs from the number it writes. After an error `out` contains a partial encoding.
 pub fn encode_serde<T: Serialize + ?Sized>(
     value: &T,
     out: &mut [u8],
@@ -46,16 +46,16 @@ pub fn encode_serde<T: Serialize + ?Sized>(
 /// Decodes bytes that must be the MessagePack of exactly one `T`. They may come from any process.
 ///
 /// Structs are read from maps in any order, and also from arrays of their fields. A typed array,
-/// such as one of numpy, is read by types that support it, such as [`Value`](super::Value). It is
-/// also read by sequences of numbers, such as `Vec<f64>`, nested according to its shape; this takes
-/// two more passes.
+/// for example from numpy, can be read as a type that supports it, such as [`Value`](super::Value).
+/// It can also be read as a sequence of numbers, such as `Vec<f64>`, which is nested according to
+/// the shape of the array; this takes two more passes.
 ///
 /// Before `T` reads anything, a pass over the headers of the values checks that the bytes are
 /// complete, nested no deeper than [`DEPTH_MAX`], and as long as every array and map claims.
 ///
 /// # Errors
 ///
-/// The offset and the reason, if the bytes are not the MessagePack of a `T`.
+/// [`DecodeError`], with the offset and the reason, if the bytes are not the MessagePack of a `T`.
 pub fn decode_serde<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     check_encoding(bytes)?;
     read(bytes).or_else(|error| {
@@ -79,13 +79,14 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, rmp_serde::decode::Error
     T::deserialize(&mut deserializer)
 }
 
-/// WHY + 2: `rmp_serde` stops when its counter reaches 0, and also counts extensions.
+/// The depth limit that is given to `rmp_serde`. WHY + 2: it stops when its counter reaches 0, and
+/// it also counts extensions.
 const RMP_DEPTH_LIMIT: usize = DEPTH_MAX + 2;
 
 /// Returns the offset, in bytes, at which the deserializer of a `T` stops with an error.
 ///
-/// WHY a second pass: the deserializer of slices does not report the offset, and the one of readers
-/// copies. So only bytes that caused an error are read by the latter.
+/// WHY a second pass: the deserializer for slices does not report the offset, and the one for
+/// readers copies the bytes. So the latter reads only bytes that have already caused an error.
 fn error_offset<T: DeserializeOwned>(bytes: &[u8]) -> usize {
     let mut deserializer = Deserializer::new(Cursor::new(bytes));
     deserializer.set_max_depth(RMP_DEPTH_LIMIT);

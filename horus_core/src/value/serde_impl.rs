@@ -1,5 +1,5 @@
-//! Implements `serde` for `Value`: for MessagePack with the same bytes as `Value::encode`, and for
-//! JSON and other formats.
+//! Implements the traits of `serde` for `Value`. In MessagePack, the bytes are the same as from
+//! `Value::encode`. JSON and other formats are possible, too.
 
 use std::fmt;
 
@@ -9,13 +9,14 @@ use serde::ser::{Serialize, SerializeSeq, Serializer};
 use super::{TYPED_ARRAY_EXT, TypedArray, TypedView, Value};
 use crate::message::{DType, Element, bf16_to_f32, f16_to_f32};
 
-/// Maximum number of elements that are preallocated when a deserializer announces a length.
+/// Maximum number of elements for which memory is allocated in advance when a deserializer
+/// announces a length.
 const PREALLOCATED_MAX: usize = 64;
 
 impl Serialize for Value {
     /// Serializes extensions in the form that `rmp_serde` expects. In human-readable formats a
-    /// typed array becomes nested arrays of numbers, like numpy's `tolist`; its element type is
-    /// lost there.
+    /// typed array becomes nested arrays of numbers, as by numpy's `tolist`; its element type is
+    /// then lost.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Nil => to.serialize_unit(),
@@ -51,7 +52,7 @@ impl Serialize for Bytes<'_> {
     }
 }
 
-/// A part of a typed array: the elements that have their first few indices in common.
+/// A part of a typed array: the elements whose first few indices are the same.
 struct SubArray<'a> {
     dtype: DType,
     shape: &'a [u32],

@@ -27,14 +27,14 @@ pub struct TypedArray {
     bytes: Vec<u8>,
 }
 
-/// The reason why bytes and a shape do not make a typed array.
+/// The reason why a typed array cannot be made from some bytes and a shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TypedArrayError {
-    /// This version does not know the type of the elements.
+    /// This version of the library does not know the type of the elements.
     #[error("elements of the unknown type {code}")]
     DType {
-        /// Code of the type.
+        /// The unknown code of the type.
         code: u8,
     },
     /// The shape has too many dimensions.
@@ -67,8 +67,8 @@ impl TypedArray {
     ///
     /// # Errors
     ///
-    /// If the shape has more than [`TYPED_DIMENSIONS_MAX`] dimensions, or takes another number of
-    /// bytes.
+    /// [`TypedArrayError`] if the shape has more than [`TYPED_DIMENSIONS_MAX`] dimensions, or if it
+    /// requires a number of bytes that differs from the length of `bytes`.
     pub fn new(dtype: DType, shape: Vec<u32>, bytes: Vec<u8>) -> Result<Self, TypedArrayError> {
         check_length(dtype, &shape, bytes.len())?;
         Ok(Self {
@@ -102,12 +102,12 @@ impl TypedArray {
         }
     }
 
-    /// Changes the shape to another with the same number of elements.
+    /// Returns the array with a different shape that has the same number of elements.
     ///
     /// # Errors
     ///
-    /// If the new shape has more than [`TYPED_DIMENSIONS_MAX`] dimensions, or another number of
-    /// elements.
+    /// [`TypedArrayError`] if the new shape has more than [`TYPED_DIMENSIONS_MAX`] dimensions, or a
+    /// different number of elements.
     pub fn with_shape(self, shape: &[u32]) -> Result<Self, TypedArrayError> {
         Self::new(self.dtype, shape.to_vec(), self.bytes)
     }
@@ -148,7 +148,8 @@ impl TypedArray {
         self.bytes.is_empty()
     }
 
-    /// Returns the element at `index` in row-major order: an integer, float or boolean.
+    /// Returns the element at `index` in row-major order, as an integer, float or boolean; `None`
+    /// if there is no such element.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Value> {
         let size = self.dtype.size();
@@ -159,14 +160,15 @@ impl TypedArray {
         ))
     }
 
-    /// Returns the elements in row-major order, like [`get`](Self::get).
+    /// Returns an iterator over the elements in row-major order, as [`get`](Self::get) returns
+    /// them.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Value> + '_ {
         self.bytes
             .chunks_exact(self.dtype.size())
             .map(|bytes| element_value(self.dtype, bytes))
     }
 
-    /// Returns a copy of the elements, or `None` if they have another type.
+    /// Returns a copy of the elements, or `None` if their type is not `T`.
     #[must_use]
     pub fn to_vec<T: Element>(&self) -> Option<Vec<T>> {
         let elements = || {
@@ -178,7 +180,8 @@ impl TypedArray {
         (T::DTYPE == self.dtype).then(elements)
     }
 
-    /// Returns the payload of the extension [`TYPED_ARRAY_EXT`](super::TYPED_ARRAY_EXT).
+    /// Returns the array in its MessagePack form: the payload of the extension
+    /// [`TYPED_ARRAY_EXT`](super::TYPED_ARRAY_EXT).
     #[cfg(feature = "serde")]
     pub(super) fn payload(&self) -> Vec<u8> {
         let mut header = [0; 2 + 4 * TYPED_DIMENSIONS_MAX];
@@ -215,7 +218,7 @@ impl<'a> TypedView<'a> {
     ///
     /// # Errors
     ///
-    /// The reason why `payload` is not a typed array.
+    /// [`TypedArrayError`], the reason why `payload` is not a typed array.
     pub fn new(payload: &'a [u8]) -> Result<Self, TypedArrayError> {
         let header = || TypedArrayError::Header {
             found: payload.len(),
@@ -253,8 +256,8 @@ impl<'a> TypedView<'a> {
         &self.shape[..self.dimensions]
     }
 
-    /// Returns the bytes of the elements, row-major and little-endian. Their length matches type
-    /// and shape.
+    /// Returns the bytes of the elements, row-major and little-endian. Their number is the one that
+    /// the type and the shape require.
     #[must_use]
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
@@ -277,7 +280,7 @@ pub(super) fn write_header<'a>(
     &header[..2 + 4 * shape.len()]
 }
 
-/// Returns the number of bytes of the elements of an array with this shape.
+/// Returns the number of bytes that the elements of an array with this type and shape take.
 pub(super) fn data_bytes(dtype: DType, shape: &[u32]) -> Result<usize, TypedArrayError> {
     if shape.len() > TYPED_DIMENSIONS_MAX {
         return Err(TypedArrayError::Dimensions { found: shape.len() });

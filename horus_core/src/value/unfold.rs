@@ -1,4 +1,4 @@
-//! Converts typed arrays to plain arrays, for types of `serde` that support only those.
+//! Converts typed arrays to plain arrays, for types that `serde` can read only from plain arrays.
 
 use super::typed::{TypedView, element_value};
 use super::{EncodeError, MsgpackReader, MsgpackWriter, TYPED_ARRAY_EXT, Token, Value};
@@ -8,7 +8,7 @@ use crate::message::DType;
 /// nested according to its shape.
 ///
 /// A typed array without dimensions becomes a number. Returns `None` if there is no typed array, or
-/// if one cannot be converted. Allocates at most some 70 bytes for each byte of the input.
+/// if a value cannot be converted. Allocates at most about 70 bytes for each byte of the input.
 pub(super) fn typed_arrays_to_plain(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut counting = MsgpackWriter::new(&mut []);
     let has_typed = write_plain(&mut counting, bytes)?;
@@ -23,8 +23,8 @@ pub(super) fn typed_arrays_to_plain(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(plain)
 }
 
-/// Writes the MessagePack `bytes` to `out`, with plain arrays in place of typed ones. Returns true
-/// if there was a typed array, and `None` if a value cannot be converted.
+/// Writes the MessagePack `bytes` to `out`, with plain arrays in place of typed ones. Returns
+/// whether there was a typed array, or `None` if a value cannot be converted.
 fn write_plain(out: &mut MsgpackWriter<'_>, bytes: &[u8]) -> Option<bool> {
     let mut reader = MsgpackReader::new(bytes);
     let mut has_typed = false;

@@ -1,4 +1,4 @@
-//! Writes MessagePack value by value, into memory of the caller.
+//! Writes MessagePack value by value into the caller's memory.
 
 use std::io;
 
@@ -12,11 +12,11 @@ use crate::message::DType;
 
 /// Writes the MessagePack of one value piece by piece, in one pass and without allocation.
 ///
-/// It is for bindings to other languages, which have value types of their own. Every piece gets its
-/// shortest encoding, except that floats take nine bytes. When the memory is full, the writer
+/// It is for bindings to other languages, which encode values of that language. Every piece gets
+/// its shortest encoding, except that floats take nine bytes. When the memory is full, the writer
 /// continues to count bytes, and [`finish`](Self::finish) reports how many are needed. The caller
-/// states the number of elements of an array or map, must then write exactly that many, and must
-/// nest at most [`DEPTH_MAX`](super::DEPTH_MAX) deep.
+/// states the number of elements of an array or map, and must then write exactly that many. The
+/// caller must not nest arrays and maps deeper than [`DEPTH_MAX`](super::DEPTH_MAX).
 ///
 /// ```
 /// use horus_core::value::{MsgpackWriter, Value};
@@ -54,7 +54,7 @@ impl<'a> MsgpackWriter<'a> {
     ///
     /// # Errors
     ///
-    /// [`EncodeError::TooSmall`].
+    /// [`EncodeError::TooSmall`] if some bytes did not fit.
     #[inline]
     pub const fn finish(self) -> Result<usize, EncodeError> {
         if self.at > self.out.len() {
@@ -111,7 +111,7 @@ impl<'a> MsgpackWriter<'a> {
     ///
     /// # Errors
     ///
-    /// [`EncodeError::TooLong`], as for every value with a length.
+    /// [`EncodeError::TooLong`] if the length does not fit in 32 bits.
     #[inline]
     pub fn string(&mut self, text: &str) -> Result<(), EncodeError> {
         if text.len() <= SHORT_TEXT_BYTES_MAX {
@@ -130,7 +130,7 @@ impl<'a> MsgpackWriter<'a> {
     ///
     /// # Errors
     ///
-    /// [`EncodeError::TooLong`].
+    /// [`EncodeError::TooLong`] if the length does not fit in 32 bits.
     #[inline]
     pub fn binary(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
         ignore_result(encode::write_bin_len(
@@ -145,7 +145,7 @@ impl<'a> MsgpackWriter<'a> {
     ///
     /// # Errors
     ///
-    /// [`EncodeError::TooLong`].
+    /// [`EncodeError::TooLong`] if the length does not fit in 32 bits.
     #[inline]
     pub fn array(&mut self, elements: usize) -> Result<(), EncodeError> {
         ignore_result(encode::write_array_len(
@@ -159,7 +159,7 @@ impl<'a> MsgpackWriter<'a> {
     ///
     /// # Errors
     ///
-    /// [`EncodeError::TooLong`].
+    /// [`EncodeError::TooLong`] if the length does not fit in 32 bits.
     #[inline]
     pub fn map(&mut self, pairs: usize) -> Result<(), EncodeError> {
         ignore_result(encode::write_map_len(self, checked_length(pairs, "pairs")?));
@@ -170,7 +170,8 @@ impl<'a> MsgpackWriter<'a> {
     ///
     /// # Errors
     ///
-    /// [`EncodeError::ReservedExt`] or [`EncodeError::TooLong`].
+    /// [`EncodeError::ReservedExt`] for the number of typed arrays; [`EncodeError::TooLong`] if the
+    /// length does not fit in 32 bits.
     pub fn ext(&mut self, number: i8, bytes: &[u8]) -> Result<(), EncodeError> {
         if number == TYPED_ARRAY_EXT {
             return Err(EncodeError::ReservedExt);
@@ -185,7 +186,8 @@ impl<'a> MsgpackWriter<'a> {
     ///
     /// # Errors
     ///
-    /// [`EncodeError::TypedArray`] if there is no such shape; [`EncodeError::TooLong`].
+    /// [`EncodeError::TypedArray`] if the shape is invalid; [`EncodeError::TooLong`] if the length
+    /// does not fit in 32 bits.
     pub fn typed(&mut self, dtype: DType, shape: &[u32]) -> Result<Option<&mut [u8]>, EncodeError> {
         let bytes = typed::data_bytes(dtype, shape)?;
         let mut header = [0; 2 + 4 * TYPED_DIMENSIONS_MAX];

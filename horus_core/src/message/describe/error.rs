@@ -1,4 +1,4 @@
-//! The errors of reading and editing a message by its schema text.
+//! The errors of tools that read and edit messages by means of the schema text.
 
 use super::{NESTING_MAX, Value};
 
@@ -9,7 +9,7 @@ pub enum LayoutError {
     /// Fields overlap: together they have more bytes than the message.
     #[error("the fields of the schema take more bytes than its messages have")]
     Overlap,
-    /// A path names both a number and a message.
+    /// A path in the schema text belongs to both a number and a message.
     #[error("'{path}' is a field and also a message with fields")]
     Ambiguous {
         /// The path of the field, such as `legs[2].feet[1].x`.
@@ -58,7 +58,7 @@ pub enum FieldError {
         /// The text that was given as the path.
         path: String,
     },
-    /// No field has this name.
+    /// The message has no field of this name.
     #[error("'{path}': there is no field '{name}'")]
     NoSuchField {
         /// The path of the field, such as `legs[2].feet[1].x`.
@@ -66,7 +66,7 @@ pub enum FieldError {
         /// The name in the path that no field has.
         name: String,
     },
-    /// No element has this index.
+    /// The array has no element with this index.
     #[error("'{path}': there is no element {index}, the array has {count}")]
     NoSuchElement {
         /// The path of the field, such as `legs[2].feet[1].x`.
@@ -87,19 +87,19 @@ pub enum FieldError {
     Type {
         /// The path of the field, such as `legs[2].feet[1].x`.
         path: String,
-        /// A description of the value.
+        /// A description of the given value.
         found: String,
-        /// The type that is required.
+        /// The type that the field requires.
         wanted: String,
     },
-    /// The number does not fit, or the text is too long or contains a NUL.
+    /// The number does not fit in the field's type, or the text is too long or contains a NUL.
     #[error("'{path}' is {wanted}, which cannot hold {found}")]
     Range {
         /// The path of the field, such as `legs[2].feet[1].x`.
         path: String,
-        /// A description of the value.
+        /// A description of the given value.
         found: String,
-        /// The type that is required.
+        /// The type that the field requires.
         wanted: String,
     },
     /// The array has the wrong length.
@@ -107,9 +107,9 @@ pub enum FieldError {
     Count {
         /// The path of the field, such as `legs[2].feet[1].x`.
         path: String,
-        /// Number of elements in the value.
+        /// Number of elements of the given value.
         found: usize,
-        /// Number of elements in the message.
+        /// Number of elements of the array in the message.
         wanted: usize,
     },
 }

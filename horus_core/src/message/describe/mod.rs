@@ -1,4 +1,5 @@
-//! Reads and edits messages that this program was not compiled with, by their schema text.
+//! Reads and edits messages whose types were unknown when this program was compiled, by means of
+//! their schema text.
 
 mod error;
 mod read;
@@ -13,7 +14,7 @@ use crate::value::path::{Step, steps};
 use tree::{ContiguousNumbers, ElementKind, FieldNode, SelectedField};
 
 /// Maximum number of heap bytes that [`Layout::decode`] allocates for each byte of a message, in
-/// addition to 120 KiB. Usual messages take fewer than 50 bytes for each byte.
+/// addition to 120 KiB. Usual messages need fewer than 50 heap bytes for each byte.
 pub const DESCRIBED_BYTES_PER_BYTE: usize = 1024;
 
 /// Maximum depth of nested messages. WHY: the value of every message is then not nested more deeply
@@ -23,11 +24,11 @@ const NESTING_MAX: usize = 48;
 /// Maximum size of a message that [`Layout::encode`] makes, in bytes.
 const ENCODED_BYTES_MAX: usize = 1 << 30;
 
-/// The offsets of all numbers in a message, with which a tool shows and edits messages that it was
-/// not compiled with.
+/// The offsets of all numbers in a message. With them, a tool shows and edits messages whose types
+/// were unknown when the tool was compiled.
 ///
-/// It is made from the schema text that a topic carries. Texts and messages may come from any
-/// process: work and memory are bounded by the size of the message.
+/// A layout is made from the schema text that a topic stores. Schema texts and messages may come
+/// from any process: computing time and memory are bounded by the size of the message.
 ///
 /// | in the message | as a value |
 /// |---|---|
@@ -63,16 +64,17 @@ pub struct Layout {
 }
 
 impl ParsedSchema {
-    /// Computes the offsets of all numbers in a message of this schema, to read and edit it.
+    /// Computes the offsets of all numbers in a message of this schema, which are needed to read
+    /// and edit such a message.
     ///
-    /// The text says how many arrays enclose a field, but not which of the messages around it are
-    /// arrays. The outermost message whose fields all lie within one stride is taken as the array.
-    /// So if a message has a single field, which is an array of messages or texts, the outer
-    /// message is taken as the array.
+    /// The schema text states how many arrays enclose a field, but not which of the enclosing
+    /// messages are the elements of these arrays. This function treats the outermost message whose
+    /// fields all lie within one stride as the element. Therefore, if a message has a single field
+    /// that is an array of messages or texts, the message itself is shown as an array.
     ///
     /// # Errors
     ///
-    /// No message can have these fields, for example because they overlap.
+    /// [`LayoutError`] if no message can have these fields, for example because they overlap.
     pub fn layout(&self) -> Result<Layout, LayoutError> {
         Layout::new(self)
     }
@@ -96,17 +98,18 @@ impl Layout {
         })
     }
 
-    /// Returns all fields of a message in order of their offsets; the data at the end are last.
+    /// Converts a message to a map of its fields, in order of their offsets. Trailing data are the
+    /// last entry.
     ///
     /// # Errors
     ///
-    /// If the length of the message differs from that in the schema.
+    /// [`FieldError`] if the length of the message differs from that in the schema.
     pub fn decode(&self, message: &[u8]) -> Result<Value, FieldError> {
         self.get(message, "")
     }
 
-    /// Builds a message from the fields of a value. Missing fields are 0, and the data at the end
-    /// have the length that they have in the value.
+    /// Builds a message from the fields of a value. Fields that the value does not have are 0. The
+    /// trailing data have the same length as in the value.
     ///
     /// Integers must fit, floats are rounded, and arrays must have the length of the message's
     /// arrays. An array of numbers may be a typed array of any type and shape, an array or, for
@@ -114,8 +117,9 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// An unknown field, another type, or a number that does not fit: the error has the path, the
-    /// value found, and the type wanted. A message of more than a gibibyte.
+    /// [`FieldError`] for an unknown field, a wrong type, or a number that does not fit: the error
+    /// contains the path, the value found, and the type required. Also for a message of more than a
+    /// gibibyte.
     pub fn encode(&self, value: &Value) -> Result<Vec<u8>, FieldError> {
         let bytes = self.size.saturating_add(self.tail_bytes_for(value));
         if bytes > ENCODED_BYTES_MAX {
@@ -135,7 +139,8 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// If there is no such field, or the length of the message differs from that in the schema.
+    /// [`FieldError`] if there is no such field, or if the length of the message differs from that
+    /// in the schema.
     pub fn get(&self, message: &[u8], path: &str) -> Result<Value, FieldError> {
         Ok(read::read_target(
             self,
@@ -149,8 +154,8 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get) and [`encode`](Self::encode); the message is unchanged then. Data at
-    /// the end keep their length.
+    /// As [`get`](Self::get) and [`encode`](Self::encode), and if the length of the trailing data
+    /// would change. After an error the message is unchanged.
     pub fn set(&self, message: &mut [u8], path: &str, value: &Value) -> Result<(), FieldError> {
         let target = self.find_target(message, path)?;
         if !matches!(value, Value::Map(_) | Value::Array(_) | Value::Typed(_)) {
@@ -178,7 +183,7 @@ impl Layout {
         ))
     }
 
-    /// Returns the number of bytes of trailing data in a message that is built from `value`.
+    /// Returns how many bytes of trailing data a message built from `value` has.
     fn tail_bytes_for(&self, value: &Value) -> usize {
         let tail = self
             .tail

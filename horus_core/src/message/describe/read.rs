@@ -4,7 +4,7 @@ use super::tree::{ContiguousNumbers, ElementKind, NodeContent, SelectedField};
 use super::{Layout, PathTarget};
 use crate::value::{TypedArray, Value};
 
-/// Returns the value of `target`, a part of `message`.
+/// Converts `target`, which is a part of `message`, to a value.
 pub(super) fn read_target(layout: &Layout, target: PathTarget<'_>, message: &[u8]) -> Value {
     let found = match target {
         PathTarget::Part(found) => found,

@@ -4,15 +4,16 @@ use super::{LayoutError, NESTING_MAX};
 use crate::message::{DType, ParsedField, ParsedSchema, Primitive};
 use crate::value::Value;
 
-/// The count and the stride in bytes of nested arrays of messages, outermost first.
+/// The number of elements and the stride in bytes of each of several nested arrays of messages,
+/// outermost first.
 pub(super) type ArrayDimensions<'a> = &'a [(usize, usize)];
 
 /// A field of a message: numbers, a nested message, or an array of these.
 #[derive(Debug, Clone)]
 pub(super) struct FieldNode {
     pub(super) name: String,
-    /// Count and stride in bytes of each array in which this field itself repeats, outermost first.
-    /// There is at most one, except in schema texts that describe no real message.
+    /// Number of elements and stride in bytes of each array of this field, outermost first. There
+    /// is at most one, except in schema texts that describe no real message.
     pub(super) arrays: Vec<(usize, usize)>,
     pub(super) content: NodeContent,
     pub(super) is_root: bool,
@@ -28,20 +29,20 @@ pub(super) enum NodeContent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ContiguousNumbers {
     pub(super) kind: ElementKind,
-    /// Offset of the numbers from the start of the message, in bytes, in the first element of every
-    /// array around them.
+    /// Offset of the numbers from the start of the message, in bytes. If arrays enclose the
+    /// numbers, it is the offset in the first element of each array.
     pub(super) offset: usize,
     pub(super) count: usize,
-    /// True if the numbers become an array as a value, false for a single number or a text.
+    /// True if the numbers are converted to an array; false for a single number or a text.
     pub(super) is_row: bool,
 }
 
-/// The type of one element. It decides which kind of value several elements become.
+/// The type of one element. It determines to which kind of value several elements are converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ElementKind {
-    /// A number; several become a typed array.
+    /// A number. Several numbers are converted to a typed array.
     Number(DType),
-    /// A byte of the trailing data; several become bytes.
+    /// A byte of the trailing data. Several are converted to a value of bytes.
     Raw,
     /// A byte of a text that is padded with NUL.
     Text,
@@ -101,8 +102,8 @@ impl FieldNode {
         }
     }
 
-    /// Returns the number of heap bytes that the field takes as a value, without the value itself
-    /// and its name.
+    /// Returns how many heap bytes the field takes after conversion to a value, not counting the
+    /// [`Value`](crate::value::Value) itself and the name.
     pub(super) fn heap_bytes(&self) -> usize {
         let one = match &self.content {
             NodeContent::Message(fields) => fields.iter().fold(0_usize, |bytes, field| {
@@ -122,7 +123,7 @@ impl FieldNode {
     }
 }
 
-/// A field, after an element has been selected in each array of messages around it.
+/// A field for which an element has been selected in each enclosing array of messages.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SelectedField<'a> {
     pub(super) node: &'a FieldNode,
@@ -133,7 +134,7 @@ pub(super) struct SelectedField<'a> {
 }
 
 impl<'a> SelectedField<'a> {
-    /// Returns the part for `node`, which must be a field of this part's message.
+    /// Selects the field `node` of the selected message. `node` must be a field of that message.
     pub(super) fn field(self, node: &'a FieldNode) -> Self {
         Self {
             node,
@@ -142,7 +143,7 @@ impl<'a> SelectedField<'a> {
         }
     }
 
-    /// Returns the number of elements, if this part is an array.
+    /// Returns the number of elements, or `None` if this part is not an array.
     pub(super) fn element_count(self) -> Option<usize> {
         self.arrays.first().map(|(count, _)| *count)
     }
@@ -157,7 +158,7 @@ impl<'a> SelectedField<'a> {
         (index < *count).then(element)
     }
 
-    /// Returns the numbers, if this part consists of numbers.
+    /// Returns the numbers, or `None` if this part does not consist of numbers.
     pub(super) fn numbers(self) -> Option<ContiguousNumbers> {
         match &self.node.content {
             NodeContent::Numbers(numbers) if self.arrays.is_empty() => Some(ContiguousNumbers {
@@ -196,7 +197,7 @@ pub(super) fn build_tree(schema: &ParsedSchema) -> Result<FieldNode, LayoutError
     })
 }
 
-/// Returns the size of a field in all elements of the arrays around it, in bytes; `None` on
+/// Returns the total size in bytes of a field in all elements of the enclosing arrays; `None` on
 /// overflow.
 fn bytes_in_all_elements(field: &ParsedField) -> Option<usize> {
     let shape = &field.shape;
@@ -224,8 +225,9 @@ impl<'a> PathEntry<'a> {
         Ok(Self { field, names })
     }
 
-    /// Returns the offset of the field's end from the start of the message, in bytes: in the first
-    /// element of the outermost `depth` arrays, and in the last element of the others.
+    /// Returns the offset in bytes of the field's end from the start of the message, in the first
+    /// element of each of the outermost `depth` arrays, and in the last element of each inner
+    /// array.
     fn end_offset(&self, depth: usize) -> usize {
         let shape = &self.field.shape;
         let one = shape
@@ -238,8 +240,9 @@ impl<'a> PathEntry<'a> {
     }
 }
 
-/// Builds the fields of a message from `entries`, whose first `level` names are equal. Their
-/// outermost `depth` arrays belong to the messages of those names.
+/// Builds the fields of a nested message from `entries`, whose paths all begin with the same
+/// `level` names. The outermost `depth` arrays of the entries belong to the messages with those
+/// names.
 fn build_children(
     entries: &[&PathEntry<'_>],
     level: usize,
@@ -306,8 +309,8 @@ fn build_node(
 }
 
 /// Returns the length, and the stride in bytes, of the array whose elements are messages with the
-/// fields `group`; `None` if there is no such array. There is one if all fields have the same
-/// length and stride at this depth, and lie within one stride.
+/// fields `group`; `None` if there is no such array. The fields form an array if they all have the
+/// same length and stride at this depth, and lie within one stride.
 fn enclosing_array(group: &[&PathEntry<'_>], depth: usize) -> Option<(usize, usize)> {
     let (count, stride) = *group[0].field.shape.arrays.get(depth)?;
     let is_shared =

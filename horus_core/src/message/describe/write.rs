@@ -24,7 +24,7 @@ pub(super) fn write_target(
     }
 }
 
-/// Returns the number of elements of a value that becomes trailing data.
+/// Returns how many elements of trailing data `value` is converted to.
 pub(super) fn tail_element_count(value: &Value) -> usize {
     match value {
         Value::Bytes(bytes) => bytes.len(),
@@ -34,7 +34,8 @@ pub(super) fn tail_element_count(value: &Value) -> usize {
     }
 }
 
-/// The path to a field, as a linked list on the stack. WHY: it is only formatted for an error.
+/// The path to a field, as a linked list on the stack. WHY a list: the path is formatted only if
+/// there is an error.
 enum PathTrail<'a> {
     Start(&'a str),
     Name(&'a PathTrail<'a>, &'a str),

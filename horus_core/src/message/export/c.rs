@@ -59,8 +59,8 @@ const COLUMNS_MAX: usize = 100;
 /// Generates a C11 header with a struct for each message. For a message with trailing data, the
 /// struct contains only the header.
 ///
-/// Size, alignment and all offsets are in static assertions. Schema texts and defaults are macros,
-/// which cost nothing in a program that does not use them.
+/// Static assertions check the size, the alignment and all offsets. Schema texts and defaults are
+/// macros, which cost nothing in a program that does not use them.
 #[must_use]
 pub fn c(messages: &[&Schema]) -> String {
     let mut out = String::from(FILE_HEADER);
@@ -179,7 +179,7 @@ fn write_constants(out: &mut String, upper: &str, constants: &[Constant]) {
     out.push_str("};\n");
 }
 
-/// Returns the lines of the initialiser of a struct with these bytes.
+/// Returns the lines of a C initialiser that gives a struct the values in `bytes`.
 fn initialiser(schema: &Schema, bytes: &[u8]) -> Vec<String> {
     let given = schema.fields.iter().filter_map(|field| {
         let value = match field.kind {
@@ -248,8 +248,8 @@ fn special_float_literal(primitive: Primitive, limit: SpecialFloat) -> String {
     format!("{cast}{name}")
 }
 
-/// Puts as many parts as fit on each line, separated by `between`. `finish` converts each line to
-/// code.
+/// Joins the parts with the separator `between`, with as many parts on each line as fit. `finish`
+/// converts each line to code.
 fn wrap_parts(parts: Vec<String>, between: &str, finish: impl Fn(&str) -> String) -> Vec<String> {
     let mut lines = vec![String::new()];
     let count = parts.len();

@@ -26,7 +26,7 @@ const COLUMNS_MAX: usize = 100;
 /// with a tail has one struct for its header and one for the whole.
 ///
 /// `T{}` has the values of `T::default()` in Rust: fields whose default is not zero have an
-/// initialiser. Size, alignment and all offsets are in `static_assert`s.
+/// initialiser. `static_assert`s check the size, the alignment and all offsets.
 ///
 /// Constants are static members, and so is `schema_hash`, the hash of the schema text. A program
 /// that uses the message compares `schema_hash` with the hash that its compiler computes from the
@@ -44,7 +44,8 @@ pub fn cpp(messages: &[&Schema]) -> String {
     out + "\n}  // namespace horus\n\n#endif  // HORUS_MSG_HPP\n"
 }
 
-/// Generates a C++17 header with a struct for each imported message, as [`cpp`] does.
+/// Generates a C++17 header with a struct for each imported message in the given namespace, as
+/// [`cpp`] does for the namespace `horus`.
 pub(in crate::message) fn cpp_in_namespace(messages: &[Declaration], namespace: &str) -> String {
     let hash = messages
         .iter()
@@ -66,8 +67,8 @@ pub(in crate::message) fn cpp_in_namespace(messages: &[Declaration], namespace: 
     out
 }
 
-/// Returns the default values of a field as C++ literals, for [`write_member`]; `None` if it has
-/// none.
+/// Returns the default values of a field as C++ literals, which [`write_member`] takes. Returns
+/// `None` if the field has no default values.
 fn imported_literals(values: &[Literal], field: &Field) -> Option<Vec<String>> {
     let literal = |value: &Literal| match (value, field.kind) {
         (Literal::Integer(value), _) => integer_literal(*value),
@@ -101,8 +102,9 @@ fn char_literal(byte: u8) -> String {
     }
 }
 
-/// Writes the struct of a message. `from` is put in front of names of the namespace `horus`: empty,
-/// or `::horus::`. `values` returns the default of the field with this index, as literals.
+/// Writes the struct of a message. `from` is the prefix for names of the namespace `horus`: empty,
+/// or `::horus::`. `values` returns the default values of the field with the given index, as
+/// literals.
 fn write_message(
     out: &mut String,
     schema: &Schema,
@@ -197,7 +199,8 @@ fn write_message(
     }
 }
 
-/// Writes a field, with an initialiser if its default is not 0: `double w = 1.0;`.
+/// Writes the declaration of a field. It has an initialiser if the default is not 0: `double w =
+/// 1.0;`.
 fn write_member(out: &mut String, declared: &str, field: &Field, numbers: Option<&[String]>) {
     out.push_str(declared);
     match numbers {

@@ -20,8 +20,8 @@ message says which. Offsets and sizes are in bytes.
 * Covariances are row-major. All zeros means unknown; −1 as the first element, not provided.
 ";
 
-/// Generates a document: a list of the messages, and for each message its comment and tables of its
-/// fields and constants.
+/// Generates a Markdown document. It has a list of the messages and, for each message, its doc
+/// comment and tables of its fields and constants.
 #[must_use]
 pub fn markdown(domains: &[Domain]) -> String {
     let mut out = String::from(FILE_HEADER);

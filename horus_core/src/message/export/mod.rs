@@ -1,8 +1,9 @@
-//! Exports the table of fields to other languages: a document, C, C++, numpy and Python stubs.
+//! Exports the tables of fields as a document, as C and C++ headers, as numpy layouts and as Python
+//! stubs.
 //!
-//! These are pure functions from schemas to text. A message inside others must come before them, as
-//! in [`STANDARD`](super::STANDARD). The cost is linear in the length of the text. They are for
-//! tools and builds, not for a running robot.
+//! These are pure functions from schemas to text. In their arguments, a nested message must come
+//! before the messages that contain it, as in [`STANDARD`](super::STANDARD). The cost is linear in
+//! the length of the text. The functions are for tools and builds, not for a running robot.
 
 mod c;
 mod cpp;
@@ -27,7 +28,7 @@ pub(super) use python_classes::python_classes;
 pub(super) use rust::rust;
 
 /// Generates one line for each message: `<name> <size> <hash in 32 hexadecimal digits>`. The line
-/// changes if the layout of the message does.
+/// changes whenever the layout of the message changes.
 #[must_use]
 pub fn hashes(messages: &[&Schema]) -> String {
     let mut text = String::new();
@@ -41,8 +42,8 @@ pub fn hashes(messages: &[&Schema]) -> String {
     text
 }
 
-/// Returns the name of the struct that has the fields. For a message with trailing data, that is
-/// its header.
+/// Returns the name of the struct that contains the fields. For a message with trailing data, it is
+/// the struct of the header.
 fn struct_name(schema: &Schema) -> String {
     let suffix = if schema.tail.is_some() { "Header" } else { "" };
     format!("{}{suffix}", schema.name)
@@ -58,8 +59,8 @@ fn array_lengths(field: &Field) -> Vec<usize> {
     array.into_iter().chain(text).collect()
 }
 
-/// Returns the lengths of a field's arrays as C, C++ and the document write them: `[16][32]`, or
-/// nothing if it is no array.
+/// Returns the lengths of a field's arrays as C, C++ and the document write them: `[16][32]`, or an
+/// empty text if the field is not an array.
 fn array_suffix(field: &Field) -> String {
     array_lengths(field)
         .iter()
@@ -72,8 +73,8 @@ fn doc_lines(doc: &str) -> Vec<&str> {
     doc.lines().map(str::trim).collect()
 }
 
-/// Returns the name of the type of one element: as in a schema text, or the name of the nested
-/// message.
+/// Returns the name of the type of one element. It is the name in a schema text, or the name of the
+/// nested message.
 fn element_name(field: &Field) -> &'static str {
     match field.kind {
         FieldKind::Primitive(primitive) => primitive.name(),

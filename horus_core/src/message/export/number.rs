@@ -2,12 +2,12 @@
 
 use super::super::{Field, FieldKind, Primitive};
 
-/// A float that C and C++ have no decimal literal for.
+/// A float for which C and C++ have no decimal literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SpecialFloat {
     /// A quiet NaN.
     NotANumber,
-    /// Positive infinity; negative infinity is its negation.
+    /// Positive infinity. Negative infinity is written as its negation.
     Infinity,
 }
 
@@ -28,8 +28,9 @@ pub(super) const fn type_name(primitive: Primitive) -> &'static str {
     }
 }
 
-/// Returns a field of a message as literals, up to its last number that is not 0. Returns `None` if
-/// all are 0, or if the field does not consist of numbers. `limit` formats NaN and infinity.
+/// Returns the numbers of a field as literals, up to the last number that is not 0. Returns `None`
+/// if all numbers are 0, or if the field does not consist of numbers. `limit` formats NaN and
+/// infinity.
 pub(super) fn number_literals(
     field: &Field,
     message: &[u8],

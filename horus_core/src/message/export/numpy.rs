@@ -24,9 +24,9 @@ def dtype(name):
 
 /// Generates a Python module with `LAYOUTS`, `TAILS`, `CONSTANTS`, `HASHES` and `dtype(name)`.
 ///
-/// `LAYOUTS` is a dictionary from message names to `names`, `formats`, `offsets` and `itemsize`, as
-/// `numpy.dtype` takes them. A format is a pair of type and shape; the type of a message inside
-/// another is its name.
+/// `LAYOUTS` is a dictionary from message names to `names`, `formats`, `offsets` and `itemsize`, in
+/// the form that `numpy.dtype` takes. A format is a pair of type and shape. For a nested message,
+/// the type is the name of that message.
 #[must_use]
 pub fn numpy(messages: &[&Schema]) -> String {
     let mut out = String::from(FILE_HEADER);

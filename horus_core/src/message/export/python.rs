@@ -1,4 +1,5 @@
-//! Generates Python type stubs of the message classes that `horus_py` makes from the same table.
+//! Generates Python type stubs of the message classes that `horus_py` makes from the same tables of
+//! fields.
 
 use super::super::{Constant, Field, FieldKind, Primitive, Schema};
 use super::{append, doc_lines, replace_links};
@@ -95,7 +96,7 @@ fn write_property(out: &mut String, field: &Field, has_dtype: bool) {
     );
 }
 
-/// Returns the Python type of a field's attribute when it is read.
+/// Returns the Python type that reading a field's attribute gives.
 fn getter_type(field: &Field) -> String {
     match (field.kind, field.count) {
         (FieldKind::Primitive(primitive), 2..) => {

@@ -12,11 +12,11 @@ const FILE_HEADER: &str = "\
 // }
 ";
 
-/// The longest data of a message on a topic whose creator sets no other limit, in bytes.
+/// The maximum length in bytes of a message's data, unless an endpoint sets a different limit.
 const DEFAULT_DATA_BYTES_MAX: usize = 64 * 1024;
 
-/// Keywords of Rust that need `r#` as the name of a field. Words that C++ or Python reserve too are
-/// missing, because the import appends an underscore to them.
+/// Keywords of Rust that need the prefix `r#` as names of fields. Words that C++ or Python also
+/// reserve are not in this list, because the import appends an underscore to them.
 const KEYWORDS: &[&str] = &[
     "abstract", "async", "await", "become", "box", "dyn", "final", "fn", "gen", "impl", "let",
     "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "trait",
@@ -78,8 +78,8 @@ fn write_struct(out: &mut String, schema: &Schema) {
     out.push_str("}\n");
 }
 
-/// Writes the implementation of `Default`. A field has the default that its `.msg` file gives, or
-/// that of its nested message, or 0.
+/// Writes the implementation of `Default`. The default of a field is the one in its `.msg` file, if
+/// there is one. Otherwise it is the default of the nested message, or 0.
 fn write_default(out: &mut String, message: &Declaration) {
     let schema = message.schema;
     let name = struct_name(schema);

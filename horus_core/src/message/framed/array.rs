@@ -4,8 +4,8 @@
 use super::TENSOR_DIMENSIONS_MAX;
 use crate::message::DType;
 
-/// The layout of data that are an array of numbers. It says as much as DLPack's `DLTensor` and
-/// Python's buffers do.
+/// The layout of data that are an array of numbers. It contains the same information as DLPack's
+/// `DLTensor` and Python's buffer protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArrayLayout {
     dtype: DType,
@@ -15,8 +15,8 @@ pub struct ArrayLayout {
 }
 
 impl ArrayLayout {
-    /// Makes the layout of elements of type `dtype`. `dimensions` has the number of elements and
-    /// the stride in bytes of each dimension, outermost first.
+    /// Makes the layout of an array with elements of type `dtype`. `dimensions` has the number of
+    /// elements and the stride in bytes of each dimension, outermost first.
     ///
     /// # Panics
     ///
@@ -53,8 +53,8 @@ impl ArrayLayout {
         &self.strides[..self.dimensions]
     }
 
-    /// Returns the number of bytes from the start of the first element to the end of the last one;
-    /// saturates.
+    /// Returns the number of bytes from the start of the first element to the end of the last one.
+    /// Saturates on overflow.
     #[must_use]
     pub fn extent_bytes(&self) -> u64 {
         if self.shape().contains(&0) {

@@ -63,7 +63,7 @@ impl AudioFrameHeader {
         }
     }
 
-    /// Returns the duration in seconds; 0 if the rate is 0.
+    /// Returns the duration of the frame in seconds; 0 if the sample rate is 0.
     #[must_use]
     pub fn seconds(&self) -> f64 {
         match self.sample_rate {

@@ -50,7 +50,8 @@ layout! {
 pub type CompressedImage<D = super::Buffer> = Framed<CompressedImageHeader, D>;
 
 impl CompressedImageHeader {
-    /// Returns the header for `bytes` bytes of this codec, stamped with the current time.
+    /// Returns the header of an image whose compressed data have `bytes` bytes and this format. It
+    /// is stamped with the current time.
     #[must_use]
     pub fn new(format: Text<64>, bytes: u64) -> Self {
         Self {

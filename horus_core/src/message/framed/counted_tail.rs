@@ -1,11 +1,12 @@
-//! Numbers after a header that is known only at run time: a field of the header counts them.
+//! Messages whose schema is known only at run time, in which a field of the header counts the
+//! numbers after the header.
 
 use horus_shm::internals::layout::STRIDE_MAX;
 
 use super::{ArrayLayout, HeaderError, array_error_text};
 use crate::message::{DType, FieldKind, Primitive, Schema};
 
-/// The position of the count in the header, and the type of what it counts.
+/// The position of the count in the header, and the type of the numbers that it counts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CountedTail {
     offset: usize,
@@ -14,7 +15,7 @@ pub(super) struct CountedTail {
 }
 
 impl CountedTail {
-    /// Finds the header's field that `count` names. It holds the number of elements of the tail.
+    /// Finds the field `count` of the header, which holds the number of elements of the tail.
     pub(super) fn new(schema: &Schema, count: &str) -> Result<Self, String> {
         let name = schema.name;
         let tail = schema.tail;
@@ -71,7 +72,7 @@ impl CountedTail {
         ArrayLayout::new(self.dtype, &[(self.announced_elements(header), size)])
     }
 
-    /// Sets the count to the length of an array of one dimension.
+    /// Sets the count in the header to the length of an array, which must have one dimension.
     pub(super) fn reshape(
         &self,
         message: &str,

@@ -104,8 +104,8 @@ impl DepthImageHeader {
 }
 
 impl<D: AsRef<[u8]>> Framed<DepthImageHeader, D> {
-    /// Returns the depth of a pixel in metres; `None` outside the image, and if the depth is not
-    /// valid.
+    /// Returns the depth of a pixel in metres. Returns `None` for a pixel outside the image, and if
+    /// the depth is not valid.
     pub fn metres(&self, x: u32, y: u32) -> Option<f32> {
         let pixel = self.pixel(x, y)?;
         let raw = match self.dtype()? {

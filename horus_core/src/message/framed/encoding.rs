@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::message::{DType, Text};
 
-/// The format of a pixel: a number of interleaved channels of one type.
+/// The format of a pixel: the type and the number of its interleaved channels.
 ///
 /// The names are those of `sensor_msgs/image_encodings.hpp`. Planar formats (`nv21`, `nv24`) are
 /// not included.
@@ -24,7 +24,7 @@ macro_rules! encodings {
                     Self { name: $name, dtype: DType::$dtype, channels: $channels };
             )+
 
-            /// Every encoding.
+            /// All encodings.
             pub const ALL: &[Self] = &[$(Self::$constant),+];
         }
     };
@@ -54,8 +54,8 @@ encodings! {
 }
 
 impl Encoding {
-    /// Preferred encodings for pixels of which only the type and the number of channels are known.
-    /// [`Self::ALL`] is searched after them.
+    /// The encodings that are searched first if only the type and the number of channels of a pixel
+    /// are known. [`Self::ALL`] is searched after them.
     pub(super) const PREFERRED: &[Self] = &[
         Self::MONO8,
         Self::RGB8,
@@ -65,7 +65,7 @@ impl Encoding {
         Self::RGBA16,
     ];
 
-    /// Returns the encoding of this name, or `None` if the name is unknown.
+    /// Returns the encoding with this name, or `None` if the name is unknown.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL
@@ -80,7 +80,7 @@ impl Encoding {
         self.name
     }
 
-    /// Returns the name of the encoding as a field of a message.
+    /// Returns the name of the encoding as a [`Text`], for the field of a message.
     #[must_use]
     pub const fn text(self) -> Text<16> {
         Text::literal(self.name)

@@ -45,14 +45,14 @@ impl MapMetaData {
         }
     }
 
-    /// Returns the layout of the cells as an array of rows and columns.
+    /// Returns the layout of the cells as an array with the dimensions row and column.
     fn cell_layout(&self, dtype: DType) -> ArrayLayout {
         let width = u64::from(self.width);
         ArrayLayout::new(dtype, &[(self.height.into(), width), (width, 1)])
     }
 
-    /// Returns the cosine and sine of the grid's rotation about z. An invalid quaternion counts as
-    /// no rotation.
+    /// Returns the cosine and sine of the grid's rotation about z. For an invalid quaternion,
+    /// returns those of a grid that is not rotated.
     fn heading(&self) -> (f64, f64) {
         let [x, y, z, w] = self.origin_orientation;
         // WHY: the first column of the quaternion's matrix is correct for any length except 0.
@@ -140,7 +140,7 @@ pub type OccupancyGrid<D = super::Buffer> = Framed<OccupancyGridHeader, D>;
 /// for larger values. The cells are stored row by row along x, from cell (0, 0) on.
 pub type CostMap<D = super::Buffer> = Framed<CostMapHeader, D>;
 
-/// The header of a map of cells.
+/// A header of a message whose data are the cells of a map.
 pub trait Grid: Header {
     /// The type of a cell.
     type Cell: bytemuck::Pod;
@@ -282,13 +282,13 @@ impl<H: Grid, D: AsRef<[u8]>> Framed<H, D> {
         self.data_as().unwrap_or_default()
     }
 
-    /// Returns a cell; `None` outside the map.
+    /// Returns the value of a cell; `None` for a cell outside the map.
     pub fn cell(&self, x: u32, y: u32) -> Option<H::Cell> {
         self.cells().get(self.index(x, y)?).copied()
     }
 
-    /// Returns the cell that contains a point of the map's frame, in metres; `None` outside the
-    /// map.
+    /// Returns the column x and the row y of the cell that contains a point. The point is given in
+    /// the map's frame, in metres. Returns `None` for a point outside the map.
     pub fn cell_at(&self, x: f64, y: f64) -> Option<(u32, u32)> {
         let info = self.info();
         let dx = x - info.origin_position[0];
@@ -320,12 +320,12 @@ impl<H: Grid, D: AsRef<[u8]>> Framed<H, D> {
 }
 
 impl<H: Grid, D: AsRef<[u8]> + AsMut<[u8]>> Framed<H, D> {
-    /// Returns the cells for writing.
+    /// Returns a mutable slice of all cells, row after row.
     pub fn cells_mut(&mut self) -> &mut [H::Cell] {
         self.data_as_mut().unwrap_or_default()
     }
 
-    /// Returns a cell for writing; `None` outside the map.
+    /// Returns a mutable reference to a cell; `None` for a cell outside the map.
     pub fn cell_mut(&mut self, x: u32, y: u32) -> Option<&mut H::Cell> {
         let index = self.index(x, y)?;
         self.cells_mut().get_mut(index)

@@ -4,7 +4,7 @@ use super::raster::{packed_step, pixel_dimensions, raster};
 use super::{ArrayLayout, Encoding, Framed, Header, Raster, array_error_text};
 use crate::message::{DType, FrameId, Primitive, Tail, Text, timestamp_now_ns};
 
-/// True if the machine is big-endian.
+/// True if this program is compiled for a big-endian machine.
 const IS_MACHINE_BIG_ENDIAN: bool = cfg!(target_endian = "big");
 
 crate::message! {
@@ -68,7 +68,7 @@ pub type Image<D = super::Buffer> = Framed<ImageHeader, D>;
 
 impl ImageHeader {
     /// Returns the header of an image without padding, stamped with the current time. `step`
-    /// saturates.
+    /// saturates on overflow.
     #[must_use]
     pub fn new(width: u32, height: u32, encoding: Encoding) -> Self {
         let step = width.saturating_mul(encoding.pixel_bytes() as u32);

@@ -25,7 +25,7 @@ crate::message! {
 layout! { Joint = 64 { name: 0, position: 40, velocity: 48, effort: 56 } }
 
 impl Joint {
-    /// A joint without a name, of which nothing is measured.
+    /// A joint without a name and without measured values.
     pub(crate) const UNMEASURED: Self = Self {
         name: Text::EMPTY,
         position: f64::NAN,
@@ -112,7 +112,7 @@ impl Header for JointStateArrayHeader {
         name: "joints",
         primitive: Primitive::U8,
     };
-    /// Enough for 255 joints.
+    /// Size of a message with 255 joints.
     const MAX_MESSAGE_BYTES: u64 = 16 * 1024;
 
     fn data_bytes(&self) -> u64 {
@@ -135,11 +135,11 @@ impl Header for JointStateArrayHeader {
 }
 
 impl JointStateArray {
-    /// Makes a state of these joints. The header's `count` is set from them.
+    /// Makes a message with these joints. The header's `count` is set to their number.
     ///
     /// # Errors
     ///
-    /// The joints are too many for a message.
+    /// [`HeaderError`] if there are too many joints for one message.
     pub fn of(mut header: JointStateArrayHeader, joints: &[Joint]) -> Result<Self, HeaderError> {
         header.count = joints.len().try_into().unwrap_or(u32::MAX);
         header.complete();
@@ -152,13 +152,13 @@ impl<D: AsRef<[u8]>> Framed<JointStateArrayHeader, D> {
     ///
     /// # Errors
     ///
-    /// The data are not aligned for [`Joint`], or not a whole number of them. The data of received
-    /// and borrowed messages always are.
+    /// [`ViewError`] if the data are not aligned for [`Joint`], or are not a whole number of
+    /// joints. This does not happen with received and borrowed messages.
     pub fn joints(&self) -> Result<&[Joint], ViewError> {
         self.data_as()
     }
 
-    /// Returns the index of the joint called `name`.
+    /// Returns the index of the joint called `name`; `None` if there is no such joint.
     ///
     /// # Errors
     ///
@@ -170,7 +170,7 @@ impl<D: AsRef<[u8]>> Framed<JointStateArrayHeader, D> {
 }
 
 impl<D: AsRef<[u8]> + AsMut<[u8]>> Framed<JointStateArrayHeader, D> {
-    /// Returns the joints for writing.
+    /// Returns the joints as a mutable slice.
     ///
     /// # Errors
     ///
@@ -181,7 +181,8 @@ impl<D: AsRef<[u8]> + AsMut<[u8]>> Framed<JointStateArrayHeader, D> {
 }
 
 impl From<&JointState> for JointStateArray {
-    /// Returns the state of the used joints, in a frame without a name.
+    /// Returns a message with the joints of `state` that are in use. The name of its frame is
+    /// empty.
     fn from(state: &JointState) -> Self {
         let joint = |index: usize| Joint {
             name: Text::cut(state.name[index].as_str()),
@@ -201,7 +202,7 @@ impl From<&JointState> for JointStateArray {
 impl<D: AsRef<[u8]>> TryFrom<&Framed<JointStateArrayHeader, D>> for JointState {
     type Error = TooLarge;
 
-    /// Returns the state without its frame, which a [`JointState`] does not have.
+    /// Converts the state, except for the name of its frame, which a [`JointState`] does not have.
     fn try_from(state: &Framed<JointStateArrayHeader, D>) -> Result<Self, TooLarge> {
         let found = state.count as usize;
         if found > JOINTS_MAX {

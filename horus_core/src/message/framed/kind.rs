@@ -1,4 +1,5 @@
-//! A table of the messages of variable length, for bindings that know their types only at run time.
+//! A table of the message types of variable length, for language bindings that know message types
+//! only at run time.
 
 use super::counted_tail::CountedTail;
 use super::{
@@ -10,8 +11,8 @@ use super::{
 use crate::message::{DType, Schema};
 use crate::topic::DynamicType;
 
-/// A message type of variable length. Its methods take headers as bytes: exactly the `size` that
-/// [`schema`](Self::schema) gives.
+/// A message type of variable length. Its methods take headers as bytes. The number of bytes must
+/// be the `size` in [`schema`](Self::schema).
 ///
 /// ```
 /// use horus_core::message::{DType, FRAMED_KINDS};
@@ -30,12 +31,12 @@ pub struct FramedKind {
     form: HeaderForm,
 }
 
-/// The way in which a header is interpreted.
+/// The rules by which a header is interpreted.
 #[derive(Debug, Clone, Copy)]
 enum HeaderForm {
-    /// The [`Header`] implementation of a type of this crate.
+    /// By the [`Header`] implementation of a type in this crate.
     Typed(HeaderFunctions),
-    /// The schema alone: one field of the header counts the numbers after it.
+    /// By the schema alone: one field of the header counts the numbers after the header.
     Counted(CountedTail),
 }
 
@@ -71,8 +72,9 @@ impl FramedKind {
         }
     }
 
-    /// Returns the kind of messages whose schema is known only at run time. Numbers follow the
-    /// header. The argument `count` names the field of the header that counts them.
+    /// Returns the kind of messages that have this schema, which may be known only at run time. In
+    /// such messages, numbers follow the header, and the header's field `count` contains their
+    /// number.
     ///
     /// ```
     /// use horus_core::message::{Framed, FramedKind, Header, LidarScanHeader};
@@ -85,8 +87,8 @@ impl FramedKind {
     ///
     /// # Errors
     ///
-    /// A description of the reason: the schema has no tail, or `count` is no unsigned integer of
-    /// the header.
+    /// A text with the reason: the schema has no tail, or the header has no unsigned integer field
+    /// `count`.
     pub fn counted(schema: &'static Schema, count: &str) -> Result<Self, String> {
         Ok(Self {
             schema,
@@ -106,7 +108,7 @@ impl FramedKind {
         self.schema
     }
 
-    /// Returns the payload type of a topic of these messages.
+    /// Returns the message type of a topic that carries these messages.
     #[must_use]
     pub fn payload(&self) -> DynamicType {
         match self.form {
@@ -117,8 +119,8 @@ impl FramedKind {
         }
     }
 
-    /// Returns the header with its default values, which announces no data. It is zeros for a
-    /// [`counted`](Self::counted) type.
+    /// Returns the header with its default values, which announces no data. For a
+    /// [`counted`](Self::counted) type, all its bytes are 0.
     #[must_use]
     pub fn default_header(&self) -> Box<[u8]> {
         match self.form {
@@ -131,11 +133,12 @@ impl FramedKind {
     ///
     /// # Errors
     ///
-    /// The header contradicts itself, or announces more data than a message can have.
+    /// [`HeaderError`] if the header contradicts itself, or announces more data than a message can
+    /// have.
     ///
     /// # Panics
     ///
-    /// This method and those below panic if the header has the wrong number of bytes.
+    /// This method and all methods below it panic if the header has the wrong number of bytes.
     pub fn data_bytes(&self, header: &[u8]) -> Result<usize, HeaderError> {
         match self.form {
             HeaderForm::Typed(functions) => (functions.data_bytes)(header),
@@ -143,8 +146,8 @@ impl FramedKind {
         }
     }
 
-    /// Returns the array layout of `data_bytes` bytes behind this header. It is `None` if they are
-    /// not an array, or too few.
+    /// Returns the array layout of the `data_bytes` bytes that follow this header. Returns `None`
+    /// if they are not an array, or too few for it.
     #[must_use]
     pub fn array_layout(&self, header: &[u8], data_bytes: usize) -> Option<ArrayLayout> {
         let layout = match self.form {
@@ -166,7 +169,7 @@ impl FramedKind {
     ///
     /// # Errors
     ///
-    /// As for [`Header::reshape`]. The header is unchanged then.
+    /// As for [`Header::reshape`], but after an error the header is unchanged.
     pub fn reshape(&self, header: &mut [u8], dtype: DType, shape: &[u64]) -> Result<(), String> {
         match self.form {
             HeaderForm::Typed(functions) => (functions.reshape)(header, dtype, shape),

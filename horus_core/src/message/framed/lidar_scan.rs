@@ -95,7 +95,7 @@ impl LidarScanHeader {
         self
     }
 
-    /// Announces an intensity for each ray.
+    /// Sets the header to announce an intensity for each ray.
     #[must_use]
     pub const fn with_intensities(mut self) -> Self {
         self.has_intensities = 1;
@@ -120,7 +120,7 @@ impl Header for LidarScanHeader {
         name: "data",
         primitive: Primitive::F32,
     };
-    /// Enough for 8176 rays with intensities.
+    /// Size of a message with 8176 rays and their intensities.
     const MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 
     fn data_bytes(&self) -> u64 {
@@ -160,12 +160,12 @@ impl Header for LidarScanHeader {
 
 impl LidarScan {
     /// Makes a scan of these ranges, in metres, and intensities, which may be empty. The header's
-    /// `count` and `has_intensities` are set from them.
+    /// `count` and `has_intensities` are set accordingly.
     ///
     /// # Errors
     ///
-    /// The number of intensities is neither 0 nor that of the ranges, or both are too many for a
-    /// message.
+    /// [`HeaderError`] if the number of intensities is neither 0 nor the number of ranges, or if
+    /// there are too many for one message.
     ///
     /// ```
     /// use horus_core::message::{LidarScan, LidarScanHeader};
@@ -191,13 +191,14 @@ impl<D: AsRef<[u8]>> Framed<LidarScanHeader, D> {
     ///
     /// # Errors
     ///
-    /// The data are not aligned for `f32`. The data of received and borrowed messages always are.
+    /// [`ViewError`] if the data are not aligned for `f32`. This does not happen with received and
+    /// borrowed messages.
     pub fn ranges(&self) -> Result<&[f32], ViewError> {
         let data: &[f32] = self.data_as()?;
         Ok(data.get(..self.count as usize).unwrap_or(data))
     }
 
-    /// Returns the intensities in order of their angles; none if they were not measured.
+    /// Returns the intensities in order of their angles; an empty slice if they were not measured.
     ///
     /// # Errors
     ///
@@ -209,7 +210,7 @@ impl<D: AsRef<[u8]>> Framed<LidarScanHeader, D> {
 }
 
 impl<D: AsRef<[u8]> + AsMut<[u8]>> Framed<LidarScanHeader, D> {
-    /// Returns the ranges for writing.
+    /// Returns the ranges as a mutable slice.
     ///
     /// # Errors
     ///
@@ -221,7 +222,7 @@ impl<D: AsRef<[u8]> + AsMut<[u8]>> Framed<LidarScanHeader, D> {
         Ok(&mut data[..end])
     }
 
-    /// Returns the intensities for writing; none if the header announces none.
+    /// Returns the intensities as a mutable slice, which is empty if the header announces none.
     ///
     /// # Errors
     ///
@@ -234,7 +235,7 @@ impl<D: AsRef<[u8]> + AsMut<[u8]>> Framed<LidarScanHeader, D> {
 }
 
 impl From<&LaserScan> for LidarScan {
-    /// Returns the measured ranges, in a frame without a name.
+    /// Returns a message with the measured ranges of `scan`. The name of its frame is empty.
     fn from(scan: &LaserScan) -> Self {
         let header = LidarScanHeader {
             timestamp_ns: scan.timestamp_ns,
@@ -254,7 +255,8 @@ impl From<&LaserScan> for LidarScan {
 impl<D: AsRef<[u8]>> TryFrom<&Framed<LidarScanHeader, D>> for LaserScan {
     type Error = TooLarge;
 
-    /// Returns the scan without its frame and intensities, which a [`LaserScan`] does not have.
+    /// Converts the scan, except for its frame and its intensities, which a [`LaserScan`] does not
+    /// have.
     fn try_from(scan: &Framed<LidarScanHeader, D>) -> Result<Self, TooLarge> {
         let found = scan.count as usize;
         let mut fixed = Self {

@@ -123,7 +123,7 @@ impl LogLineHeader {
         }
     }
 
-    /// Returns the name of the node; of a line without a node, the name of the logger.
+    /// Returns the name of the node, or the name of the logger if the line has no node.
     #[must_use]
     pub fn source(&self) -> &str {
         if self.node.is_empty() {

@@ -84,7 +84,8 @@ impl PointCloudHeader {
         })
     }
 
-    /// Returns a header like [`Self::xyz`] with a 32-bit `intensity`, 16 bytes for each point.
+    /// Returns a header as [`Self::xyz`] does, with an additional 32-bit field `intensity`. Each
+    /// point has 16 bytes.
     #[must_use]
     pub fn xyzi(points: u32) -> Self {
         Self::xyz(points).with_field("intensity", DType::F32)
@@ -102,11 +103,11 @@ impl PointCloudHeader {
         }
     }
 
-    /// Adds a field of one number to each point, behind the other fields and aligned to its own
-    /// size.
+    /// Adds a field of one number to each point. The field comes after the other fields, and is
+    /// aligned to its size.
     ///
-    /// A name of more than 16 bytes, or more than [`POINT_FIELDS_MAX`] fields, make a header that
-    /// [`Header::check`] refuses.
+    /// A name of more than 16 bytes, or more than [`POINT_FIELDS_MAX`] fields, result in a header
+    /// that [`Header::check`] refuses.
     #[must_use]
     pub fn with_field(mut self, name: &str, dtype: DType) -> Self {
         let index = self.field_count as usize;
@@ -125,7 +126,8 @@ impl PointCloudHeader {
         self.with_point_step(offset + dtype.size() as u32)
     }
 
-    /// Sets the stride between points in bytes; rows then have no padding.
+    /// Sets the stride from one point to the next, in bytes. Also sets the stride of the rows, so
+    /// that they have no padding.
     #[must_use]
     pub const fn with_point_step(mut self, bytes: u32) -> Self {
         self.point_step = bytes;
@@ -140,7 +142,8 @@ impl PointCloudHeader {
         self
     }
 
-    /// Returns the fields of a point: the first `field_count`, or all if a peer claims more.
+    /// Returns the fields of a point: the first `field_count` elements of `fields`, or all elements
+    /// if the sender's count is larger.
     #[must_use]
     pub fn point_fields(&self) -> &[PointField] {
         &self.fields[..POINT_FIELDS_MAX.min(self.field_count as usize)]
@@ -237,8 +240,8 @@ impl Header for PointCloudHeader {
         }
     }
 
-    /// Sets the shape. If the cloud has no fields yet, three numbers become x, y and z, and a
-    /// fourth one the intensity.
+    /// Sets the number of points from the shape of an array. If the cloud has no fields yet, the
+    /// first three numbers of each point become x, y and z, and a fourth one becomes the intensity.
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
         let refused = || {
             array_error_text(
@@ -281,7 +284,7 @@ impl Header for PointCloudHeader {
 }
 
 impl<D: AsRef<[u8]>> Framed<PointCloudHeader, D> {
-    /// Returns the field of this name in all points.
+    /// Returns a view of the field with this name in all points; `None` if there is no such field.
     pub fn field(&self, name: &str) -> Option<FieldView<'_>> {
         let field = self
             .point_fields()
@@ -295,7 +298,7 @@ impl<D: AsRef<[u8]>> Framed<PointCloudHeader, D> {
     }
 }
 
-/// One field of all points of a cloud.
+/// A view of one field in all points of a cloud.
 #[derive(Debug, Clone, Copy)]
 pub struct FieldView<'a> {
     cloud: &'a PointCloudHeader,
@@ -304,8 +307,9 @@ pub struct FieldView<'a> {
 }
 
 impl FieldView<'_> {
-    /// Returns the number in point `index`, row after row, or the first number if the field has
-    /// several. It is `None` if there is no such point, or if the field has another type.
+    /// Returns the number in point `index`, where points are counted row after row. If the field
+    /// has several numbers, returns the first one. Returns `None` if there is no such point, or if
+    /// the type of the field is not `T`.
     #[must_use]
     pub fn get<T: Element>(&self, index: usize) -> Option<T> {
         if self.field.dtype != T::DTYPE.code() || self.cloud.is_bigendian != 0 {
@@ -326,7 +330,8 @@ impl FieldView<'_> {
         Some(bytemuck::pod_read_unaligned(bytes))
     }
 
-    /// Returns the field's number in every point, like [`get`](Self::get).
+    /// Returns an iterator over the field's number in every point, as [`get`](Self::get) returns
+    /// it.
     pub fn iter<T: Element>(&self) -> impl Iterator<Item = T> {
         (0..).map_while(|index| self.get(index))
     }

@@ -1,4 +1,4 @@
-//! Rows of pixels: what images, depth images and masks have in common.
+//! Messages with rows of pixels: the common part of images, depth images and masks.
 
 use super::{ArrayLayout, Framed, Header};
 use crate::message::DType;
@@ -14,11 +14,11 @@ pub trait Raster: Header {
     /// Returns the stride from one row to the next in bytes.
     fn step(&self) -> u32;
 
-    /// Returns the size of a pixel in bytes, if this program knows it.
+    /// Returns the size of a pixel in bytes, or `None` if this program does not know it.
     fn pixel_bytes(&self) -> Option<usize>;
 
-    /// Returns the layout of the pixels as an array of rows, columns and, if there are several,
-    /// channels of this type.
+    /// Returns the layout of the pixels as an array. Its dimensions are row, column and, if there
+    /// are several channels, channel. `dtype` is the type of a channel.
     fn pixel_layout(&self, dtype: DType, channels: u64) -> ArrayLayout {
         let size = dtype.size() as u64;
         let rows = (self.height().into(), self.step().into());
@@ -38,7 +38,7 @@ pub trait Raster: Header {
     ///
     /// # Errors
     ///
-    /// A description of the contradiction.
+    /// A description of the contradiction in the header.
     fn check_rows(&self) -> Result<(), String> {
         let Some(pixel) = self.pixel_bytes() else {
             return Ok(());
@@ -54,8 +54,8 @@ pub trait Raster: Header {
     }
 }
 
-/// Returns the rows, columns and channels of an array of this shape, if it can be an array of
-/// pixels.
+/// Returns the numbers of rows, columns and channels of an array with this shape. Returns `None` if
+/// it cannot be an array of pixels.
 pub(super) fn pixel_dimensions(shape: &[u64]) -> Option<(u32, u32, u64)> {
     let (height, width, channels) = match *shape {
         [height, width] => (height, width, 1),
@@ -65,7 +65,8 @@ pub(super) fn pixel_dimensions(shape: &[u64]) -> Option<(u32, u32, u64)> {
     Some((height.try_into().ok()?, width.try_into().ok()?, channels))
 }
 
-/// Returns the stride between rows that have no padding, in bytes; saturates.
+/// Returns the stride in bytes from one row to the next, if rows have no padding. Saturates on
+/// overflow.
 pub(super) fn packed_step(width: u32, pixel_bytes: usize) -> u32 {
     u32::try_from(u64::from(width) * pixel_bytes as u64).unwrap_or(u32::MAX)
 }
@@ -98,7 +99,7 @@ pub(super) use raster;
 
 impl<H: Raster, D: AsRef<[u8]>> Framed<H, D> {
     /// Returns the pixels of row `y`, counted from the top, without padding. If the size of a pixel
-    /// is unknown, returns the row with its padding. Returns `None` below the last row.
+    /// is unknown, returns the row with its padding. Returns `None` if there is no such row.
     pub fn row(&self, y: u32) -> Option<&[u8]> {
         let (start, bytes) = self.row_span(y)?;
         self.data().get(start..start + bytes)
@@ -109,8 +110,8 @@ impl<H: Raster, D: AsRef<[u8]>> Framed<H, D> {
         (0..self.height()).map_while(|y| self.row(y))
     }
 
-    /// Returns the bytes of the pixel in column `x` of row `y`; `None` outside the image, and if
-    /// the size of a pixel is unknown.
+    /// Returns the bytes of the pixel in column `x` of row `y`. Returns `None` if there is no such
+    /// pixel, or if the size of a pixel is unknown.
     pub fn pixel(&self, x: u32, y: u32) -> Option<&[u8]> {
         let (start, bytes) = self.pixel_span(x)?;
         self.row(y)?.get(start..start + bytes)
@@ -137,14 +138,14 @@ impl<H: Raster, D: AsRef<[u8]>> Framed<H, D> {
 }
 
 impl<H: Raster, D: AsRef<[u8]> + AsMut<[u8]>> Framed<H, D> {
-    /// Returns the pixels of row `y` for writing; `None` below the last row.
+    /// Returns the pixels of row `y` as a mutable slice; `None` if there is no such row.
     pub fn row_mut(&mut self, y: u32) -> Option<&mut [u8]> {
         let (start, bytes) = self.row_span(y)?;
         self.data_mut().get_mut(start..start + bytes)
     }
 
-    /// Returns the bytes of the pixel in column `x` of row `y` for writing, as for
-    /// [`pixel`](Self::pixel).
+    /// Returns the bytes of the pixel in column `x` of row `y` as a mutable slice. Returns `None`
+    /// in the same cases as [`pixel`](Self::pixel).
     pub fn pixel_mut(&mut self, x: u32, y: u32) -> Option<&mut [u8]> {
         let (start, bytes) = self.pixel_span(x)?;
         self.row_mut(y)?.get_mut(start..start + bytes)

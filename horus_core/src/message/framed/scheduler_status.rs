@@ -66,8 +66,8 @@ layout! {
 pub type SchedulerStatus<D = super::Buffer> = Framed<SchedulerStatusHeader, D>;
 
 impl SchedulerStatusHeader {
-    /// Returns the header for `count` nodes, stamped with the current time. It keeps as much of the
-    /// name as fits.
+    /// Returns the header for `count` nodes, stamped with the current time. A name that is too long
+    /// is truncated.
     #[must_use]
     pub fn new(scheduler: &str, count: u32) -> Self {
         let timestamp_ns = timestamp_now_ns();
@@ -89,7 +89,7 @@ impl Header for SchedulerStatusHeader {
         name: "nodes",
         primitive: Primitive::U8,
     };
-    /// Enough for 64 nodes.
+    /// Size of a message with 64 nodes.
     const MAX_MESSAGE_BYTES: u64 = (size_of::<Self>() + 64 * size_of::<NodeMetrics>()) as u64;
 
     fn data_bytes(&self) -> u64 {
@@ -116,8 +116,8 @@ impl<D: AsRef<[u8]>> Framed<SchedulerStatusHeader, D> {
     ///
     /// # Errors
     ///
-    /// The data are not aligned for [`NodeMetrics`], or not a whole number of them. The data of
-    /// received and borrowed messages always are.
+    /// [`ViewError`] if the data are not aligned for [`NodeMetrics`], or are not a whole number of
+    /// nodes. This does not happen with received and borrowed messages.
     pub fn nodes(&self) -> Result<&[NodeMetrics], ViewError> {
         self.data_as()
     }

@@ -60,7 +60,7 @@ impl SegmentationMaskHeader {
 }
 
 impl<D: AsRef<[u8]>> Framed<SegmentationMaskHeader, D> {
-    /// Returns the class of a pixel; `None` outside the mask.
+    /// Returns the class of a pixel; `None` for a pixel outside the mask.
     pub fn class(&self, x: u32, y: u32) -> Option<u8> {
         self.pixel(x, y).map(|pixel| pixel[0])
     }

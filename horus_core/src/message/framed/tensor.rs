@@ -60,8 +60,8 @@ pub enum TensorError {
         /// Number of dimensions.
         found: usize,
     },
-    /// The shape has more elements than 64 bits can count, or another number of elements than the
-    /// data.
+    /// The shape has more elements than 64 bits can count, or its number of elements differs from
+    /// that of the data.
     #[error(
         "the shape {shape:?} has another number of elements than the data, or too many to count"
     )]
@@ -69,7 +69,7 @@ pub enum TensorError {
         /// The shape.
         shape: Vec<usize>,
     },
-    /// The elements are of another type.
+    /// The elements do not have the requested type.
     #[error("the elements are {found}, not {wanted}")]
     Type {
         /// Type of the elements.
@@ -133,13 +133,14 @@ impl TensorHeader {
         &self.strides[..self.rank()]
     }
 
-    /// Returns the type of the elements, if this version knows it.
+    /// Returns the type of the elements, or `None` if this version of the library does not know the
+    /// type.
     #[must_use]
     pub fn element_type(&self) -> Option<DType> {
         DType::from_code(self.dtype)
     }
 
-    /// Returns the number of elements; saturates.
+    /// Returns the number of elements. Saturates on overflow.
     #[must_use]
     pub fn elements(&self) -> u64 {
         self.shape()
@@ -162,7 +163,8 @@ impl TensorHeader {
             })
     }
 
-    /// Returns the number of dimensions, at most eight even if a peer claims more.
+    /// Returns the number of dimensions, which is limited to eight even if the sender wrote a
+    /// larger number.
     const fn rank(&self) -> usize {
         match self.dimensions as usize {
             found if found < TENSOR_DIMENSIONS_MAX => found,
@@ -171,7 +173,7 @@ impl TensorHeader {
     }
 
     /// Returns the number of elements that the tensor spans in memory, from the first to the last,
-    /// including gaps; saturates.
+    /// including gaps. Saturates on overflow.
     fn extent_elements(&self) -> u64 {
         if self.elements() == 0 {
             return 0;
@@ -181,8 +183,8 @@ impl TensorHeader {
         offsets.fold(1, u64::saturating_add)
     }
 
-    /// Returns the offset of the element at `index` from the first one, in elements; `None` if
-    /// there is no such element.
+    /// Returns the distance from the first element to the element at `index`, counted in elements;
+    /// `None` if there is no such element.
     fn offset(&self, index: &[usize]) -> Option<u64> {
         if index.len() != self.rank() {
             return None;
@@ -273,8 +275,8 @@ impl Header for TensorHeader {
 }
 
 impl<D: AsRef<[u8]>> Framed<TensorHeader, D> {
-    /// Returns the element at `index`, an index for each dimension; `None` if there is no such
-    /// element, or if the elements have another type.
+    /// Returns the element at `index`, which has one index for each dimension. Returns `None` if
+    /// there is no such element, or if the type of the elements is not `T`.
     pub fn at<T: Element>(&self, index: &[usize]) -> Option<T> {
         self.check_type::<T>().ok()?;
         let start = usize::try_from(self.offset(index)?)
@@ -284,7 +286,7 @@ impl<D: AsRef<[u8]>> Framed<TensorHeader, D> {
         Some(bytemuck::pod_read_unaligned(bytes))
     }
 
-    /// Returns all elements in row-major order, without a copy.
+    /// Returns all elements as a slice in row-major order, without copying them.
     ///
     /// # Errors
     ///
@@ -299,7 +301,7 @@ impl<D: AsRef<[u8]>> Framed<TensorHeader, D> {
 }
 
 impl<D: AsRef<[u8]> + AsMut<[u8]>> Framed<TensorHeader, D> {
-    /// Returns all elements for writing, like [`Self::as_slice`].
+    /// Returns all elements as a mutable slice, like [`Self::as_slice`].
     ///
     /// # Errors
     ///
@@ -312,7 +314,7 @@ impl<D: AsRef<[u8]> + AsMut<[u8]>> Framed<TensorHeader, D> {
         Ok(self.data_as_mut()?)
     }
 
-    /// Changes the shape to another one with the same number of elements, in row-major order.
+    /// Changes the shape to a different one with the same number of elements, in row-major order.
     ///
     /// # Errors
     ///

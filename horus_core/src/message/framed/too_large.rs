@@ -1,6 +1,6 @@
 //! The error of converting a message of variable length to one of a fixed size.
 
-/// The message does not fit into the message of a fixed size.
+/// The reason why a message of variable length does not fit into a message of a fixed size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TooLarge {
@@ -9,11 +9,11 @@ pub enum TooLarge {
     Elements {
         /// Name of the message of a fixed size.
         message: &'static str,
-        /// The elements: `ranges` or `joints`.
+        /// The name of the elements: `ranges` or `joints`.
         of: &'static str,
         /// Number of elements.
         found: usize,
-        /// Largest number that fits.
+        /// Maximum number of elements that fit.
         limit: usize,
     },
     /// A name in the message is longer than its field in the message of a fixed size.
@@ -26,7 +26,7 @@ pub enum TooLarge {
         message: &'static str,
         /// The name that is too long.
         name: String,
-        /// Largest length that fits, in bytes.
+        /// Maximum length of the name that fits, in bytes.
         limit: usize,
     },
 }

@@ -1,7 +1,7 @@
-//! Converts the comments of a `.msg` file to doc comments, which end their first paragraph with the
+//! Converts the comments of a `.msg` file to doc comments, whose first paragraph ends with the
 //! unit.
 
-/// The units that comments give in brackets, and their names.
+/// The units that comments contain in brackets, such as `[rad]`, and their names.
 const UNITS: &[(&str, &str)] = &[
     ("m", "metres"),
     ("mm", "millimetres"),
@@ -39,7 +39,7 @@ const UNITS: &[(&str, &str)] = &[
     ("m/cell", "metres per cell"),
 ];
 
-/// The comments around an item, in the order in which they were found.
+/// The comments that belong to one item of a file, in the order in which they were found.
 #[derive(Debug, Default)]
 pub(super) struct Comments {
     lines: Vec<String>,
@@ -59,8 +59,8 @@ impl Comments {
         self.lines.append(&mut other.lines);
     }
 
-    /// Returns the lines as one text. There is no empty line at its ends, and never more than one
-    /// in a row.
+    /// Returns the lines as one text, without empty lines at its start and its end, and without two
+    /// consecutive empty lines.
     pub(super) fn text(&self) -> String {
         let mut out = String::new();
         for line in &self.lines {
@@ -73,7 +73,8 @@ impl Comments {
     }
 }
 
-/// Removes or replaces the characters that would end a comment, or act as markup, in any language.
+/// Removes or replaces the characters that would end a comment, or act as markup, in any of the
+/// generated languages.
 fn clean_comment(text: &str) -> String {
     let visible = |letter: &char| {
         let turns_text = matches!(
@@ -129,8 +130,8 @@ fn is_separator(letter: char) -> bool {
     letter.is_whitespace() || matches!(letter, '.' | ',' | ':' | ';' | '-')
 }
 
-/// Splits at the first brackets with a known unit: the text before them, the name of the unit, and
-/// the text after them.
+/// Splits the text at the first brackets with a known unit. Returns the text before the brackets,
+/// the name of the unit, and the text after the brackets.
 fn split_unit(text: &str) -> Option<(&str, &'static str, &str)> {
     let mut opened = text.match_indices(['[', '(']);
     opened.find_map(|(start, bracket)| {

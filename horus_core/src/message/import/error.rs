@@ -1,44 +1,45 @@
-//! Reasons why a `.msg` file is not imported.
+//! Reasons why a `.msg` file was not imported.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The reason why a `.msg` file is not imported. Its text says what to do.
+/// The reason why a `.msg` file was not imported. The error text says what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
     /// A file could not be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The error of the system, or that the content is no UTF-8.
+        /// The system error, or an error because the content is not UTF-8.
         source: io::Error,
     },
     /// A file could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Write {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The error of the system.
+        /// The system error.
         source: io::Error,
     },
-    /// A field or constant cannot be represented, or its line is not part of the language.
+    /// A field or constant cannot be represented in a message, or its line is not valid in a `.msg`
+    /// file.
     #[error("{}:{line}: '{field}': {reason}", path.display())]
     Line {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Number of the line, from 1.
+        /// Number of the line, counted from 1.
         line: usize,
         /// The name of the field or constant, or the whole line if it has none.
         field: String,
         /// A description of what was found, what is wanted, and what to do.
         reason: String,
     },
-    /// A whole message cannot be represented.
+    /// A message as a whole cannot be represented.
     #[error("{}: message '{message}': {reason}", path.display())]
     Message {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The name of the message.
         message: String,
@@ -51,7 +52,7 @@ pub enum ImportError {
          a bound there; write it as Message.field"
     )]
     UnusedBound {
-        /// The field, as given.
+        /// The name of the field, as the caller gave it.
         field: String,
     },
 }
@@ -82,7 +83,7 @@ impl ImportError {
 
 const EXCERPT_CHARACTERS_MAX: usize = 80;
 
-/// Returns the text without control characters, cut to the length of an error text.
+/// Returns the text without control characters. A text that is too long for an error is truncated.
 pub(super) fn excerpt(text: &str) -> String {
     let visible = text.chars().filter(|character| !character.is_control());
     let mut cut: String = visible.take(EXCERPT_CHARACTERS_MAX + 1).collect();

@@ -1,5 +1,5 @@
-//! Lays out the fields of a `.msg` file as a message without padding, with a tail if one array has
-//! no bound.
+//! Lays out the fields of a `.msg` file as a message without padding. An array without a bound
+//! becomes the tail of the message.
 
 use std::cmp::Reverse;
 
@@ -9,24 +9,26 @@ use super::value::Literal;
 use crate::message::schema::{ARRAY_NESTING_MAX, SCHEMA_TEXT_BYTES_MAX};
 use crate::message::{Constant, Field, FieldKind, Primitive, Schema, Tail};
 
-/// The size of a header is a multiple of this, so that the data begin on a cache line.
+/// The size of a header is a multiple of this number of bytes, so that the data begin on a cache
+/// line.
 const HEADER_ALIGN: usize = 64;
 
-/// The largest number of fields that `HORUS_MESSAGE` takes in C++.
+/// The maximum number of fields that the C++ macro `HORUS_MESSAGE` accepts.
 const FIELDS_MAX: usize = 64;
 
-/// A field that has no offset yet.
+/// A field whose offset has not been determined yet.
 #[derive(Debug)]
 pub(super) struct PlannedField {
     pub(super) name: String,
     pub(super) kind: FieldKind,
     pub(super) count: usize,
     pub(super) doc: String,
-    /// Defaults of the first elements, from the file. The others have the default of their type.
+    /// Default values of the first elements, from the `.msg` file. The other elements have the
+    /// default of their type.
     pub(super) values: Vec<Literal>,
 }
 
-/// The fields, tail and constants of an imported message that has no layout yet.
+/// The fields, tail and constants of an imported message whose layout has not been determined yet.
 #[derive(Debug, Default)]
 pub(super) struct LayoutPlan {
     pub(super) fields: Vec<PlannedField>,
@@ -39,12 +41,14 @@ pub(super) struct LayoutPlan {
 #[derive(Debug, Clone)]
 pub(in crate::message) struct Declaration {
     pub(in crate::message) schema: &'static Schema,
-    /// Index of each field with a default in the file, and the defaults of its first elements.
+    /// For each field with default values in its `.msg` file: the index of the field, and the
+    /// default values of its first elements.
     pub(in crate::message) values: Vec<(usize, Vec<Literal>)>,
 }
 
 impl Declaration {
-    /// Returns the defaults of the first elements of field `index`; none if the file gives none.
+    /// Returns the default values of the first elements of field `index`. The slice is empty if the
+    /// `.msg` file gives none.
     pub(in crate::message) fn values_of(&self, index: usize) -> &[Literal] {
         let found = self.values.iter().find(|(field, _)| *field == index);
         found.map_or(&[], |(_, values)| values)
@@ -52,9 +56,10 @@ impl Declaration {
 }
 
 impl LayoutPlan {
-    /// Lays out the message: larger alignments first, in the order of the file among equals.
+    /// Determines the layout of the message: fields with a larger alignment come first, and fields
+    /// with the same alignment are in the order of the file.
     ///
-    /// It leaks the schema, whose parts are `'static`.
+    /// The schema is never freed, because its parts are `'static`.
     pub(super) fn lay_out(mut self, name: &str) -> Result<Declaration, String> {
         self.fields.sort_by_key(|field| Reverse(field.kind.align()));
         let align = self.fields.first().map_or(1, |field| field.kind.align());
@@ -152,7 +157,8 @@ fn reserved_field(bytes: usize) -> PlannedField {
     }
 }
 
-/// Returns the largest number of arrays of messages and texts around a number.
+/// Returns the maximum number of nested arrays of messages and texts that enclose a number of the
+/// message.
 fn array_nesting(schema: &Schema) -> usize {
     let around = |field: &Field| match field.kind {
         FieldKind::Primitive(_) => 0,

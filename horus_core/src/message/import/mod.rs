@@ -1,4 +1,5 @@
-//! Imports `.msg` files of ROS 1 and ROS 2: one file declares a message in Rust, C++ and Python.
+//! Imports `.msg` files of ROS 1 and ROS 2, so that one file declares a message in Rust, C++ and
+//! Python.
 //!
 //! | in the file | in the message |
 //! |---|---|
@@ -17,12 +18,14 @@
 //! | `uint8 NAME=1` | a constant; those of floats and strings become part of the comment |
 //! | comments | doc comments; a unit in brackets, as `[rad]`, ends the first paragraph |
 //!
-//! Messages have no padding: the fields with the largest alignment come first, otherwise in the
-//! order of the file, and `_reserved` fills the end. A header before a tail is a multiple of 64
-//! bytes. A name that a language reserves gets an underscore.
+//! Messages have no padding. Fields with a larger alignment come first, and fields with the same
+//! alignment are in the order of the file. A field `_reserved` fills the end. The size of a header
+//! before a tail is a multiple of 64 bytes. An underscore is appended to a name that one of the
+//! languages reserves.
 //!
-//! These functions are for tools and build scripts. They leak the schemas that they make, which are
-//! `'static`, and accept any text: what cannot be a message is an [`ImportError`].
+//! These functions are for tools and build scripts. The schemas that they make are `'static` and
+//! are never freed. They accept any text: if it cannot become a message, they return an
+//! [`ImportError`].
 
 mod comment;
 mod error;
@@ -44,7 +47,7 @@ pub(in crate::message) use layout::Declaration;
 use session::ImportSession;
 pub(in crate::message) use value::Literal;
 
-/// Reads `.msg` files with these settings.
+/// The settings with which `.msg` files are read, and the methods that read them.
 ///
 /// ```
 /// use horus_core::message::import::Importer;
@@ -65,7 +68,7 @@ pub struct Importer {
 }
 
 impl Importer {
-    /// The length of a string without a bound, in bytes, unless another one is set.
+    /// The default length in bytes of a string without a bound. [`Self::text_bytes`] changes it.
     pub const DEFAULT_TEXT_BYTES: usize = 64;
 
     /// Returns an importer that looks for messages only beside the given files.
@@ -85,23 +88,24 @@ impl Importer {
         self
     }
 
-    /// Adds a directory with `package/msg/Message.msg`, `package/Message.msg` or `Message.msg`, as
-    /// `/opt/ros/jazzy/share`.
+    /// Adds a directory in which to look for messages, such as `/opt/ros/jazzy/share`. It contains
+    /// files like `package/msg/Message.msg`, `package/Message.msg` or `Message.msg`.
     #[must_use]
     pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.directories.push(directory.into());
         self
     }
 
-    /// Gives a bound to an array or string without one: `bound("LaserScan.intensities", 1081)`. The
-    /// bound is a number of elements for an array, and of bytes for a string.
+    /// Sets a bound for an array or string that has none in its file:
+    /// `bound("LaserScan.intensities", 1081)`. The bound is a number of elements for an array, and
+    /// of bytes for a string.
     #[must_use]
     pub fn bound(mut self, field: &str, bound: usize) -> Self {
         self.bounds.insert(field.to_owned(), bound.max(1));
         self
     }
 
-    /// Reads these files, and those of the messages inside their messages.
+    /// Reads these files, and the files of all messages that are nested in their messages.
     ///
     /// # Errors
     ///
@@ -118,7 +122,7 @@ impl Importer {
         })
     }
 
-    /// Parses `text` like the content of a file `{name}.msg` in the working directory.
+    /// Parses `text` as if it were the content of a file `{name}.msg` in the working directory.
     ///
     /// # Errors
     ///
@@ -178,7 +182,8 @@ impl Default for Importer {
     }
 }
 
-/// Imported messages, and their declarations in each language. All of them have the same schemas.
+/// Imported messages, for which declarations in each language can be generated. The declarations in
+/// all languages have the same schemas.
 #[derive(Debug)]
 pub struct Imported {
     files: Vec<PathBuf>,
@@ -198,14 +203,15 @@ impl Imported {
         &self.files
     }
 
-    /// Generates Rust: a `message!` for each message, with its `Default`. A message with a tail
-    /// `Name` has a header `NameHeader` and a type alias `Name`.
+    /// Generates Rust code: a `message!` and an implementation of `Default` for each message. For a
+    /// message `Name` with a tail, the code has a header `NameHeader` and a type alias `Name`.
     #[must_use]
     pub fn rust(&self) -> String {
         export::rust(&self.declarations)
     }
 
-    /// Generates a C++17 header with the messages in this namespace, as `robot` or `robot::msg`.
+    /// Generates a C++17 header with the messages in this namespace, such as `robot` or
+    /// `robot::msg`.
     #[must_use]
     pub fn cpp(&self, namespace: &str) -> String {
         export::cpp_in_namespace(&self.declarations, namespace)

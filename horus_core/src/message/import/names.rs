@@ -1,4 +1,4 @@
-//! Makes names of fields that are not reserved in Rust, C, C++ or Python.
+//! Changes the names of fields that are reserved words in Rust, C, C++ or Python.
 
 /// Words that C, C++ or Python reserve or define as macros, the four keywords of Rust that `r#`
 /// cannot escape, and two words that generated declarations use.

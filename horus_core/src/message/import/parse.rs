@@ -9,7 +9,7 @@ use crate::message::Primitive;
 /// The fields and constants of a message, in the order of the file.
 #[derive(Debug)]
 pub(super) struct MessageDefinition {
-    /// The comment of the message.
+    /// The comment that describes the message.
     pub(super) doc: String,
     pub(super) items: Vec<DefinitionItem>,
 }
@@ -17,12 +17,12 @@ pub(super) struct MessageDefinition {
 /// A field or a constant.
 #[derive(Debug)]
 pub(super) struct DefinitionItem {
-    /// Number of its line, from 1.
+    /// Number of the item's line in the file, counted from 1.
     pub(super) line: usize,
     pub(super) name: String,
     pub(super) element: ElementType,
     pub(super) role: ItemRole,
-    /// Its comments, with the unit at the end of the first paragraph.
+    /// The item's comments, with the unit at the end of the first paragraph.
     pub(super) doc: String,
 }
 
@@ -72,12 +72,12 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<MessageDefinition, Import
 
 #[derive(Debug, Default)]
 struct Parser {
-    /// The comment of the message.
+    /// The comment that describes the message.
     doc: Comments,
-    /// Comment lines that belong to the next item, which has not been read yet.
+    /// Comment lines that belong to the next item, which follows in the file.
     pending: Comments,
     items: Vec<(DefinitionItem, Comments)>,
-    /// True if indented comment lines continue the comment beside the last item.
+    /// True if an indented comment line continues the comment on the line of the last item.
     continues: bool,
 }
 
@@ -144,7 +144,8 @@ impl Parser {
     }
 }
 
-/// Splits a line at the first `#` that is not in quotes.
+/// Splits a line at the first `#` that is not in quotes. Returns the code before it, and the
+/// comment after it if there is one.
 fn split_comment(line: &str) -> (&str, Option<&str>) {
     let mut quote = None;
     let mut is_escaped = false;

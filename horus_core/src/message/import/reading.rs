@@ -1,4 +1,4 @@
-//! Collects the fields and constants of the message whose file is being read.
+//! Collects the fields and constants of a message while its file is read.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,11 +19,11 @@ pub(super) struct MessageReading<'p> {
     pub(super) path: &'p Path,
     pub(super) message: &'p str,
     pub(super) plan: LayoutPlan,
-    /// Names of the fields and constants so far, to refuse duplicates.
+    /// Names of the fields and constants that have been read so far. A duplicate name is an error.
     names: BTreeSet<String>,
 }
 
-/// The type of a field, after the bound of a string or the nested message has been found.
+/// The type of a field, with the bound of a string or the nested message that it refers to.
 #[derive(Debug)]
 pub(super) struct KindAndLength {
     pub(super) kind: FieldKind,
@@ -52,7 +52,7 @@ impl<'p> MessageReading<'p> {
         ImportError::in_line(self.path, item.line, &item.name, reason)
     }
 
-    /// Adds the time and the frame of a `Header`.
+    /// Adds the fields that replace a `Header`: `timestamp_ns` and `frame_id`.
     pub(super) fn add_header(&mut self, item: &DefinitionItem) -> Result<(), ImportError> {
         let prefix = match item.name.as_str() {
             "header" => String::new(),
@@ -150,7 +150,8 @@ impl<'p> MessageReading<'p> {
         Ok(())
     }
 
-    /// Adds an integer constant. A float or string constant becomes text of the doc comment.
+    /// Adds an integer constant. A float or string constant is described in the doc comment
+    /// instead.
     pub(super) fn add_constant(
         &mut self,
         item: &DefinitionItem,
@@ -181,7 +182,8 @@ impl<'p> MessageReading<'p> {
         }
     }
 
-    /// Checks that no field or constant has the name of a type, which C++ refuses.
+    /// Checks that no field or constant has the same name as a type, because C++ does not allow
+    /// that.
     pub(super) fn check_type_names(&self) -> Result<(), ImportError> {
         let types = self
             .plan
@@ -217,7 +219,8 @@ impl<'p> MessageReading<'p> {
     }
 }
 
-/// Returns the name of the field that an item becomes: `name_ns` for a time or duration.
+/// Returns the name of the message's field for an item of the file. It is `name_ns` for a time or
+/// duration called `name`.
 fn field_name(item: &DefinitionItem) -> String {
     match item.element {
         ElementType::Time | ElementType::Duration => format!("{}_ns", item.name),

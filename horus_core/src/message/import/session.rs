@@ -1,5 +1,5 @@
-//! Reads `.msg` files, and the files of the messages nested in them. Each is read once, and
-//! declared before those that contain it.
+//! Reads `.msg` files, and the files of the messages nested in them. Each file is read once, and
+//! its message is declared before the messages that contain it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -13,18 +13,18 @@ use super::parse::{self, ArrayLength, DefinitionItem, ElementType, ItemRole};
 use super::reading::{KindAndLength, MessageReading};
 use crate::message::{FieldKind, Primitive};
 
-/// The longest `.msg` file in bytes.
+/// The maximum length of a `.msg` file in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// The largest number of messages that are nested in each other.
+/// The maximum depth to which messages are nested in each other.
 const DEPTH_MAX: usize = 32;
 
-/// One run of an [`Importer`].
+/// The state of one run of an [`Importer`].
 #[derive(Debug)]
 pub(super) struct ImportSession<'a> {
     importer: &'a Importer,
     pub(super) declarations: Vec<Declaration>,
-    /// The files that were read, and the index of the declaration of each.
+    /// The files that have been read, each with the index of its declaration.
     pub(super) files: BTreeMap<PathBuf, usize>,
     /// The files of the messages that are being read, outermost first.
     around: Vec<PathBuf>,
@@ -100,7 +100,7 @@ impl<'a> ImportSession<'a> {
         Ok(self.declarations.len() - 1)
     }
 
-    /// Checks that every given bound was used.
+    /// Checks that every bound that the caller gave was used.
     pub(super) fn check_bounds(&self) -> Result<(), ImportError> {
         let mut bounds = self.importer.bounds.keys();
         match bounds.find(|field| !self.used_bounds.contains(*field)) {
@@ -111,7 +111,7 @@ impl<'a> ImportSession<'a> {
         }
     }
 
-    /// Checks that no other message declares a type of this name.
+    /// Checks that no other imported message declares a type of this name.
     fn check_is_new(&self, path: &Path, name: &str) -> Result<(), ImportError> {
         let is_taken = self.declarations.iter().any(|other| {
             let header = name.strip_suffix("Header");
@@ -143,7 +143,8 @@ impl<'a> ImportSession<'a> {
         reading.add_field(item, shape, default)
     }
 
-    /// Returns the type and number of elements of a field, with the bounds of the importer.
+    /// Returns the type and number of elements of a field. The bounds that the caller gave to the
+    /// importer replace missing ones.
     fn resolve_kind(
         &mut self,
         reading: &MessageReading<'_>,
@@ -208,8 +209,9 @@ impl<'a> ImportSession<'a> {
         Ok(FieldKind::Message(schema))
     }
 
-    /// Returns the path of the file of a message. It is beside `from`, or in the package's folder
-    /// beside that of `from`, or in the directories of the importer.
+    /// Returns the path of a message's file. If `package` is given, searches in the directory of
+    /// that package first: near `from`, then in the directories of the importer. Then searches in
+    /// the directory of `from`, and in the directories of the importer themselves.
     fn find_message_file(&self, from: &Path, package: Option<&str>, name: &str) -> Option<PathBuf> {
         let file = format!("{name}.msg");
         let beside = from.parent().unwrap_or(Path::new(""));

@@ -3,7 +3,7 @@
 use super::error::excerpt;
 use crate::message::{FieldKind, Primitive};
 
-/// A number or a text that is the default of a field, or of one element of it.
+/// A number or a text: the default value of a field, or of one element of a field.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::message) enum Literal {
     Integer(i128),
@@ -66,7 +66,8 @@ fn parse_value(kind: FieldKind, text: &str) -> Result<Literal, String> {
     }
 }
 
-/// Parses an integer in the range of its type; `true` and `false` are 1 and 0.
+/// Parses an integer, which must be in the range of its type. `true` is read as 1, and `false` as
+/// 0.
 pub(super) fn parse_integer(primitive: Primitive, text: &str) -> Result<i128, String> {
     let (digits, sign) = match text.strip_prefix('-') {
         Some(digits) => (digits, -1),
@@ -102,7 +103,8 @@ pub(super) fn parse_integer(primitive: Primitive, text: &str) -> Result<i128, St
     })
 }
 
-/// Returns the content of a string in quotes; a backslash stands for the character after it.
+/// Returns the content of a string in quotes. A backslash is removed, and the character after it is
+/// kept.
 fn strip_quotes(text: &str) -> String {
     let quoted = ['"', '\''].into_iter().find_map(|quote| {
         let inner = text.strip_prefix(quote)?.strip_suffix(quote)?;

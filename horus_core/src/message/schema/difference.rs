@@ -6,13 +6,15 @@ use super::parsed::{FieldShape, ParsedField, ParsedSchema, SchemaTextError, pars
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaDifference {
-    /// The texts are equal, so the process that stored the hash computed it from something else.
+    /// The texts are equal. If the hashes differ nevertheless, the process that stored the hash did
+    /// not compute it from this text.
     #[error("the schema texts are equal, so one of the hashes is wrong")]
     None,
     /// The schema text of this program cannot be parsed.
     #[error("here: {0}")]
     UnreadableHere(SchemaTextError),
-    /// The schema text of the topic cannot be parsed: it is damaged, or of a newer version.
+    /// The schema text of the topic cannot be parsed: it is damaged, or was written by a newer
+    /// version of the library.
     #[error("in the topic: {0}")]
     UnreadableInTopic(SchemaTextError),
     /// The messages have different names.
@@ -23,43 +25,43 @@ pub enum SchemaDifference {
         /// Name of the message in the topic.
         in_topic: String,
     },
-    /// A field has another type, count or offset.
+    /// A field has a different type, count or offset.
     #[error("field '{path}': {here} here, {in_topic} in the topic")]
     Field {
         /// The field's path.
         path: String,
-        /// Its shape in this program.
+        /// The field's shape in this program.
         here: FieldShape,
-        /// Its shape in the topic.
+        /// The field's shape in the topic.
         in_topic: FieldShape,
     },
-    /// A field has another name.
+    /// A field has a different name.
     #[error("field '{here}' here is '{in_topic}' in the topic, both {shape}")]
     Renamed {
-        /// Its path in this program.
+        /// The field's path in this program.
         here: String,
-        /// Its path in the topic.
+        /// The field's path in the topic.
         in_topic: String,
-        /// Its shape in both.
+        /// The field's shape, which is the same in both.
         shape: FieldShape,
     },
-    /// A field is in this program only.
+    /// A field exists only in this program.
     #[error("field '{path}': {here} here, missing in the topic")]
     MissingInTopic {
         /// The field's path.
         path: String,
-        /// Its shape in this program.
+        /// The field's shape in this program.
         here: FieldShape,
     },
-    /// A field is in the topic only.
+    /// A field exists only in the topic.
     #[error("field '{path}': missing here, {in_topic} in the topic")]
     MissingHere {
         /// The field's path.
         path: String,
-        /// Its shape in the topic.
+        /// The field's shape in the topic.
         in_topic: FieldShape,
     },
-    /// The fields are the same and the sizes differ.
+    /// The fields are the same, but the sizes of the messages differ.
     #[error("size: {here} bytes here, {in_topic} in the topic")]
     Size {
         /// Size of the message in this program, in bytes.
@@ -67,7 +69,7 @@ pub enum SchemaDifference {
         /// Size of the message in the topic, in bytes.
         in_topic: usize,
     },
-    /// The fields are the same and the data after them differ.
+    /// The fields are the same, but the data after them differ.
     #[error("after the fields: {here} here, {in_topic} in the topic")]
     Tail {
         /// The data after the fields in this program.
@@ -75,7 +77,7 @@ pub enum SchemaDifference {
         /// The data after the fields in the topic.
         in_topic: String,
     },
-    /// The fields are the same and the alignments differ.
+    /// The fields are the same, but the alignments of the messages differ.
     #[error("alignment: {here} bytes here, {in_topic} in the topic")]
     Align {
         /// Alignment of the message in this program, in bytes.

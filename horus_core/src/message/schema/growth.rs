@@ -1,19 +1,20 @@
-//! Versions of a message: the prefixes of its list of fields.
+//! Finds out whether two messages are versions of each other, by the prefixes of their lists of
+//! fields.
 
 use horus_shm::{FieldPrefix, FieldPrefixes};
 
 use super::parsed::{ParsedField, ParsedSchema};
 use super::{FNV_OFFSET_BASIS, fnv1a_step};
 
-/// Prefixes of the names of fields that only fill a gap.
+/// The names of fields that only fill a gap begin with one of these texts.
 const PADDING_PREFIXES: [&str; 2] = ["_pad", "_reserved"];
 
 impl ParsedSchema {
-    /// Returns the hash and the length of each prefix of this message's list of fields. From them,
-    /// endpoints tell whether one message is a longer version of another one.
+    /// Returns the hash and the length of each prefix of this message's list of fields. With them,
+    /// endpoints determine whether one message is a longer version of another one.
     ///
-    /// A prefix has one or more fields of the message itself, each with all numbers inside it.
-    /// Padding behind its last field does not belong to it.
+    /// A prefix consists of one or more outermost fields of the message, each with all the numbers
+    /// that it contains. Padding after the last field does not belong to a prefix.
     pub(crate) fn growth(&self) -> FieldPrefixes {
         let mut hash = continue_hash(FNV_OFFSET_BASIS, &format!("message {}\n", self.name));
         if let Some(tail) = &self.tail {
@@ -116,8 +117,8 @@ mod tests {
         parsed.info().clone()
     }
 
-    /// Returns how many bytes of `b` a reader of `a` takes; `None` if the two do not match. Checks
-    /// that it does not matter which is the reader.
+    /// Returns how many bytes of message `b` a reader of message `a` uses; `None` if the two do not
+    /// match. Checks that the result is the same when the roles are exchanged.
     fn shared(a: &str, b: &str) -> Option<u64> {
         let [a, b] = [a, b].map(|fields| info(&text("M", fields)));
         let matches = a.identity().matches(&b.identity());

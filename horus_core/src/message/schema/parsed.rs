@@ -1,12 +1,12 @@
-//! Schemas parsed from a text of any origin.
+//! Schemas that are parsed from a text, which may come from any process.
 
 use std::fmt;
 
 use super::{ARRAY_NESTING_MAX, SCHEMA_TEXT_BYTES_MAX, VERSION_LINE, is_identifier};
 use crate::message::Primitive;
 
-/// A schema parsed from a text: the description of a message that this program was not compiled
-/// with.
+/// A schema that was parsed from a text. It describes a message whose type may have been unknown
+/// when this program was compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedSchema {
     /// The message's name, an ASCII identifier.
@@ -34,9 +34,9 @@ pub struct ParsedTail {
 /// One number, or array of numbers, in a [`ParsedSchema`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedField {
-    /// The names of the messages around it and its own, joined by dots.
+    /// The names of the enclosing messages and of the field itself, joined by dots.
     pub path: String,
-    /// Type, offset and counts.
+    /// The type, offset and counts of the field.
     pub shape: FieldShape,
 }
 
@@ -49,13 +49,13 @@ pub struct FieldShape {
     pub offset: usize,
     /// Number of contiguous elements.
     pub count: usize,
-    /// Count and stride in bytes of the arrays of messages around it, outermost first.
+    /// Number of elements and stride in bytes of each enclosing array of messages, outermost first.
     pub arrays: Vec<(usize, usize)>,
 }
 
 impl FieldShape {
-    /// Returns the offset of the field's end, in the last element of every array around it; `None`
-    /// on overflow.
+    /// Returns the offset of the field's end in bytes, in the last element of every enclosing
+    /// array; `None` on overflow.
     pub(super) fn end_offset(&self) -> Option<usize> {
         let mut end = self
             .count
@@ -91,15 +91,15 @@ pub enum SchemaTextError {
     /// The text is longer than that of any message.
     #[error("the schema text has {bytes} bytes, at most {SCHEMA_TEXT_BYTES_MAX} are allowed")]
     TooLong {
-        /// Its length in bytes.
+        /// The length of the text in bytes.
         bytes: usize,
     },
     /// A line does not match the format; lines are counted from 1.
     #[error("line {line} of the schema text is not {expected}")]
     Line {
-        /// The line.
+        /// The number of the line.
         line: usize,
-        /// A description of the accepted line.
+        /// A description of the line that would be accepted.
         expected: &'static str,
     },
 }
@@ -213,7 +213,7 @@ fn parse_field(line: &str) -> Option<ParsedField> {
     (shape.arrays.len() <= ARRAY_NESTING_MAX).then_some(ParsedField { path, shape })
 }
 
-/// Parses a decimal number as the text has it, without leading zeros.
+/// Parses a decimal number without leading zeros, as a canonical text contains it.
 fn parse_number(word: &str) -> Option<usize> {
     let canonical = word == "0" || !word.starts_with(['0', '+']);
     canonical.then(|| word.parse().ok())?

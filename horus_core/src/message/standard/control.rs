@@ -97,8 +97,8 @@ layout! {
 }
 
 impl JointCommand {
-    /// Returns the number of commanded joints: `count`, but at most [`JOINTS_MAX`], whatever the
-    /// sender wrote.
+    /// Returns the number of commanded joints: `count`, limited to [`JOINTS_MAX`] in case the
+    /// sender wrote a larger number.
     ///
     /// ```
     /// use horus_core::message::JointCommand;
@@ -166,8 +166,8 @@ layout! {
 }
 
 impl MotorCommand {
-    /// Returns a command to turn at `velocity`, in rad/s; powered, and stamped with the current
-    /// time.
+    /// Returns a command to turn at `velocity`, in rad/s. The motor is powered, and the command is
+    /// stamped with the current time.
     ///
     /// ```
     /// use horus_core::message::MotorCommand;
@@ -183,8 +183,8 @@ impl MotorCommand {
         }
     }
 
-    /// Returns a command to go to `position`, in radians; powered, and stamped with the current
-    /// time.
+    /// Returns a command to go to `position`, in radians. The motor is powered, and the command is
+    /// stamped with the current time.
     #[must_use]
     pub fn position(motor_id: u32, position: f64) -> Self {
         Self {
@@ -193,7 +193,8 @@ impl MotorCommand {
         }
     }
 
-    /// Returns a command to apply `effort`, in N·m; powered, and stamped with the current time.
+    /// Returns a command to apply `effort`, in N·m. The motor is powered, and the command is
+    /// stamped with the current time.
     #[must_use]
     pub fn effort(motor_id: u32, effort: f64) -> Self {
         Self {
@@ -294,8 +295,9 @@ impl DifferentialDriveCommand {
         }
     }
 
-    /// Returns the wheel speeds that move a robot as `command` says. `wheel_radius`, which must not
-    /// be 0, and `wheel_separation` are in metres. It keeps the time of `command`.
+    /// Returns a command with the wheel speeds that move a robot as `command` says. `wheel_radius`,
+    /// which must not be 0, and `wheel_separation` are in metres. The result has the same time as
+    /// `command`.
     ///
     /// ```
     /// use horus_core::message::{CmdVel, DifferentialDriveCommand};

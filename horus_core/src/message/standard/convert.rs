@@ -5,7 +5,8 @@ use crate::message::{
     Transform, TransformStamped, Vector3, Waypoint,
 };
 
-/// Implements `From` between a struct and the array of its parts, in the same order.
+/// Implements `From` in both directions between a struct and an array of its fields, in the same
+/// order.
 macro_rules! arrays {
     ($($type:ident [$($part:ident),+] $count:literal)+) => {$(
         impl From<[f64; $count]> for $type {
@@ -29,7 +30,7 @@ arrays! {
 }
 
 impl From<Point3> for Vector3 {
-    /// Returns the vector from the origin to the point.
+    /// Returns the vector that leads from the origin to the point.
     fn from(Point3 { x, y, z }: Point3) -> Self {
         Self { x, y, z }
     }

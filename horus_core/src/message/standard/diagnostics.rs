@@ -129,7 +129,7 @@ crate::message! {
 layout! { DiagnosticValue = 96 { key: 0, value: 32 } }
 
 impl DiagnosticValue {
-    /// Returns a value with as much of both texts as fits.
+    /// Returns a value with this key and value; each text is truncated if it is too long.
     #[must_use]
     pub const fn cut(key: &str, value: &str) -> Self {
         Self {
@@ -187,8 +187,8 @@ layout! {
 }
 
 impl DiagnosticStatus {
-    /// Returns a status stamped with the current time, with as much of `name` and `message` as
-    /// fits.
+    /// Returns a status stamped with the current time. `name` and `message` are truncated if they
+    /// are too long.
     ///
     /// ```
     /// use horus_core::message::{DiagnosticStatus, DiagnosticValue};
@@ -211,13 +211,14 @@ impl DiagnosticStatus {
         }
     }
 
-    /// Returns the used values: the first `count`, or all if a peer claims more.
+    /// Returns the values in use: the first `count` elements of the array, or all elements if the
+    /// sender's count is larger.
     #[must_use]
     pub fn values(&self) -> &[DiagnosticValue] {
         &self.values[..clamp_count(self.count, DIAGNOSTIC_VALUES_MAX)]
     }
 
-    /// Adds a value at the end; returns `false` if there is no room.
+    /// Adds a value at the end. Returns `false`, and adds nothing, if there is no room.
     #[must_use = "there may be no room"]
     pub fn push(&mut self, value: DiagnosticValue) -> bool {
         let at = clamp_count(self.count, DIAGNOSTIC_VALUES_MAX);
@@ -274,8 +275,8 @@ layout! {
 }
 
 impl EmergencyStop {
-    /// Returns an engaged stop, stamped with the current time, with as much of `source` and
-    /// `reason` as fits.
+    /// Returns an engaged stop, stamped with the current time. `source` and `reason` are truncated
+    /// if they are too long.
     ///
     /// ```
     /// use horus_core::message::EmergencyStop;
@@ -289,8 +290,8 @@ impl EmergencyStop {
         Self::new(1, source, reason).stamped()
     }
 
-    /// Returns a released stop, stamped with the current time, with as much of `source` and
-    /// `reason` as fits.
+    /// Returns a released stop, stamped with the current time. `source` and `reason` are truncated
+    /// if they are too long.
     #[must_use]
     pub fn release(source: &str, reason: &str) -> Self {
         Self::new(0, source, reason).stamped()
@@ -317,7 +318,7 @@ impl EmergencyStop {
         }
     }
 
-    /// Returns true if everything has to stand still.
+    /// Returns true if the stop is engaged, so that nothing may move.
     #[must_use]
     pub const fn is_engaged(&self) -> bool {
         self.engaged != 0

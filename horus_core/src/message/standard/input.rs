@@ -33,13 +33,15 @@ layout! {
 }
 
 impl JoystickInput {
-    /// Returns the axes of the device: the first `axis_count`, or all if a peer claims more.
+    /// Returns the axes of the device: the first `axis_count` elements of the array, or all
+    /// elements if the sender's count is larger.
     #[must_use]
     pub fn axes(&self) -> &[f32] {
         &self.axes[..clamp_count(self.axis_count, JOYSTICK_AXES_MAX)]
     }
 
-    /// Returns the buttons of the device: the first `button_count`, or all if a peer claims more.
+    /// Returns the buttons of the device: the first `button_count` elements of the array, or all
+    /// elements if the sender's count is larger.
     #[must_use]
     pub fn buttons(&self) -> &[u8] {
         &self.buttons[..clamp_count(self.button_count, JOYSTICK_BUTTONS_MAX)]

@@ -1,4 +1,5 @@
-//! The standard messages, one file for each domain, and the list that exports, tests and tools use.
+//! The standard messages, with one file for each domain, and the list of them that exports, tests
+//! and tools use.
 
 pub(crate) mod control;
 mod convert;
@@ -22,8 +23,8 @@ use super::{
     SegmentationMaskHeader, Tensor, TensorHeader,
 };
 
-/// Calls the macro `callback` with all domains and their messages: `callback! { geometry "Poses, …"
-/// { Point3, Vector3, … } sensor "Sensor …" { … } … }`.
+/// Calls the macro that is passed as `callback` with all domains and their messages: `callback! {
+/// geometry "Poses, …" { Point3, Vector3, … } sensor "Sensor …" { … } … }`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! standard_messages {
@@ -94,8 +95,8 @@ macro_rules! tables {
             all
         };
 
-        /// Returns the bytes of the [`Default`] of the standard message called `name` if it has a
-        /// fixed length, or of a header such as `ImageHeader`. Constructors in other languages
+        /// Returns the bytes of the [`Default`] value of a type: the standard message of fixed
+        /// length called `name`, or a header such as `ImageHeader`. Constructors in other languages
         /// begin with these bytes.
         #[must_use]
         pub fn standard_default(name: &str) -> Option<Box<[u8]>> {

@@ -212,7 +212,8 @@ crate::message! {
 layout! { Waypoint = 64 { position: 0, orientation: 24, speed: 56 } }
 
 impl Waypoint {
-    /// Returns a pose to pass at `speed` in m/s: `position` in metres, `orientation` x, y, z, w.
+    /// Returns a waypoint that a robot passes at `speed`, in m/s. `position` is in metres, and
+    /// `orientation` is x, y, z, w.
     #[must_use]
     pub const fn new(position: [f64; 3], orientation: [f64; 4], speed: f64) -> Self {
         Self {
@@ -224,7 +225,7 @@ impl Waypoint {
 }
 
 impl Default for Waypoint {
-    /// Returns a stop at the origin, not rotated.
+    /// Returns a waypoint at the origin, without rotation, at which a robot stops.
     fn default() -> Self {
         Self::new([0.0; 3], IDENTITY, 0.0)
     }
@@ -256,7 +257,8 @@ layout! {
 }
 
 impl NavPath {
-    /// Returns the used waypoints: the first `count`, or all if a peer claims more.
+    /// Returns the waypoints in use: the first `count` elements of `waypoints`, or all elements if
+    /// the sender's count is larger.
     #[must_use]
     pub fn waypoints(&self) -> &[Waypoint] {
         &self.waypoints[..clamp_count(self.count, NAV_PATH_WAYPOINTS_MAX)]

@@ -26,7 +26,7 @@ crate::message! {
 layout! { BoundingBox2D = 40 { center: 0, theta: 16, size_x: 24, size_y: 32 } }
 
 impl BoundingBox2D {
-    /// Returns an upright rectangle, in pixels.
+    /// Returns a rectangle without rotation; all lengths are in pixels.
     #[must_use]
     pub const fn new(center: [f64; 2], size_x: f64, size_y: f64) -> Self {
         Self {
@@ -53,7 +53,7 @@ crate::message! {
 layout! { BoundingBox3D = 80 { center: 0, orientation: 24, size: 56 } }
 
 impl BoundingBox3D {
-    /// Returns a box along the axes, in metres.
+    /// Returns a box whose sides are parallel to the axes; all lengths are in metres.
     #[must_use]
     pub const fn new(center: [f64; 3], size: [f64; 3]) -> Self {
         Self {
@@ -65,7 +65,7 @@ impl BoundingBox3D {
 }
 
 impl Default for BoundingBox3D {
-    /// Returns a point at the origin, not rotated.
+    /// Returns a box of size 0 at the origin, without rotation.
     fn default() -> Self {
         Self::new([0.0; 3], [0.0; 3])
     }
@@ -310,7 +310,8 @@ layout! {
 }
 
 impl PlaneDetection {
-    /// Returns the distance of a point above the plane, in metres; negative below.
+    /// Returns the distance of a point from the plane, in metres. It is negative for a point below
+    /// the plane.
     ///
     /// ```
     /// use horus_core::message::PlaneDetection;
@@ -397,7 +398,8 @@ layout! {
 }
 
 impl CameraInfo {
-    /// Returns the coefficients of the model: the first `d_count`, or all if a peer claims more.
+    /// Returns the coefficients of the model: the first `d_count`, or all if the sender's count is
+    /// larger.
     #[must_use]
     pub fn distortion(&self) -> &[f64] {
         &self.d[..clamp_count(self.d_count, DISTORTION_MAX)]

@@ -108,8 +108,8 @@ layout! {
 impl NodeEvent {
     /// Makes an event of `node` at `monotonic_ns` (CLOCK_MONOTONIC), stamped with the current time.
     ///
-    /// A long name is truncated. The level is the usual one of this kind of event. Allocates
-    /// nothing.
+    /// A long name is truncated. The level is the usual one for this kind of event. Does not
+    /// allocate.
     ///
     /// ```
     /// use horus_core::message::NodeEvent;
@@ -131,14 +131,14 @@ impl NodeEvent {
         }
     }
 
-    /// Sets the duration or delay, in nanoseconds.
+    /// Sets the duration or delay that the event reports, in nanoseconds.
     #[must_use]
     pub const fn with_value_ns(mut self, value_ns: u64) -> Self {
         self.value_ns = value_ns;
         self
     }
 
-    /// Sets the number of the tick.
+    /// Sets the number of the tick in which the event happened.
     #[must_use]
     pub const fn with_tick(mut self, tick: u64) -> Self {
         self.tick = tick;
@@ -175,8 +175,8 @@ impl NodeEvent {
         }
     }
 
-    /// Returns the words for the kind of event, and the words to put before `value_ns`, if this
-    /// kind of event uses it. Returns `None` for an unknown kind.
+    /// Returns the words that describe the kind of event and, if this kind of event uses
+    /// `value_ns`, the words to put before that value. Returns `None` for an unknown kind.
     const fn phrase(&self) -> Option<(&'static str, Option<&'static str>)> {
         Some(match self.kind {
             Self::STARTED => ("started", None),
@@ -446,7 +446,7 @@ impl NodeCommand {
         }
     }
 
-    /// Sets the rate in hertz.
+    /// Sets the commanded rate, in hertz.
     #[must_use]
     pub const fn with_rate_hz(mut self, rate_hz: f64) -> Self {
         self.rate_hz = rate_hz;

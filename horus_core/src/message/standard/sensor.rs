@@ -122,7 +122,8 @@ layout! {
 }
 
 impl LaserScan {
-    /// Returns the measured ranges: the first `count`, or all if a peer claims more.
+    /// Returns the measured ranges: the first `count` elements of `ranges`, or all elements if the
+    /// sender's count is larger.
     ///
     /// ```
     /// use horus_core::message::LaserScan;
@@ -227,14 +228,15 @@ layout! {
 }
 
 impl JointState {
-    /// Returns the number of joints: `count`, or all if a peer claims more.
+    /// Returns the number of joints: `count`, limited to the length of the arrays in case the
+    /// sender wrote a larger number.
     #[must_use]
     pub fn joints(&self) -> usize {
         clamp_count(self.count, JOINTS_MAX)
     }
 
-    /// Adds a joint at the end, with its position (rad), velocity (rad/s) and effort (N·m). It
-    /// returns `false` if there is no room.
+    /// Adds a joint at the end, with its position (rad), velocity (rad/s) and effort (N·m). Returns
+    /// `false`, and adds nothing, if there is no room.
     #[must_use = "there may be no room"]
     pub fn push(&mut self, name: Text<32>, [position, velocity, effort]: [f64; 3]) -> bool {
         let at = self.joints();
@@ -247,7 +249,7 @@ impl JointState {
         true
     }
 
-    /// Returns the index of the joint called `name`.
+    /// Returns the index of the joint called `name`; `None` if there is no such joint.
     ///
     /// ```
     /// use horus_core::message::{JointState, Text};
@@ -349,7 +351,7 @@ impl NavSatFix {
         }
     }
 
-    /// Returns true if there is a position.
+    /// Returns true if the status says that the message contains a valid position.
     #[must_use]
     pub const fn has_fix(&self) -> bool {
         self.status >= Self::STATUS_FIX
@@ -521,8 +523,8 @@ layout! {
 }
 
 impl TactileArray {
-    /// Returns the used pressures, row-major: those of `rows` × `columns` taxels, or all if a peer
-    /// claims more.
+    /// Returns the pressures of the `rows` × `columns` taxels in use, row-major, or all pressures
+    /// if the sender wrote larger numbers.
     #[must_use]
     pub fn taxels(&self) -> &[f32] {
         &self.pressure[..clamp_count(self.rows.saturating_mul(self.columns), TAXELS_MAX)]

@@ -72,7 +72,8 @@ impl TimeReference {
         }
     }
 
-    /// Returns the other clock's time minus this machine's, in nanoseconds; saturates.
+    /// Returns the time of the other clock minus the time of this machine's clock, in nanoseconds.
+    /// Saturates on overflow.
     ///
     /// ```
     /// use horus_core::message::TimeReference;

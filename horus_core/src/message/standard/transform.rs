@@ -1,4 +1,5 @@
-//! Computes with rotations and transforms, by the crate `glam`. Available with the feature `glam`.
+//! Calculations with rotations and transforms, which use the crate `glam`. They are available with
+//! the feature `glam`.
 //!
 //! Quaternions are normalised first, because rounding or integration may have changed their length.
 //! A quaternion of length 0 cannot be normalised. It occurs in messages that were not filled in, so
@@ -14,7 +15,7 @@ use crate::message::{
     FrameId, Point3, Pose2D, Pose3D, Quaternion, Transform, TransformStamped, Vector3,
 };
 
-/// Maximum distance of the pitch from ±90°, in radians, at which roll and yaw are taken to turn
+/// If the pitch is closer to ±90° than this number of radians, roll and yaw are considered to turn
 /// about the same axis.
 const GIMBAL_LOCK_MARGIN: f64 = 1e-10;
 
@@ -37,12 +38,12 @@ pub enum TransformError {
     /// One of the rotations is invalid.
     #[error(transparent)]
     NotARotation(#[from] NotARotation),
-    /// The parent of the inner transform is not the child of the outer one.
+    /// The parent frame of the inner transform is not the child frame of the outer one.
     #[error("the transform of '{outer_child}' cannot be followed by one in '{inner_parent}'")]
     Frames {
-        /// The child of the outer transform.
+        /// The child frame of the outer transform.
         outer_child: FrameId,
-        /// The parent of the inner transform.
+        /// The parent frame of the inner transform.
         inner_parent: FrameId,
     },
 }
@@ -62,7 +63,7 @@ fn checked_rotation(found: [f64; 4]) -> Result<DQuat, NotARotation> {
 }
 
 impl Quaternion {
-    /// Returns a rotation about z, counter-clockwise: `yaw` in radians.
+    /// Returns a counter-clockwise rotation about z by `yaw` radians.
     ///
     /// ```
     /// use horus_core::message::Quaternion;
@@ -77,22 +78,23 @@ impl Quaternion {
         DQuat::from_rotation_z(yaw).into()
     }
 
-    /// Returns the rotation about the fixed axes x, then y, then z, in radians: `setRPY` of tf2,
-    /// and `rpy` of URDF. It equals the rotation about the body's own z, then y, then x.
+    /// Returns the rotation about the fixed axis x by `roll`, then about y by `pitch`, then about z
+    /// by `yaw`, in radians. This is the same as `setRPY` of tf2 and `rpy` of URDF. It equals the
+    /// rotation about the z axis of the body, then its y axis, then its x axis.
     #[must_use]
     pub fn from_rpy(roll: f64, pitch: f64, yaw: f64) -> Self {
         let about = DQuat::from_rotation_z(yaw) * DQuat::from_rotation_y(pitch);
         (about * DQuat::from_rotation_x(roll)).into()
     }
 
-    /// Returns roll, pitch and yaw in radians, for [`from_rpy`](Self::from_rpy): roll and yaw from
-    /// −π to π, pitch from −π/2 to π/2.
+    /// Returns roll, pitch and yaw in radians, such that [`from_rpy`](Self::from_rpy) gives the
+    /// same rotation. Roll and yaw are from −π to π, and pitch is from −π/2 to π/2.
     ///
     /// At a pitch of ±π/2, roll and yaw turn about the same axis; then yaw is 0, as in tf2.
     ///
     /// # Errors
     ///
-    /// The length is 0 or not finite.
+    /// [`NotARotation`] if the length of the quaternion is 0 or not finite.
     pub fn rpy(self) -> Result<[f64; 3], NotARotation> {
         let DQuat { x, y, z, w } = checked_rotation(self.into())?;
         // WHY: products of half angles give the sum and difference of roll and yaw exactly, also
@@ -120,7 +122,7 @@ impl Quaternion {
     ///
     /// # Errors
     ///
-    /// The length is 0 or not finite.
+    /// [`NotARotation`] if the length of the quaternion is 0 or not finite.
     pub fn yaw(self) -> Result<f64, NotARotation> {
         self.rpy().map(|[_, _, yaw]| yaw)
     }
@@ -129,7 +131,7 @@ impl Quaternion {
     ///
     /// # Errors
     ///
-    /// The length is 0 or not finite.
+    /// [`NotARotation`] if the length of the quaternion is 0 or not finite.
     pub fn normalized(self) -> Result<Self, NotARotation> {
         checked_rotation(self.into()).map(Into::into)
     }
@@ -138,13 +140,13 @@ impl Quaternion {
     ///
     /// # Errors
     ///
-    /// The length is 0 or not finite.
+    /// [`NotARotation`] if the length of the quaternion is 0 or not finite.
     pub fn rotate(self, vector: [f64; 3]) -> Result<[f64; 3], NotARotation> {
         Ok((checked_rotation(self.into())? * DVec3::from(vector)).into())
     }
 }
 
-/// Wraps an angle between −2π and 2π to one between −π and π.
+/// Converts an angle between −2π and 2π to the equivalent angle between −π and π.
 fn wrap_angle(angle: f64) -> f64 {
     if angle > PI {
         angle - TAU
@@ -156,7 +158,8 @@ fn wrap_angle(angle: f64) -> f64 {
 }
 
 impl Transform {
-    /// Returns the composition, which applies `inner` first and this transform second.
+    /// Returns the composition of two transforms, which applies `inner` first and this transform
+    /// second.
     ///
     /// If this is the pose of a child in its parent, and `inner` the pose of a grandchild in the
     /// child, the result is the pose of the grandchild in the parent.
@@ -173,7 +176,7 @@ impl Transform {
     ///
     /// # Errors
     ///
-    /// A quaternion's length is 0 or not finite.
+    /// [`NotARotation`] if the length of one of the quaternions is 0 or not finite.
     pub fn compose(&self, inner: &Self) -> Result<Self, NotARotation> {
         let outer_turn = checked_rotation(self.rotation)?;
         let inner_turn = checked_rotation(inner.rotation)?;
@@ -187,14 +190,14 @@ impl Transform {
     ///
     /// # Errors
     ///
-    /// The quaternion's length is 0 or not finite.
+    /// [`NotARotation`] if the length of the quaternion is 0 or not finite.
     pub fn inverse(&self) -> Result<Self, NotARotation> {
         let back = checked_rotation(self.rotation)?.conjugate();
         let origin = back * -DVec3::from(self.translation);
         Ok(Self::new(origin.into(), back.into()))
     }
 
-    /// Converts a point from the child's frame to the parent's; in metres.
+    /// Converts a point, in metres, from the child's frame to the parent's frame.
     ///
     /// ```
     /// use horus_core::message::{Quaternion, Transform};
@@ -207,7 +210,7 @@ impl Transform {
     ///
     /// # Errors
     ///
-    /// The quaternion's length is 0 or not finite.
+    /// [`NotARotation`] if the length of the quaternion is 0 or not finite.
     pub fn apply(&self, point: [f64; 3]) -> Result<[f64; 3], NotARotation> {
         let turned = checked_rotation(self.rotation)? * DVec3::from(point);
         Ok((turned + DVec3::from(self.translation)).into())
@@ -215,12 +218,13 @@ impl Transform {
 }
 
 impl TransformStamped {
-    /// Returns the composition, which applies `inner` first, like [`Transform::compose`]. Its time
-    /// is the older of the two.
+    /// Returns the composition of two transforms, which applies `inner` first, like
+    /// [`Transform::compose`]. The time of the result is the older of the two times.
     ///
     /// # Errors
     ///
-    /// The parent of `inner` is not the child of this transform, or a quaternion is not a rotation.
+    /// [`TransformError`] if the parent of `inner` is not the child of this transform, or if a
+    /// quaternion is not a rotation.
     pub fn compose(&self, inner: &Self) -> Result<Self, TransformError> {
         let outer_child = self.child_frame_id;
         let inner_parent = inner.frame_id;
@@ -247,7 +251,7 @@ impl TransformStamped {
     ///
     /// # Errors
     ///
-    /// The quaternion's length is 0 or not finite.
+    /// [`NotARotation`] if the length of the quaternion is 0 or not finite.
     pub fn inverse(&self) -> Result<Self, NotARotation> {
         let Transform {
             translation,
@@ -266,7 +270,7 @@ impl TransformStamped {
 impl TryFrom<&Pose3D> for Pose2D {
     type Error = NotARotation;
 
-    /// Returns the pose in the plane: without height, roll and pitch, with the same time.
+    /// Projects the pose to the plane: drops height, roll and pitch, and keeps the time.
     fn try_from(pose: &Pose3D) -> Result<Self, NotARotation> {
         let [x, y, _] = pose.position;
         let theta = Quaternion::from(pose.orientation).yaw()?;

@@ -36,23 +36,24 @@ impl DynamicBuilder {
         self
     }
 
-    /// Sets the namespace. Default: the one of the environment (`HORUS_SHM_DIR`,
-    /// `HORUS_NAMESPACE`).
+    /// Sets the namespace. Default: the namespace that the environment variables `HORUS_SHM_DIR`
+    /// and `HORUS_NAMESPACE` select.
     pub fn namespace(mut self, namespace: &Arc<Namespace>) -> Self {
         self.0.namespace = Some(Arc::clone(namespace));
         self
     }
 
     /// Sets the length of the longest message, as
-    /// [`TopicBuilder::max_message_bytes`](crate::topic::TopicBuilder::max_message_bytes) does; no
-    /// effect on messages of a fixed size.
+    /// [`TopicBuilder::max_message_bytes`](crate::topic::TopicBuilder::max_message_bytes) does. The
+    /// setting has no effect on messages of a fixed size.
     pub fn max_message_bytes(mut self, bytes: u64) -> Self {
         self.0.max_message_bytes = Some(bytes);
         self
     }
 
-    /// Sets the default message of a subscriber. The subscriber takes from it the bytes that a
-    /// shorter message lacks, because its publisher knows fewer fields. Default: zeros.
+    /// Sets the default message of a subscriber. When the subscriber receives a shorter message,
+    /// because the publisher knows fewer fields, it takes the missing bytes from the default
+    /// message. Default: zeros.
     pub fn defaults(mut self, message: &[u8]) -> Self {
         let is_zero = message.iter().all(|byte| *byte == 0);
         self.0.defaults = (!is_zero).then(|| message.into());
@@ -63,38 +64,39 @@ impl DynamicBuilder {
     ///
     /// # Errors
     ///
-    /// [`TopicError`].
+    /// [`TopicError`] if the endpoint cannot be opened.
     pub fn publisher(self) -> Result<DynamicPublisher, TopicError> {
         let raw = self.0.producer(&self.0.segment()?)?;
         Ok(DynamicPublisher::from_raw(raw))
     }
 
     /// Opens a subscriber. Publishers never wait for it, unless [`Qos::reliability`] requests
-    /// that.
+    /// reliable delivery.
     ///
     /// # Errors
     ///
-    /// [`TopicError`].
+    /// [`TopicError`] if the endpoint cannot be opened.
     pub fn subscriber(self) -> Result<DynamicSubscriber, TopicError> {
         let raw = self.0.consumer(&self.0.segment()?)?;
         Ok(DynamicSubscriber::from_raw(raw))
     }
 
-    /// Opens a subscriber for tools: it maps everything read-only, never slows a publisher and
-    /// does not count as a subscriber of the topic. The topic must exist.
+    /// Opens an observer, which is a subscriber for tools. It maps all memory of the topic
+    /// read-only, never slows a publisher and does not count as a subscriber of the topic. The
+    /// topic must exist.
     ///
     /// # Errors
     ///
-    /// [`TopicError`].
+    /// [`TopicError`] if the endpoint cannot be opened.
     pub fn observer(self) -> Result<DynamicSubscriber, TopicError> {
         Ok(DynamicSubscriber::from_raw(self.0.observer()?))
     }
 
-    /// Opens a publisher and a subscriber.
+    /// Opens a publisher and a subscriber of the topic.
     ///
     /// # Errors
     ///
-    /// [`TopicError`].
+    /// [`TopicError`] if the endpoint cannot be opened.
     pub fn ends(self) -> Result<(DynamicPublisher, DynamicSubscriber), TopicError> {
         let segment = self.0.segment()?;
         let producer = self.0.producer(&segment)?;

@@ -8,7 +8,8 @@ use crate::topic::error::WriteError;
 use crate::topic::time_fields::TimeFields;
 use crate::value::{MSGPACK_SCHEMA, Value};
 
-/// A message type that is known only at run time: the text of a schema, or plain bytes.
+/// A message type that is known only at run time. It is described by the text of a schema, or its
+/// messages are plain bytes.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -33,37 +34,38 @@ pub struct DynamicType {
     time_fields: TimeFields,
 }
 
-/// The form of the messages of a [`DynamicType`].
+/// The encoding of the messages of a [`DynamicType`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum DynamicSchema {
     /// Plain data, of a fixed size or with a tail.
     Plain {
-        /// The fields.
+        /// The schema, which lists the fields.
         schema: Box<ParsedSchema>,
-        /// The offsets of the fields, to read and edit them.
+        /// The offsets of the fields, which are needed to read and edit them.
         layout: Layout,
     },
     /// MessagePack: each message describes itself.
     MessagePack,
-    /// None of these: messages are bytes.
+    /// Any other encoding: this library treats the messages as plain bytes.
     Unknown,
 }
 
 impl DynamicType {
-    /// The type text of plain bytes; it is not a schema.
+    /// The text by which a topic names the type of plain bytes; it is not a schema.
     const BYTES_SCHEMA: &str = "horus bytes 1\n";
-    /// The alignment of messages with their own length, as for [`Framed`](crate::message::Framed).
+    /// The alignment in bytes of messages whose length varies, the same as of
+    /// [`Framed`](crate::message::Framed) messages.
     const SIZED_ALIGN: u32 = 64;
-    /// The default length of the longest message in bytes.
+    /// The default limit for the length of a message, in bytes.
     const DEFAULT_MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 
-    /// Parses the type that this canonical text describes. It is the same as the type of a Rust
-    /// program whose `message!` has this text.
+    /// Parses the canonical text of a schema and returns the type that it describes. A message type
+    /// that a Rust program declares with `message!` is the same type if its schema has this text.
     ///
     /// # Errors
     ///
-    /// [`SchemaTextError`]: the first line that is not canonical.
+    /// [`SchemaTextError`] names the first line that is not canonical.
     pub fn parse(text: &str) -> Result<Self, SchemaTextError> {
         let schema = Schema::parse(text)?;
         let sized = schema.tail.is_some();
@@ -102,13 +104,13 @@ impl DynamicType {
         })
     }
 
-    /// Returns the type of the messages of a Rust type.
+    /// Returns the message type of the Rust type `T`.
     #[must_use]
     pub fn of<T: Payload>() -> Self {
         Self::new(T::type_info())
     }
 
-    /// Returns the type that `info`, as a topic stores it, describes.
+    /// Returns the message type that `info` describes. A topic stores such type information.
     pub(super) fn new(info: TypeInfo) -> Self {
         let schema = Schema::parse(&info.schema).ok();
         let time_fields = TimeFields::find(|name| u64_offset(schema.as_ref()?, name));
@@ -195,7 +197,8 @@ impl DynamicType {
         &self.info
     }
 
-    /// Returns a number that is greater for the newer one of two messages.
+    /// Returns a number that orders messages by age: it is greater for the newer one of two
+    /// messages.
     pub(super) fn published_ns(&self, message: &[u8]) -> u64 {
         self.time_fields.published_ns(message)
     }
@@ -209,7 +212,7 @@ impl PartialEq for DynamicType {
 
 impl Eq for DynamicType {}
 
-/// Returns the offset of a field in bytes; `None` if there is no such `u64`.
+/// Returns the offset in bytes of the field `name`; `None` if there is no `u64` field of this name.
 fn u64_offset(schema: &ParsedSchema, name: &str) -> Option<usize> {
     let field = schema.fields.iter().find(|field| field.path == name)?;
     let is_u64 = field.shape.primitive == Primitive::U64 && field.shape.count == 1;

@@ -1,4 +1,5 @@
-//! Endpoints of topics whose message type is known only at run time: for bindings and tools.
+//! Endpoints of topics whose message type is known only at run time. Language bindings and tools
+//! use them.
 
 mod builder;
 mod message_type;

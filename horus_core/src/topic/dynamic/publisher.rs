@@ -19,7 +19,7 @@ use crate::topic::error::{
 use crate::value::Value;
 
 /// Publishes messages whose type is known only at run time, as bytes or as [`Value`]s. It is
-/// `Send`: one thread at a time.
+/// `Send`: one thread can use it at a time.
 ///
 /// ```
 /// # fn main() -> horus_core::Result<()> {
@@ -50,7 +50,7 @@ impl DynamicPublisher {
     ///
     /// # Errors
     ///
-    /// [`TopicError`].
+    /// [`TopicError`] if the endpoint cannot be opened.
     pub fn open(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
         DynamicBuilder::adopt(name).namespace(namespace).publisher()
     }
@@ -64,7 +64,7 @@ impl DynamicPublisher {
     ///
     /// # Errors
     ///
-    /// [`SendError::TooLong`]; [`SendError::Unencodable`] if the topic's messages have another
+    /// [`SendError::TooLong`]; [`SendError::Unencodable`] if the topic's messages have a different
     /// size; [`SendError::Full`], [`SendError::Forked`] or [`SendError::RegionLost`].
     #[inline(always)]
     pub fn send_bytes(&mut self, message: &[u8]) -> Result<(), SendError<()>> {
@@ -78,7 +78,7 @@ impl DynamicPublisher {
     ///
     /// # Errors
     ///
-    /// As [`Self::send_bytes`]; [`SendError::Full`] only after the timeout.
+    /// Those of [`Self::send_bytes`]; [`SendError::Full`] only after the timeout.
     pub fn send_bytes_timeout(
         &mut self,
         message: &[u8],
@@ -202,7 +202,7 @@ impl DynamicPublisher {
         self.raw.discard_lent()
     }
 
-    /// Returns the type of the messages.
+    /// Returns the type of the topic's messages, as this endpoint knows it.
     #[must_use]
     pub const fn message_type(&self) -> &DynamicType {
         &self.message_type
@@ -214,20 +214,21 @@ impl DynamicPublisher {
         self.raw.segment().topic().map_or("", TopicName::as_str)
     }
 
-    /// Returns the label of the topic, for errors.
+    /// Returns the label that identifies the topic in errors.
     #[must_use]
     pub fn label(&self) -> TopicLabel {
         self.raw.segment().label()
     }
 
-    /// Returns the same as [`Publisher::sequence`](crate::topic::Publisher::sequence).
+    /// Returns the sequence number of the last message sent, as
+    /// [`Publisher::sequence`](crate::topic::Publisher::sequence) does.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.raw.position()
     }
 
-    /// Returns the same as
-    /// [`Publisher::unmatched_subscribers`](crate::topic::Publisher::unmatched_subscribers).
+    /// Returns the live subscribers that get nothing from this publisher, as
+    /// [`Publisher::unmatched_subscribers`](crate::topic::Publisher::unmatched_subscribers) does.
     #[must_use]
     pub fn unmatched_subscribers(&self) -> Vec<UnmatchedPair> {
         let mut pairs = self.raw.segment().unmatched_pairs();
@@ -235,7 +236,7 @@ impl DynamicPublisher {
         pairs
     }
 
-    /// Returns the index of the lane.
+    /// Returns the index of this publisher's lane.
     pub(super) const fn lane(&self) -> u32 {
         self.raw.lane()
     }
@@ -246,14 +247,14 @@ impl DynamicPublisher {
         self.raw.segment().request().longest_bytes() as usize
     }
 
-    /// Returns the length in bytes of the present slots, which is that of a loan.
+    /// Returns the present length of a slot in bytes. A loan has this length, too.
     #[must_use]
     pub const fn slot_bytes(&self) -> usize {
         self.raw.slot_bytes() as usize
     }
 
-    /// Reserves memory for messages of `bytes` bytes, as the method of
-    /// [`Publisher`](crate::topic::Publisher) does.
+    /// Reserves memory for messages of `bytes` bytes, as
+    /// [`Publisher::reserve`](crate::topic::Publisher::reserve) does.
     ///
     /// # Errors
     ///
@@ -262,33 +263,36 @@ impl DynamicPublisher {
         self.raw.reserve(bytes as u64)
     }
 
-    /// Returns the reliable subscriber that is furthest behind, if there is one: for error texts
-    /// after [`SendError::Full`]. Makes some system calls.
+    /// Returns the reliable subscriber that is furthest behind, if there is one. Use it for error
+    /// texts after [`SendError::Full`]. Makes some system calls.
     #[must_use]
     pub fn slowest_reader(&self) -> Option<Participant> {
         self.raw.slowest_reader()
     }
 
-    /// Returns true if this handle is a copy in a forked child; its counters are not the parent's.
+    /// Returns true if this handle is a copy in a forked child process. Its counters then differ
+    /// from those of the parent's handle.
     #[must_use]
     pub fn is_forked(&self) -> bool {
         self.raw.segment().is_forked()
     }
 
-    /// Counts the live publishers of the topic. Takes about 0.2 µs for each.
+    /// Counts the live publishers of the topic. Takes about 0.2 µs for each publisher.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         self.raw.files().publisher_count()
     }
 
-    /// Counts the live subscribers of the topic, in any process. Takes about 0.2 µs for each.
+    /// Counts the live subscribers of the topic in all processes. Takes about 0.2 µs for each
+    /// subscriber.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
         self.raw.files().subscriber_count()
     }
 
-    /// Waits until `count` subscribers are there, for up to `timeout`, and returns their number.
-    /// Blocks, as the method of [`Publisher`](crate::topic::Publisher) does.
+    /// Waits until the topic has `count` subscribers, for up to `timeout`, and returns their
+    /// number. Blocks, as
+    /// [`Publisher::wait_for_subscribers`](crate::topic::Publisher::wait_for_subscribers) does.
     ///
     /// # Errors
     ///
@@ -301,8 +305,8 @@ impl DynamicPublisher {
         WantedEndpoints::subscribers(count).wait(self.raw.files(), timeout)
     }
 
-    /// Waits as [`Self::wait_for_subscribers`] does, but does not count one subscriber, which
-    /// belongs to the caller's handle: for a handle with both endpoints.
+    /// Waits as [`Self::wait_for_subscribers`] does, but does not count one subscriber: that of the
+    /// caller's handle, which has both endpoints.
     ///
     /// # Errors
     ///
@@ -316,16 +320,17 @@ impl DynamicPublisher {
         wanted.wait(self.raw.files(), timeout)
     }
 
-    /// Watches the subscribers of the topic, in all processes. Returns the events of those that are
-    /// there now, and of those that join, leave or die later. The event of one that joins has the
-    /// reason if it does not match this publisher.
+    /// Watches the subscribers of the topic in all processes. The result yields an event for each
+    /// present subscriber, and for each one that joins, leaves or dies later. If a subscriber does
+    /// not match this publisher, the event that it joined contains the reason.
     #[must_use]
     pub fn subscriber_events(&self) -> EndpointEvents {
         let raw = &self.raw;
         EndpointEvents::new(raw.files(), EndpointKind::Subscriber, raw.card())
     }
 
-    /// Returns the kind of ring buffer that the topic acts as with its present participants.
+    /// Returns the kind of ring buffer that the topic acts as, given its present publishers and
+    /// subscribers.
     #[must_use]
     pub fn backend(&self) -> Backend {
         Backend::from_files(&self.raw.files())

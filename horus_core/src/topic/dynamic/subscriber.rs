@@ -26,16 +26,16 @@ use crate::value::Value;
 pub struct Arrival {
     /// Index of the lane, as in [`LaneCounters`](crate::introspect::LaneCounters).
     pub lane: u32,
-    /// Sequence number of the message: the lane counts from 1 on, across all publishers that it has
-    /// had.
+    /// Sequence number of the message in its lane. The first message of a lane has the number 1,
+    /// and counting goes on when another publisher takes the lane over.
     pub number: u64,
-    /// Number of times that a publisher has claimed the lane by now: it grows when another one
-    /// takes the lane over.
+    /// Number of times that publishers have claimed the lane so far. It grows when another
+    /// publisher takes the lane over.
     pub claims: u64,
 }
 
 /// Receives messages whose type is known only at run time, as bytes or as [`Value`]s. It is `Send`:
-/// one thread at a time.
+/// one thread can use it at a time.
 ///
 /// ```
 /// # fn main() -> horus_core::Result<()> {
@@ -59,7 +59,7 @@ pub struct DynamicSubscriber {
     inbox: Decoder,
     message_type: DynamicType,
     spin: Duration,
-    /// True if the calls that copy into a buffer of the caller never cut a message.
+    /// True if the calls that copy a message into the caller's buffer must never truncate it.
     whole: bool,
     #[cfg(feature = "async")]
     alarm: Option<horus_shm::Alarm>,
@@ -71,7 +71,7 @@ impl DynamicSubscriber {
     ///
     /// # Errors
     ///
-    /// [`TopicError`].
+    /// [`TopicError`] if the endpoint cannot be opened.
     pub fn open(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
         let qos = Qos::new().reliability(Reliability::BestEffort);
         DynamicBuilder::adopt(name)
@@ -85,7 +85,7 @@ impl DynamicSubscriber {
     ///
     /// # Errors
     ///
-    /// [`TopicError`].
+    /// [`TopicError`] if the endpoint cannot be opened.
     pub fn observe(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
         DynamicBuilder::adopt(name).namespace(namespace).observer()
     }
@@ -107,8 +107,8 @@ impl DynamicSubscriber {
     /// is none right now. Never blocks.
     ///
     /// A message that is longer than the buffer is truncated: use a buffer of
-    /// [`Self::max_message_bytes`], and [`Self::keep_whole`] if publishers may begin to send longer
-    /// messages.
+    /// [`Self::max_message_bytes`] bytes, and call [`Self::keep_whole`] if publishers may begin to
+    /// send longer messages.
     #[inline]
     pub fn recv_into(&mut self, buffer: &mut [u8]) -> Option<usize> {
         self.inbox.raw.set_whole(self.whole);
@@ -121,10 +121,10 @@ impl DynamicSubscriber {
         self.inbox.raw.recv_length()
     }
 
-    /// Makes [`Self::recv_into`], [`Self::recv_into_timeout`] and [`Self::latest_into`] receive no
-    /// message that might not fit the buffer, from now on. They return nothing, without waiting,
-    /// while the buffer is shorter than [`Self::max_message_bytes`]. Compare the two lengths after
-    /// a call that returned nothing.
+    /// Prevents [`Self::recv_into`], [`Self::recv_into_timeout`] and [`Self::latest_into`] from
+    /// truncating messages, from now on. While the buffer is shorter than
+    /// [`Self::max_message_bytes`], they return no message and do not wait. After a call that
+    /// returned no message, compare the length of the buffer with [`Self::max_message_bytes`].
     pub const fn keep_whole(&mut self) {
         self.whole = true;
     }
@@ -134,7 +134,8 @@ impl DynamicSubscriber {
     ///
     /// # Errors
     ///
-    /// [`RecvTimeoutError::Timeout`] if none came; the other variants if none can come.
+    /// [`RecvTimeoutError::Timeout`] if no message came in time; the other variants if none can
+    /// come.
     pub fn recv_into_timeout(
         &mut self,
         buffer: &mut [u8],
@@ -183,8 +184,8 @@ impl DynamicSubscriber {
     }
 
     /// Copies the newest unread message into one of two buffers and returns the index of the buffer
-    /// and the length, as [`Subscriber::latest`](crate::topic::Subscriber::latest) does. Never
-    /// blocks.
+    /// and the length of the message, as [`Subscriber::latest`](crate::topic::Subscriber::latest)
+    /// does. Never blocks.
     pub fn latest_into(&mut self, buffers: [&mut [u8]; 2]) -> Option<(usize, usize)> {
         self.inbox.raw.set_whole(self.whole);
         self.inbox
@@ -205,13 +206,13 @@ impl DynamicSubscriber {
     ///
     /// # Errors
     ///
-    /// [`BorrowError`]; no message is lost by it.
+    /// [`BorrowError`]. No message is lost by a failed call.
     pub fn borrow(&mut self) -> Result<Option<RawSample>, BorrowError> {
         self.inbox.raw.borrow()
     }
 
     /// Borrows the newest message, as [`Self::borrow`] does; older ones are counted as skipped, or
-    /// as lost if they are overwritten already.
+    /// as lost if they have already been overwritten.
     ///
     /// # Errors
     ///
@@ -238,8 +239,8 @@ impl DynamicSubscriber {
         Watch::wait_any(&watch, wait_policy, look).unwrap_or(Ok(None))
     }
 
-    /// Registers the task of `context` to be woken when there may be a message, which may be at
-    /// once. Call it after a receive that found none.
+    /// Registers the task of `context` to be woken when there may be a message. The task may be
+    /// woken at once. Call this after a receive that found no message.
     #[cfg(feature = "async")]
     pub fn set_alarm(&mut self, context: &Context<'_>) {
         let watch = self.inbox.raw.watch();
@@ -262,15 +263,15 @@ impl DynamicSubscriber {
     ///
     /// # Errors
     ///
-    /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if it never can again; or
-    /// [`RecvError::LaneNotMapped`] or [`RecvError::Incompatible`].
+    /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if it can never receive again; the other
+    /// errors of [`Subscriber::check`](crate::topic::Subscriber::check) if this may change.
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         self.inbox.raw.check()
     }
 
-    /// Returns the first difference between the message of this subscriber and that of the live
-    /// publishers, as
+    /// Returns the first difference between the message type of this subscriber and that of the
+    /// live publishers, as
     /// [`Subscriber::schema_difference`](crate::topic::Subscriber::schema_difference) does.
     #[must_use]
     pub fn schema_difference(&self) -> Option<SchemaDifference> {
@@ -298,7 +299,7 @@ impl DynamicSubscriber {
         self.spin = spin;
     }
 
-    /// Returns the watch that a wait set polls.
+    /// Returns the watch with which a wait set checks this subscriber for new messages.
     pub(in crate::topic) fn watch(&self) -> Watch {
         self.inbox.raw.watch()
     }
@@ -308,14 +309,14 @@ impl DynamicSubscriber {
         self.inbox.raw.ignore(publisher.lane());
     }
 
-    /// Counts the message that was just received or borrowed as malformed, because its bytes are
-    /// not a message of the type that the caller expects.
+    /// Adds one to the count of malformed messages. Call it if the bytes of the message just
+    /// received or borrowed are not a message of the type that the caller expects.
     pub const fn refuse(&mut self) {
         self.inbox.malformed += 1;
     }
 
-    /// Returns the ledger since this subscriber joined. `malformed` counts the calls of
-    /// [`Self::refuse`] too.
+    /// Returns this subscriber's ledger: its counts since it joined. The calls of [`Self::refuse`]
+    /// are also counted as `malformed`.
     #[must_use]
     pub fn stats(&self) -> Stats {
         Stats::new(self.inbox.raw.stats(), self.inbox.malformed)
@@ -328,7 +329,7 @@ impl DynamicSubscriber {
         self.inbox.raw.stats().lost
     }
 
-    /// Returns the type of the messages.
+    /// Returns the type of the topic's messages, as this endpoint knows it.
     #[must_use]
     pub const fn message_type(&self) -> &DynamicType {
         &self.message_type
@@ -344,7 +345,7 @@ impl DynamicSubscriber {
             .map_or("", TopicName::as_str)
     }
 
-    /// Returns the label of the topic, for errors.
+    /// Returns the label that identifies the topic in errors.
     #[must_use]
     pub fn label(&self) -> TopicLabel {
         self.inbox.raw.segment().label()
@@ -367,10 +368,11 @@ impl DynamicSubscriber {
         self.inbox.raw.received_bytes()
     }
 
-    /// Returns the lane and the number of the last message received; `None` before the first.
+    /// Returns the lane and the sequence number of the last message received; `None` before the
+    /// first message.
     ///
-    /// Numbers of one lane that do not follow each other show a gap, also if another publisher took
-    /// the lane over. Takes some nanoseconds.
+    /// If two successive numbers of one lane are not consecutive, this subscriber missed messages.
+    /// This also holds if another publisher took the lane over in between. Takes some nanoseconds.
     #[must_use]
     pub fn last(&self) -> Option<Arrival> {
         let lane = self.inbox.raw.last_lane()?;
@@ -381,34 +383,38 @@ impl DynamicSubscriber {
         })
     }
 
-    /// Returns the length in bytes of the longest message that can come now, which is the buffer
-    /// size to use. It grows when a publisher sends a longer one; calls that receive notice that.
+    /// Returns the length in bytes of the longest message that can come at present. Use a buffer of
+    /// this size. The length grows when a publisher sends a longer message; receiving calls update
+    /// it.
     #[inline]
     #[must_use]
     pub fn max_message_bytes(&self) -> usize {
         self.inbox.raw.max_bytes()
     }
 
-    /// Returns true if this handle is a copy in a forked child; its counters are not the parent's.
+    /// Returns true if this handle is a copy in a forked child process. Its counters then differ
+    /// from those of the parent's handle.
     #[must_use]
     pub fn is_forked(&self) -> bool {
         self.inbox.raw.segment().is_forked()
     }
 
-    /// Counts the live publishers of the topic. Takes about 0.2 µs for each.
+    /// Counts the live publishers of the topic. Takes about 0.2 µs for each publisher.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         self.inbox.raw.files().publisher_count()
     }
 
-    /// Counts the live subscribers of the topic, in any process. Takes about 0.2 µs for each.
+    /// Counts the live subscribers of the topic in all processes. Takes about 0.2 µs for each
+    /// subscriber.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
         self.inbox.raw.files().subscriber_count()
     }
 
-    /// Waits until `count` publishers are there, for up to `timeout`, and returns their number.
-    /// Blocks, as the method of [`Subscriber`](crate::topic::Subscriber) does.
+    /// Waits until the topic has `count` publishers, for up to `timeout`, and returns their number.
+    /// Blocks, as
+    /// [`Subscriber::wait_for_publishers`](crate::topic::Subscriber::wait_for_publishers) does.
     ///
     /// # Errors
     ///
@@ -421,8 +427,8 @@ impl DynamicSubscriber {
         WantedEndpoints::publishers(count).wait(self.inbox.raw.files(), timeout)
     }
 
-    /// Waits as [`Self::wait_for_publishers`] does, but does not count one publisher, which belongs
-    /// to the caller's handle: for a handle with both endpoints.
+    /// Waits as [`Self::wait_for_publishers`] does, but does not count one publisher: that of the
+    /// caller's handle, which has both endpoints.
     ///
     /// # Errors
     ///
@@ -436,16 +442,17 @@ impl DynamicSubscriber {
         wanted.wait(self.inbox.raw.files(), timeout)
     }
 
-    /// Watches the publishers of the topic, in all processes. Returns the events of those that are
-    /// there now, and of those that join, leave or die later. The event of one that joins has the
-    /// reason if it does not match this subscriber.
+    /// Watches the publishers of the topic in all processes. The result yields an event for each
+    /// present publisher, and for each one that joins, leaves or dies later. If a publisher does
+    /// not match this subscriber, the event that it joined contains the reason.
     #[must_use]
     pub fn publisher_events(&self) -> EndpointEvents {
         let raw = &self.inbox.raw;
         EndpointEvents::new(raw.files(), EndpointKind::Publisher, raw.card())
     }
 
-    /// Returns the kind of ring buffer that the topic acts as with its present participants.
+    /// Returns the kind of ring buffer that the topic acts as, given its present publishers and
+    /// subscribers.
     #[must_use]
     pub fn backend(&self) -> Backend {
         Backend::from_files(&self.inbox.raw.files())

@@ -7,12 +7,12 @@ const NAN_TEXT: &str = "NaN";
 const INFINITY_TEXT: &str = "Infinity";
 const NEGATIVE_INFINITY_TEXT: &str = "-Infinity";
 
-/// Prefix of the text for a NaN other than the usual one. The bits of the NaN follow, in
-/// hexadecimal.
+/// Prefix of the text for a NaN whose bits differ from those of the usual NaN. The bits follow the
+/// prefix, in hexadecimal.
 const NAN_BITS_PREFIX: &str = "NaN:";
 
-/// Returns the element with these bytes: an integer, a finite float, a boolean, or a text for what
-/// JSON does not have.
+/// Converts the bytes of an element to an integer, a finite float or a boolean. A number that JSON
+/// does not have, such as NaN, becomes a text.
 pub(super) fn element_to_json(dtype: DType, bytes: &[u8]) -> Value {
     let single = match (dtype, bytes) {
         (DType::F16, &[a, b]) => f16_to_f32(u16::from_le_bytes([a, b])),
@@ -67,7 +67,7 @@ fn canonical_nan_bytes(dtype: DType) -> &'static [u8] {
     }
 }
 
-/// Appends the bytes of an element. Returns `None` if `json` is no element of this type.
+/// Appends the bytes of an element. Returns `None` if `json` is not an element of this type.
 pub(super) fn element_from_json(dtype: DType, json: &Value, bytes: &mut Vec<u8>) -> Option<()> {
     match dtype {
         DType::F16 | DType::BF16 | DType::F32 | DType::F64 => float_from_json(dtype, json, bytes),
@@ -122,12 +122,13 @@ fn float_from_json(dtype: DType, json: &Value, bytes: &mut Vec<u8>) -> Option<()
     Some(())
 }
 
-/// Rounds a number, which is no NaN, to the nearest one of half precision.
+/// Rounds a number, which must not be NaN, to the nearest number of half precision, and returns its
+/// bits.
 fn f16_bits(number: f32) -> u16 {
     /// The largest number that is not rounded to infinity.
     const F16_MAX: f32 = 65519.996;
-    /// The smallest normal number, 2^-14. Smaller numbers have a distance of `F16_SUBNORMAL_STEP`,
-    /// 2^-24.
+    /// The smallest normal number, 2^-14. Below it, neighbouring numbers differ by
+    /// `F16_SUBNORMAL_STEP`, 2^-24.
     const F16_NORMAL_MIN: f32 = f32::from_bits((127 - 14) << 23);
     const F16_SUBNORMAL_STEP: f32 = f32::from_bits((127 - 24) << 23);
 
@@ -143,13 +144,13 @@ fn f16_bits(number: f32) -> u16 {
     sign | bits
 }
 
-/// Rounds a number, which is no NaN, to the nearest one of bfloat16.
+/// Rounds a number, which must not be NaN, to the nearest number of bfloat16, and returns its bits.
 fn bf16_bits(number: f32) -> u16 {
     round_bits(number.to_bits(), 16) as u16
 }
 
-/// Drops the lower `count` bits, and rounds to the nearest number; if two are equally near, to the
-/// even one.
+/// Removes the lower `count` bits of `bits`, and rounds to the nearest number. If two numbers are
+/// equally near, returns the even one.
 const fn round_bits(bits: u32, count: u32) -> u32 {
     let half = 1 << (count - 1);
     let rest = bits & ((1 << count) - 1);

@@ -108,14 +108,15 @@ layout! {
 }
 
 impl BatteryState {
-    /// Returns the measured cells, in volts: the first `cell_count`, or all if a peer claims more.
+    /// Returns the voltages of the measured cells, in volts: the first `cell_count` elements of the
+    /// array, or all elements if the sender's count is larger.
     #[must_use]
     pub fn cell_voltages(&self) -> &[f32] {
         &self.cell_voltage[..clamp_count(self.cell_count, BATTERY_CELLS_MAX)]
     }
 
-    /// Returns the measured cells, in degrees Celsius: the first `cell_count`, or all if a peer
-    /// claims more.
+    /// Returns the temperatures of the measured cells, in degrees Celsius: the first `cell_count`
+    /// elements of the array, or all elements if the sender's count is larger.
     #[must_use]
     pub fn cell_temperatures(&self) -> &[f32] {
         &self.cell_temperature[..clamp_count(self.cell_count, BATTERY_CELLS_MAX)]
