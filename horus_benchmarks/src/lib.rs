@@ -1,8 +1,8 @@
 //! Timing, pinning, statistics and reports that every benchmark binary shares.
 //!
-//! A benchmark is a [`BenchmarkSession`](run::session::BenchmarkSession) (machine, clock, pinned
-//! CPUs, report), one or more [`Peer`](run::peer::Peer)s (the far end: a thread, or a child process
-//! of the same binary) and rounds of a [`workload`](measure::workload) over an
+//! A benchmark consists of a [`BenchmarkSession`](run::session::BenchmarkSession) (machine, clock,
+//! pinned CPUs, report), one or more [`Peer`](run::peer::Peer)s (the other side: a thread, or a
+//! child process of the same binary) and rounds of a [`workload`](measure::workload) over an
 //! [`Endpoint`](measure::endpoint::Endpoint). Two sides meet at a
 //! [`Rendezvous`](transport::rendezvous::Rendezvous). Rounds of the subject alternate with rounds
 //! of the [`Floor`](run::floor::Floor), so that each latency is shown as a multiple of what the
@@ -10,14 +10,15 @@
 //!
 //! What the numbers promise:
 //!
-//! * percentiles are of all samples, the maximum included; a Tukey-filtered view stands beside
-//!   them, labelled;
+//! * percentiles are computed from all samples, including the maximum; percentiles after Tukey's
+//!   outlier filter are shown beside them and labelled as such;
 //! * every message's content is verified, and `sent == received + lost`;
-//! * a round trip halved is labelled `RTT/2`; one way by the TSC is labelled `TSC`;
+//! * half of a round trip is labelled `RTT/2`; a one-way time measured with the time-stamp counters
+//!   of both cores is labelled `TSC`;
 //! * the timer's overhead is reported, never subtracted.
 //!
-//! The only callers are the binaries of this crate. An error ends the run and is printed with its
-//! cause; the error types say which there are.
+//! Only the binaries of this crate use this library. Every error ends the run and is printed with
+//! its cause.
 
 #[cfg(test)]
 use horus_testing as _;

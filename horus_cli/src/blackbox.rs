@@ -20,7 +20,7 @@ use crate::scheduler::unknown_scheduler;
 /// Time between two checks for new events.
 const POLL_PERIOD: Duration = Duration::from_millis(50);
 
-/// The kinds of events: for each its number in a black box, and its name for `--kind`.
+/// The kinds of events: for each, its number in a black box, and its name for the option `--kind`.
 const EVENT_KINDS: [(u8, &str); 30] = [
     (NodeEvent::STARTED, "started"),
     (NodeEvent::FINISHED, "finished"),
@@ -112,7 +112,7 @@ impl Event {
     }
 }
 
-/// Returns the number of the kind of events that is called `name`.
+/// Returns the number of the kind of events that has the name `name`.
 fn parse_kind(name: &str) -> Result<u8, String> {
     let found = EVENT_KINDS.iter().find(|(_, known)| *known == name);
     found.map(|(kind, _)| *kind).ok_or_else(|| {
@@ -158,7 +158,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 
 /// Returns the events in the black box of the scheduler `name`.
 ///
-/// WHY the black box is opened anew at each call: while it is open, `horus scheduler forget` fails.
+/// WHY each call opens the black box again: while it is open, `horus scheduler forget` fails.
 fn read_events(namespace: &Arc<Namespace>, name: &str) -> Result<Vec<NodeEvent>, Failure> {
     black_box(namespace, name).map_err(|error| {
         let failure = Failure::from_topic_error(&error);
@@ -169,15 +169,15 @@ fn read_events(namespace: &Arc<Namespace>, name: &str) -> Result<Vec<NodeEvent>,
     })
 }
 
-/// Finds the events that were not in a black box when it was read before.
+/// Finds the events that have been added to a black box since it was last read.
 #[derive(Debug, Default)]
 pub(crate) struct NewEventFilter {
     known: HashSet<(u64, u32, u8, Text<64>, Text<128>)>,
 }
 
 impl NewEventFilter {
-    /// Returns the events that the previous call did not get. `events` are all events that are in
-    /// the black box now.
+    /// Returns those of `events` that no earlier call returned. `events` are all events that are
+    /// now in the black box.
     pub(crate) fn take_new_events(&mut self, mut events: Vec<NodeEvent>) -> Vec<NodeEvent> {
         let key = |event: &NodeEvent| {
             let NodeEvent {

@@ -1,5 +1,5 @@
-//! `horus completion`: completions for shells. Names of topics and nodes are completed live, by
-//! the hidden command `horus __complete`.
+//! `horus completion`: completions for shells. The scripts complete the names of topics and nodes
+//! that exist at that moment. For this they call the hidden command `horus __complete`.
 
 use clap::{Args, CommandFactory as _, ValueEnum};
 use clap_complete::Shell;
@@ -81,8 +81,8 @@ fn complete_live_names_in_zsh(script: &str) -> String {
     format!("{first}\n{ZSH}{rest}")
 }
 
-/// Prints names, one on each line. Prints none if they cannot be read: a shell would show an error
-/// in its prompt.
+/// Prints names, one on each line. If the names cannot be read, prints nothing, because a shell
+/// would show an error text in its prompt.
 pub(crate) fn print_names(arguments: &Names, context: &mut Context) -> Result<(), Failure> {
     let names = match arguments.kind {
         NameKind::Types => STANDARD

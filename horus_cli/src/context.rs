@@ -98,8 +98,8 @@ impl Context {
         self.namespace_config_or(None)
     }
 
-    /// Returns the namespace that the options select, else the one called `name`, else the one that
-    /// the environment selects.
+    /// Returns the namespace that the options select. If they select none, returns the namespace
+    /// called `name`; without a `name`, the one that the environment selects.
     pub(crate) fn namespace_config_or(
         &self,
         name: Option<&str>,
@@ -128,8 +128,8 @@ impl Context {
         Namespace::open(&config).map_err(|error| namespace_failure(&error))
     }
 
-    /// Opens the namespace; `None` if it does not exist. Commands that only read use this, because
-    /// they must not create a namespace.
+    /// Opens the namespace; returns `None` if it does not exist. Commands that only read use this
+    /// function, because they must not create a namespace.
     pub(crate) fn open_existing_namespace(&self) -> Result<Option<Arc<Namespace>>, Failure> {
         let config = self.namespace_config()?;
         let path = namespace_path(&config);
@@ -200,8 +200,8 @@ pub(crate) fn namespace_path(config: &NamespaceConfig) -> PathBuf {
     config.dir().join(config.name().as_str())
 }
 
-/// Returns a sentence, after a space, that names the other namespaces with topics; an empty text if
-/// there are none.
+/// Returns a sentence that names the other namespaces with topics. It begins with a space. The text
+/// is empty if there are none.
 pub(crate) fn other_namespaces_text(config: &NamespaceConfig) -> String {
     let mut others = namespace::namespace_names(config.dir());
     others.retain(|name| name != config.name().as_str() && has_topics(config, name));
@@ -214,8 +214,8 @@ pub(crate) fn other_namespaces_text(config: &NamespaceConfig) -> String {
     )
 }
 
-/// Returns true if the namespace `name` has topics besides those of the library itself. Does not
-/// open the namespace.
+/// Returns true if the namespace `name` has topics in addition to the internal topics of the
+/// library. Does not open the namespace.
 fn has_topics(config: &NamespaceConfig, name: &str) -> bool {
     NamespaceName::new(name).is_ok_and(|name| {
         let topics = clean::topic_names(&config.clone().with_name(name));

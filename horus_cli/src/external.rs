@@ -1,4 +1,4 @@
-//! Commands that are programs of their own: `horus foxglove` executes `horus-foxglove`.
+//! Commands that are separate programs: `horus foxglove` executes `horus-foxglove`.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -13,8 +13,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::nearest;
 
-/// The commands whose programs this repository builds separately: for each its word and its
-/// package.
+/// The commands whose programs are built from separate packages of this repository: for each, its
+/// word and its package.
 const KNOWN_PROGRAMS: [(&str, &str); 2] =
     [("foxglove", "horus_foxglove"), ("bridge", "horus_bridge")];
 
@@ -57,7 +57,7 @@ fn find_program(program: &OsStr) -> Option<PathBuf> {
     })
 }
 
-/// Returns the failure that there is no command `word`.
+/// Returns the failure for an unknown command `word`.
 fn unknown_command(word: &str) -> Failure {
     if let Some((_, package)) = KNOWN_PROGRAMS.iter().find(|(known, _)| *known == word) {
         return Failure::usage(format_args!(

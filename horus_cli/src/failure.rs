@@ -1,4 +1,4 @@
-//! Failures of commands, and the exit codes that stand for them.
+//! Failures of commands, and the exit code for each kind of failure.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -8,19 +8,19 @@ use std::process::ExitCode;
 use horus_core::OpenError;
 use horus_core::TopicError;
 
-/// Exit code: the answer of a check is no.
+/// The exit code of a check whose answer is no.
 const EXIT_NO: u8 = 1;
-/// Exit code: the arguments are wrong.
+/// The exit code for wrong arguments.
 const EXIT_USAGE: u8 = 2;
-/// Exit code: there is no such topic, node, scheduler, namespace or file.
+/// The exit code if the named topic, node, scheduler, namespace or file does not exist.
 const EXIT_NOT_FOUND: u8 = 3;
-/// Exit code: a topic, node or scheduler refused the request.
+/// The exit code if a topic, node or scheduler refused the request.
 const EXIT_REFUSED: u8 = 4;
-/// Exit code: the system refused (rights, space, a broken file).
+/// The exit code if the system refused the request: missing rights, no space, or a broken file.
 const EXIT_SYSTEM: u8 = 5;
-/// Exit code: the time of `--timeout` is over.
+/// The exit code if the time of `--timeout` is over.
 const EXIT_TIMEOUT: u8 = 124;
-/// Exit code: a signal came before the answer.
+/// The exit code if a signal was received before the command had an answer.
 pub(crate) const EXIT_INTERRUPTED: u8 = 130;
 
 /// The result of a command that fails or ends early: an exit code and a message.
@@ -32,7 +32,8 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// Returns the failure of a check whose answer is no, and whose output says why.
+    /// Returns the failure of a check whose answer is no. It has no message, because the output of
+    /// the command already gives the reason.
     pub(crate) const fn answer_no() -> Self {
         Self {
             code: EXIT_NO,
@@ -50,7 +51,7 @@ impl Failure {
         Self::with_code(EXIT_USAGE, message)
     }
 
-    /// Returns the failure that nothing has the given name.
+    /// Returns the failure that no object has the given name.
     pub(crate) fn not_found(message: impl Display) -> Self {
         Self::with_code(EXIT_NOT_FOUND, message)
     }
@@ -65,13 +66,13 @@ impl Failure {
         Self::with_code(EXIT_SYSTEM, message)
     }
 
-    /// Returns the failure that the time of `--timeout` is over. `what` says what has not happened
-    /// by then.
+    /// Returns the failure that the time of `--timeout` is over. `what` is the event that has not
+    /// happened within that time.
     pub(crate) fn timeout(what: impl Display) -> Self {
         Self::with_code(EXIT_TIMEOUT, format_args!("timeout: {what}"))
     }
 
-    /// Returns the failure that a signal came before the answer.
+    /// Returns the failure that a signal was received before the command had an answer.
     pub(crate) const fn interrupted() -> Self {
         Self {
             code: EXIT_INTERRUPTED,
@@ -114,12 +115,12 @@ impl Failure {
         self
     }
 
-    /// Returns the message, without the exit code.
+    /// Returns the message of the failure, without the exit code.
     pub(crate) fn text(&self) -> &str {
         self.message.as_deref().unwrap_or_default()
     }
 
-    /// Returns true if the failure is that nothing has the given name.
+    /// Returns true if the failure is that no object has the given name.
     pub(crate) const fn is_not_found(&self) -> bool {
         self.code == EXIT_NOT_FOUND
     }
@@ -166,8 +167,8 @@ fn exit_code_of(error: &OpenError) -> u8 {
     }
 }
 
-/// Returns the text of an error, followed by the texts of its causes. Leaves out a text that is
-/// already contained in those before it.
+/// Returns the text of an error, followed by the texts of its causes. Omits a text that is already
+/// contained in those before it.
 pub(crate) fn error_chain_text(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -227,8 +227,8 @@ fn print_line(record: &LogRecord, context: &mut Context) -> Result<(), Failure> 
         .line(format_args!("{} {said}", date_time(line.timestamp_ns)))
 }
 
-/// Returns the source and the text of a log line. Marks each further line of a text with several
-/// lines, so that it cannot look like a log line.
+/// Returns the source and the text of a log line. If the text has several lines, marks each line
+/// after the first, so that it cannot look like another log line.
 fn source_and_text(source: &str, text: &str, cut_bytes: u32) -> String {
     let parts: Vec<_> = text
         .trim_end_matches('\n')

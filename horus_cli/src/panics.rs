@@ -1,9 +1,9 @@
-//! Reports panics, which are mistakes of this program, in one line.
+//! Reports panics in one line. A panic is always a mistake in this program.
 
 use std::io::{self, Write};
 use std::panic;
 
-/// Makes a panic print one line in place of the usual report.
+/// Makes each panic print one line in place of the usual report.
 pub(crate) fn report_panics_as_one_line() {
     panic::set_hook(Box::new(|panic| {
         let payload = panic.payload();

@@ -25,7 +25,7 @@ use crate::topic::meter::{Counters, Meter, Reading, per_second};
 use crate::topic::select::is_internal_topic;
 
 /// Time between two reads of the black boxes and of the graphs of the schedulers. WHY so long: a
-/// read of a black box takes up to some milliseconds, and a graph changes only when a scheduler
+/// read of a black box takes up to a few milliseconds, and a graph changes only when a scheduler
 /// starts.
 const EVENTS_PERIOD: Duration = Duration::from_secs(1);
 
@@ -43,7 +43,8 @@ pub(crate) struct Sample {
     pub(crate) nodes: Vec<Node>,
     /// The programs of each `horus launch`.
     pub(crate) programs: Vec<Program>,
-    /// The events since the last sample; in the first sample, the last events of each black box.
+    /// The events since the last sample. The first sample contains the last events of each black
+    /// box.
     pub(crate) events: Vec<SchedulerEvent>,
 }
 
@@ -59,7 +60,7 @@ pub(crate) struct Topic {
     pub(crate) window_ns: u64,
     pub(crate) refused_per_second: f64,
     pub(crate) lost_per_second: f64,
-    /// Bytes of messages sent per second; `None` if each message has its own length.
+    /// Number of bytes of messages sent per second; `None` if the messages have different lengths.
     pub(crate) bytes_per_second: Option<f64>,
     /// The latency of the subscriber whose 99th percentile is the largest; `None` if no messages
     /// were timed.
@@ -124,7 +125,7 @@ pub(crate) struct Sampler {
 #[derive(Debug)]
 struct WatchedTopic {
     meter: Meter,
-    /// The readings that together cover the last window, oldest first.
+    /// The readings that together cover the last window. The oldest comes first.
     readings: VecDeque<Reading>,
 }
 
@@ -271,7 +272,7 @@ impl WatchedTopic {
         })
     }
 
-    /// Counts the messages since the last call, and returns the counts of the last window.
+    /// Counts the messages since the last call. Returns the counts for the last window.
     fn read(&mut self, window: Duration, cache: &mut LivenessCache) -> Reading {
         self.readings.push_back(self.meter.read_with(cache));
         let mut took: Duration = self.readings.iter().map(|reading| reading.took).sum();

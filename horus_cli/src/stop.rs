@@ -11,7 +11,7 @@ use signal_hook::flag;
 
 use crate::failure::EXIT_INTERRUPTED;
 
-/// The longest time until a sleeping command notices a signal.
+/// Maximum time until a sleeping command notices a signal.
 const SIGNAL_POLL_PERIOD: Duration = Duration::from_millis(10);
 
 /// The signals that end a command.
@@ -45,19 +45,19 @@ impl StopSignal {
         Ok(Self { has_come, is_final })
     }
 
-    /// Makes the next signal only set a flag, so that the stream can end with its summary.
+    /// Makes the next signal only set a flag, so that the stream can still print its summary.
     pub(crate) fn begin_stream(&self) {
         // Relaxed: the flag stands alone.
         self.is_final.store(false, Ordering::Relaxed);
     }
 
-    /// Returns true if a signal has come.
+    /// Returns true if a signal has been received.
     pub(crate) fn has_come(&self) -> bool {
         // Relaxed: as above.
         self.has_come.load(Ordering::Relaxed)
     }
 
-    /// Sleeps until `due`, or until a signal comes. Returns true if no signal came.
+    /// Sleeps until `due`, or until a signal is received. Returns true if no signal was received.
     pub(crate) fn sleep_until(&self, due: Instant) -> bool {
         while !self.has_come() {
             let left = due.saturating_duration_since(Instant::now());
@@ -70,7 +70,7 @@ impl StopSignal {
     }
 }
 
-/// The time at which a command gives up; `None` if it never does.
+/// The time at which a command gives up. `None` if the command waits without a limit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline(Option<Instant>);
 

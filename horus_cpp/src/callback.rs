@@ -1,4 +1,5 @@
-//! The per-thread state of callbacks: which scheduler called, and whether cancellation is disabled.
+//! The state that each thread keeps about callbacks: which scheduler called the callback, and
+//! whether the cancellation of the thread is disabled.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -8,7 +9,8 @@ use std::ptr::null_mut;
 struct ThreadState {
     /// The handle of the scheduler that is running a callback on this thread, or 0.
     scheduler: Cell<u64>,
-    /// True while `pthread_cancel` is delayed until the thread has left the library.
+    /// True while a `pthread_cancel` of this thread is delayed until the thread has left the
+    /// library.
     is_uncancellable: Cell<bool>,
 }
 
@@ -21,10 +23,10 @@ unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
 }
 
-/// The value of `PTHREAD_CANCEL_DISABLE` of `<pthread.h>`.
+/// The value of the constant `PTHREAD_CANCEL_DISABLE` in `<pthread.h>`.
 const CANCEL_DISABLE: c_int = 1;
 
-/// A guard that marks the calling thread as inside a callback of a scheduler.
+/// A guard that marks the calling thread as being in a callback of a scheduler.
 pub(crate) struct InCallback {
     outer_scheduler: u64,
     // WHY cached: each access to a thread local costs a call into a shared library. The guard stays
@@ -46,8 +48,8 @@ impl InCallback {
         })
     }
 
-    /// Disables cancellation of this thread for good. Only threads that the library started enter a
-    /// callback with cancellation enabled.
+    /// Permanently disables the cancellation of this thread. Cancellation can be enabled in a
+    /// callback only if the library started the thread.
     #[cold]
     fn disable_cancellation(state: &ThreadState) {
         // SAFETY: the call changes only a flag of this thread, and the second pointer may be null.
@@ -71,8 +73,8 @@ pub(crate) fn is_in_callback(scheduler: u64) -> bool {
 }
 
 /// A guard that delays a `pthread_cancel` of the calling thread until the guard is dropped. WHY: a
-/// cancellation unwinds the stack, also through frames of the scheduler, and no Rust code can catch
-/// it.
+/// cancellation unwinds the whole stack, including frames of the scheduler, and Rust code cannot
+/// catch it.
 pub(crate) struct DelayedCancel {
     before: Option<c_int>,
     // WHY cached: as in `InCallback`.

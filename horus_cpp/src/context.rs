@@ -1,4 +1,4 @@
-//! The C functions of the context that a node's callback gets.
+//! The C functions of the context that is passed to a node's callback.
 
 use std::ffi::{c_char, c_void};
 
@@ -27,7 +27,8 @@ impl HorusContext {
         }
     }
 
-    /// Makes the context of a callback that is not a tick: it can only set an error.
+    /// Makes the context for a callback that is not a tick. The callback can use it only to set an
+    /// error.
     pub(crate) fn without_tick(error_text: &mut String) -> Self {
         Self {
             context: std::ptr::null_mut(),
@@ -36,11 +37,12 @@ impl HorusContext {
     }
 }
 
-/// Returns the context of the running tick; an error if the callback is not a tick.
+/// Returns the context of the running tick. Returns an error if the callback is not a tick.
 ///
 /// # Safety
 ///
-/// `given` is null, or the library gave it to a callback that has not returned, on its thread.
+/// `given` is null, or the library passed it to a callback that runs on this thread and has not
+/// returned.
 #[inline(always)]
 unsafe fn tick_context<'a>(given: *mut HorusContext) -> Result<&'a mut Context<'a>, Failure> {
     if given.is_null() {
@@ -61,7 +63,7 @@ fn not_a_tick_error() -> Failure {
     )
 }
 
-/// Reads a number from the context; 0 on an error.
+/// Calls `read` with the context of the running tick and returns its result, or 0 on an error.
 ///
 /// # Safety
 ///

@@ -1,4 +1,5 @@
-//! Events of the other endpoints of a topic, which join, leave or die, for C.
+//! The C functions for events of the other endpoints of a topic: that one of them joins, leaves or
+//! dies.
 
 use std::ffi::c_char;
 

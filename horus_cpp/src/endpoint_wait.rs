@@ -1,4 +1,4 @@
-//! Waiting until the topic of an endpoint has enough publishers or subscribers.
+//! Waits until the topic of an endpoint has enough publishers or subscribers.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use crate::ffi::{StatusResult, wait_in_slices, write_if_not_null};
 use crate::handle::Guard;
 use crate::status::{HORUS_OK, HORUS_TIMEOUT};
 
-/// Calls `wait` with slices of the timeout until it finds enough endpoints, and writes their number
-/// to `out_count`, unless that is null. After the timeout, returns a failure with the status
-/// `HORUS_TIMEOUT`, whose text says how many endpoints were found.
+/// Calls `wait` repeatedly, each time with a part of the timeout, until it finds enough endpoints.
+/// Writes their number to `out_count`, unless that is null. After the timeout, returns a failure
+/// with the status `HORUS_TIMEOUT`, whose text says how many endpoints were found.
 ///
 /// # Safety
 ///

@@ -1,4 +1,4 @@
-//! Events of nodes, reported to a C callback.
+//! Reports events of nodes to a C callback.
 
 use std::ffi::{CString, c_char, c_void};
 
@@ -26,7 +26,7 @@ pub struct HorusEvent {
 
 pub(crate) type EventCallback = unsafe extern "C" fn(*mut c_void, *const HorusEvent);
 
-/// The C callback that receives events, and its argument.
+/// The C callback that receives events, and the argument that is passed to it.
 pub(crate) struct EventListener {
     callback: EventCallback,
     user: *mut c_void,

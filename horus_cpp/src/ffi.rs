@@ -1,4 +1,4 @@
-//! The boundary to C: stops panics, and checks the arguments.
+//! The boundary between C and Rust: catches panics, and checks the arguments.
 
 use std::any::Any;
 use std::ffi::{CStr, c_char, c_void};
@@ -16,20 +16,20 @@ pub(crate) const NAME_BYTES_MAX: usize = 4096;
 /// Maximum length of a schema text, in bytes.
 pub(crate) const TEXT_BYTES_MAX: usize = 64 * 1024;
 
-/// Maximum time between two checks of a blocking call whether another thread closes the handle.
+/// Maximum time after which a blocking call checks again whether another thread closes the handle.
 const CLOSE_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Runs `call`, the body of a C function, and converts an error or a panic to a status. Delays a
-/// `pthread_cancel` of this thread until the body has ended.
+/// Runs `call`, the body of a C function, and converts its error or panic to a status. A
+/// `pthread_cancel` of this thread is delayed until the body has ended.
 #[inline(always)]
 pub(crate) fn run_guarded(call: impl FnOnce() -> StatusResult) -> i32 {
     let _delayed_cancel = DelayedCancel::begin();
     run_cancellable(call)
 }
 
-/// Does the same as [`run_guarded`], but does not delay a `pthread_cancel`. For calls that make no
-/// system call, or that disable cancellation themselves where they make one. WHY: disabling it
-/// costs as much as some of these calls.
+/// Does the same as [`run_guarded`], but does not delay a `pthread_cancel`. It is meant for calls
+/// that make no system call, or that disable cancellation themselves before they make one. WHY:
+/// disabling cancellation takes as long as some of these calls.
 #[inline(always)]
 pub(crate) fn run_cancellable(call: impl FnOnce() -> StatusResult) -> i32 {
     // WHY converted to a status inside: a result of `catch_unwind` passes through memory, and a
@@ -61,12 +61,12 @@ pub(crate) fn invalid_argument(text: impl Into<String>) -> Failure {
     Failure::new(HORUS_E_ARGUMENT, text)
 }
 
-/// A pointer that a result is written to. It is not null.
+/// A pointer that is not null, to which a result is written.
 #[derive(Debug)]
 pub(crate) struct Out<T>(*mut T);
 
 impl<T> Out<T> {
-    /// Checks that the pointer is not null.
+    /// Wraps the pointer `place`. Returns an error that contains `name` if the pointer is null.
     #[inline(always)]
     pub(crate) fn new(place: *mut T, name: &str) -> Result<Self, Failure> {
         if place.is_null() {
@@ -102,22 +102,23 @@ pub(crate) unsafe fn write_if_not_null<T>(place: *mut T, value: T) {
     }
 }
 
-/// A C struct whose first member is its size in bytes at the time the caller was compiled. So newer
-/// versions of the library may add members at the end.
+/// A C struct whose first member is the size that the struct had when the caller was compiled, in
+/// bytes. So newer versions of the library may add members at the end.
 ///
 /// # Safety
 ///
-/// All bytes zero is a valid value, and the first member is a `u32`.
+/// A struct in which all bytes are 0 is valid, and the first member is a `u32`.
 pub(crate) unsafe trait SizedStruct: Copy {
     /// Size of the first version of the struct, in bytes.
     const FIRST_VERSION_BYTES: usize;
 
-    /// Reads the members that the caller's struct has; the others are 0. `None` if `from` is null.
+    /// Reads those members that the caller's struct has, and sets the others to 0. Returns `None`
+    /// if `from` is null.
     ///
     /// # Safety
     ///
     /// `from` is null, or readable for 4 bytes and for the number of bytes that its first member
-    /// says.
+    /// states.
     unsafe fn read(from: *const Self, name: &str) -> Result<Option<Self>, Failure> {
         if from.is_null() {
             return Ok(None);
@@ -157,8 +158,8 @@ pub(crate) unsafe trait SizedStruct: Copy {
     }
 }
 
-/// Returns the size in bytes that the caller's struct at `at` states in its first member. Refuses a
-/// size that no version of the struct has.
+/// Returns the size in bytes that the caller's struct at `at` states in its first member. Returns
+/// an error if no version of the struct has that size.
 ///
 /// # Safety
 ///
@@ -176,7 +177,7 @@ unsafe fn struct_bytes<T: SizedStruct>(at: *const T, name: &str) -> Result<usize
     )))
 }
 
-/// Reads a text that must not be null.
+/// Returns the text to which `text` points. Returns an error if `text` is null.
 ///
 /// # Safety
 ///
@@ -191,7 +192,7 @@ pub(crate) unsafe fn required_text<'a>(
     unsafe { optional_text(text, name, max) }?.ok_or_else(|| null_argument(name))
 }
 
-/// Reads a text that may be null.
+/// Returns the text to which `text` points; `None` if `text` is null.
 ///
 /// # Safety
 ///
@@ -249,7 +250,7 @@ pub(crate) unsafe fn input_slice<'a>(
 /// # Safety
 ///
 /// `data` is null or writable for `bytes` bytes for as long as the slice is used, and nothing else
-/// accesses them meanwhile.
+/// accesses them during that time.
 #[inline(always)]
 pub(crate) unsafe fn output_slice<'a>(
     data: *mut c_void,
@@ -278,8 +279,9 @@ fn invalid_buffer(name: &str, data: *const c_void, bytes: usize) -> Failure {
     }
 }
 
-/// Repeats `attempt` with short timeouts until it returns a status other than `over`, `timeout_ns`
-/// has passed, or another thread closes the handle. A negative timeout is infinite.
+/// Calls `attempt` repeatedly with short timeouts. Stops when it returns a status other than
+/// `over`, when `timeout_ns` has passed, or when another thread closes the handle. A negative
+/// timeout is infinite.
 pub(crate) fn wait_in_slices<T: Send>(
     timeout_ns: i64,
     over: i32,
@@ -317,7 +319,7 @@ mod tests {
             .to_owned()
     }
 
-    /// Panics when it is dropped.
+    /// A value that panics when it is dropped.
     struct Bomb;
 
     impl Drop for Bomb {

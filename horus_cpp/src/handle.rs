@@ -1,16 +1,16 @@
-//! Handles: numbers that stand for values in programs of other languages.
+//! Handles: numbers that refer to values of this library in programs of other languages.
 //!
 //! ```text
 //! 63      56 55            32 31                      0
 //! |  kind   |   generation   |         index          |
 //! ```
 //!
-//! A call looks a handle up in a table whose entries are never freed. So any number may be passed:
-//! a null, stale or forged handle, or one of another kind, is an error. A call stores the handle
-//! that it uses in a hazard word of its thread, and then loads the entry ([`hazard`]). To close a
-//! handle, a thread marks the entry and makes the kernel execute a barrier on all threads. Then it
-//! waits until no hazard word holds the handle. So a call never uses a dropped value, and pays only
-//! for the store.
+//! A call looks a handle up in a table whose entries are never freed. So a caller may pass any
+//! number: for a null, stale or forged handle, or for a handle of another kind, the call returns an
+//! error. A call stores the handle that it uses in a hazard word of its thread, and then loads the
+//! entry (see [`hazard`]). To close a handle, a thread marks the entry and makes the kernel execute
+//! a barrier on all threads. Then the thread waits until no hazard word holds the handle. So a call
+//! never uses a dropped value, and its only additional cost is that store.
 
 mod hazard;
 #[cfg(test)]
@@ -42,7 +42,7 @@ pub(crate) enum HandleError {
     /// The handle is 0.
     #[error("the handle is null: open one first")]
     Null,
-    /// The handle stands for a value of another kind.
+    /// The handle refers to a value of another kind.
     #[error("the handle is of kind {found}, but the call needs one of kind {wanted}")]
     Kind {
         /// The kind of the handle.
@@ -50,25 +50,26 @@ pub(crate) enum HandleError {
         /// The kind that the call needs.
         wanted: u8,
     },
-    /// The handle was closed, or never open.
+    /// The handle was closed, or was never open.
     #[error("the handle was closed, or never came from this library")]
     Stale,
-    /// The calling thread is already in a call that uses the handle.
+    /// The calling thread is already in another call that uses the handle.
     #[error("the handle is in use by a call of this thread: use or close it after that call")]
     Busy,
-    /// Another thread is in a call that uses the handle. Only detected in checked builds.
+    /// Another thread is in a call that uses the handle. This is only detected in checked builds.
     #[error("another thread uses the handle: give each thread one of its own")]
     Shared,
-    /// The calling thread uses too many handles at a time.
+    /// The calling thread uses too many handles at the same time.
     #[error(
         "calls are nested too deeply: {} handles are in use by this thread",
         hazard::NESTED_MAX
     )]
     Nested,
-    /// There are too many handles of a kind.
+    /// Too many handles of this kind are open.
     #[error("{HANDLES_MAX} handles of this kind are open: close some")]
     TooMany,
-    /// The kernel refused a barrier. Calls may still use the value, so it is leaked.
+    /// The kernel refused to execute a barrier. Calls may still use the value, so it is never
+    /// freed.
     #[error("the kernel refused a memory barrier: the handle is closed, its value leaks")]
     NoBarrier,
 }
@@ -80,7 +81,8 @@ pub(crate) enum HandleError {
 struct HandleEntry<T> {
     /// The handle while the entry is open, otherwise 0.
     state: AtomicU64,
-    /// Number of values that the entry has had. It is the generation in the handle of the last one.
+    /// Number of values that the entry has had so far. It is the generation in the handle of the
+    /// last value.
     generation: AtomicU64,
     /// The link in the list of free entries: the index of the next free entry plus 1, or 0.
     next: AtomicU64,
@@ -104,14 +106,16 @@ impl<T> HandleEntry<T> {
 /// True in checked builds, which detect that two threads use one handle at the same time.
 const IS_CHECKED: bool = cfg!(any(debug_assertions, feature = "checked"));
 
-/// Values of one kind, each used by one call at a time, and their handles. Meant for a `static`.
+/// A table of values of one kind and their handles. Only one call at a time uses a value. Meant for
+/// a `static`.
 #[derive(Debug)]
 pub(crate) struct Slab<T: 'static> {
     table: Table<T>,
 }
 
 impl<T: Send> Slab<T> {
-    /// Creates an empty slab. `kind`, not 0, distinguishes its handles from all others.
+    /// Creates an empty slab. `kind` distinguishes its handles from those of all other tables. It
+    /// must not be 0.
     #[must_use]
     pub(crate) const fn new(kind: u8) -> Self {
         Self {
@@ -128,8 +132,9 @@ impl<T: Send> Slab<T> {
         self.table.put(value)
     }
 
-    /// Returns a guard of the value of `handle`, for the length of a call. Never blocks. Costs two
-    /// stores and a few loads, none of them of cache lines that other threads write.
+    /// Returns a guard that gives access to the value of `handle` for the duration of a call. Never
+    /// blocks. Costs two stores and a few loads, none of them from cache lines that other threads
+    /// write.
     ///
     /// # Errors
     ///
@@ -162,8 +167,8 @@ impl<T: Send> Slab<T> {
         Ok(guard)
     }
 
-    /// Closes `handle` and returns its value. Waits for calls that use it now; later calls get an
-    /// error. Takes some microseconds in addition to that wait.
+    /// Closes `handle` and returns its value. Waits for the calls that use the handle at this time;
+    /// later calls get an error. Takes a few microseconds in addition to that wait.
     ///
     /// # Errors
     ///
@@ -195,7 +200,8 @@ fn close<T: Send>(table: &Table<T>, handle: u64) -> Result<T, HandleError> {
     unsafe { table.take(handle) }.ok_or(HandleError::Stale)
 }
 
-/// A guard of a value, for the length of a call; closing the handle waits for it.
+/// A guard that gives access to a value for the duration of a call. A thread that closes the handle
+/// waits until the guard is dropped.
 pub(crate) struct Guard<'a, T> {
     entry: &'a HandleEntry<T>,
     word: &'a AtomicU64,
@@ -208,7 +214,7 @@ impl<T> Guard<'_, T> {
         self.entry.user.compare_exchange_relaxed(0, record.number())
     }
 
-    /// Returns true once another thread waits to close the handle: a blocking call should then
+    /// Returns true if another thread is waiting to close the handle. A blocking call should then
     /// return.
     #[must_use]
     pub(crate) fn is_closing(&self) -> bool {
@@ -255,15 +261,16 @@ impl<T> fmt::Debug for Guard<'_, T> {
     }
 }
 
-/// Values of one kind that are only stored and taken out again, and their handles. No call uses
-/// such a value in between. Meant for a `static`.
+/// A table of values of one kind and their handles. Values are only stored and taken out again; no
+/// call uses a value in between. Meant for a `static`.
 #[derive(Debug)]
 pub(crate) struct Vault<T: 'static> {
     table: Table<T>,
 }
 
 impl<T: Send> Vault<T> {
-    /// Creates an empty vault. `kind`, not 0, distinguishes its handles from all others.
+    /// Creates an empty vault. `kind` distinguishes its handles from those of all other tables. It
+    /// must not be 0.
     #[must_use]
     pub(crate) const fn new(kind: u8) -> Self {
         Self {
@@ -375,7 +382,8 @@ mod tests {
         assert!(handles.iter().all(|&handle| SLAB.close(handle).is_ok()));
     }
 
-    /// Checks that no other thread gets the hazard words of a thread that left a guard undropped.
+    /// Checks that the hazard words of a thread that ended without dropping a guard are given to no
+    /// other thread.
     #[test]
     fn a_thread_that_ends_within_a_call_keeps_its_words() {
         // WHY a kind of its own: other tests would wait for this call to end.
@@ -414,7 +422,7 @@ mod tests {
         }
     }
 
-    /// A value that sets the flag in it when it is dropped.
+    /// A value that sets its flag when it is dropped.
     struct Noted(Arc<AtomicU64>);
 
     impl Drop for Noted {

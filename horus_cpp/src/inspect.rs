@@ -79,7 +79,8 @@ unsafe impl SizedStruct for HorusReaderCounters {
     const FIRST_VERSION_BYTES: usize = 104;
 }
 
-/// Returns the process id and name of a participant; zeros if they are not known.
+/// Returns the process id and the process name of a participant. Returns zeros if they are not
+/// known.
 pub(crate) fn process_of(participant: Option<&Participant>) -> (u32, [c_char; PROCESS_BYTES]) {
     let mut name = [0; PROCESS_BYTES];
     let Some(process) = participant.and_then(|participant| participant.process.as_ref()) else {

@@ -1,7 +1,8 @@
 //! The C ABI of horus; `include/horus/horus.h` declares it and documents it for callers.
 //!
-//! Every function stops panics, looks up its handles, checks its pointers, calls `horus_core`, and
-//! returns a number. There is one file for each type of the ABI.
+//! Every function looks up its handles, checks its pointers, calls `horus_core` and returns a
+//! number. It catches panics, so that none reaches the caller. There is one source file for each
+//! type of the ABI.
 
 #[cfg(test)]
 use horus_testing as _;

@@ -81,8 +81,8 @@ pub unsafe extern "C" fn horus_namespace_open_group(
     })
 }
 
-/// Returns the configuration for opening a namespace. The environment replaces a missing name. It
-/// also replaces a missing directory, and then a missing group, too.
+/// Returns the configuration for opening a namespace. A missing name is taken from the environment.
+/// A missing directory is taken from the environment as well; in that case a missing group is too.
 fn configure(
     directory: Option<&str>,
     name: Option<NamespaceName>,

@@ -1,4 +1,4 @@
-//! Nodes that are C callbacks, and their options.
+//! Nodes whose methods are C callbacks, and the options of such nodes.
 
 use std::ffi::{CString, c_char, c_void};
 use std::panic::resume_unwind;
@@ -107,7 +107,7 @@ unsafe impl SizedStruct for HorusNodeOptions {
 }
 
 impl HorusNodeOptions {
-    /// Applies these options to the builder of a node.
+    /// Applies the options to the builder of a node.
     ///
     /// # Safety
     ///
@@ -225,7 +225,8 @@ impl HorusNodeOptions {
     }
 }
 
-/// Returns a rate, or `None` for 0 (no rate). The core validates it.
+/// Returns the rate `hz`, or `None` if it is 0, which means that the node has no rate. `horus_core`
+/// checks whether the rate is valid.
 fn optional_rate(hz: f64) -> Option<Rate> {
     (hz != 0.0).then(|| Rate::hz(hz))
 }
@@ -266,11 +267,11 @@ unsafe fn caller_array<'a, T>(
     Ok(unsafe { std::slice::from_raw_parts(items, count) })
 }
 
-/// The caller's `user` pointer with its destructor.
+/// The pointer `user` that the caller passed, and the function that destroys its object.
 struct UserData {
     pointer: *mut c_void,
     destroy: Option<PlainCallback>,
-    /// True once the node was added. If adding fails, the caller still owns `user`.
+    /// True once the node has been added. If adding the node fails, the caller still owns `user`.
     is_owned: AtomicBool,
     scheduler: u64,
 }
@@ -296,14 +297,15 @@ pub(crate) struct CNode {
     tick: ContextCallback,
     calls: HorusNode,
     user: Arc<UserData>,
-    /// The error text that the running callback has set by `horus_context_set_error`.
+    /// The error text that the running callback has set with `horus_context_set_error`.
     error_text: String,
 }
 
 // SAFETY: its `user` is `Send`, and the other members are functions and a text.
 unsafe impl Send for CNode {}
 
-/// The right to take the ownership of a node's `user` from the caller, once the node was added.
+/// The right to take over the ownership of a node's `user` from the caller. It is used once the
+/// node has been added.
 pub(crate) struct UserDataOwnership(Arc<UserData>);
 
 impl UserDataOwnership {
@@ -313,7 +315,7 @@ impl UserDataOwnership {
     }
 }
 
-/// The callback that brings a node into its safe state while its tick hangs.
+/// A callback that brings a node into its safe state while a tick of the node hangs.
 pub(crate) type SafeStateCallback = Box<dyn FnMut() + Send>;
 
 impl CNode {
@@ -372,7 +374,8 @@ impl CNode {
         self.convert_status(code)
     }
 
-    /// Calls a callback outside of a tick. Its context can only set an error.
+    /// Calls a callback outside of a tick. The context that it gets can only be used to set an
+    /// error.
     fn call_without_tick(&mut self, call: ContextCallback) -> NodeResult {
         let _in_callback = InCallback::enter(self.user.scheduler);
         let mut c_context = HorusContext::without_tick(&mut self.error_text);
@@ -396,7 +399,8 @@ impl CNode {
     }
 }
 
-/// Takes the error text that a callback has set, or makes one from `code`, its nonzero result.
+/// Returns the error text that a callback has set, and clears it. If there is none, makes a text
+/// from `code`, the nonzero result of the callback.
 fn take_error_text(code: i32, error_text: &mut String) -> String {
     if error_text.is_empty() {
         return format!("the callback returned {code}");

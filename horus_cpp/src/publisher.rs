@@ -22,7 +22,7 @@ pub struct HorusPublisher {
     pub id: u64,
 }
 
-/// The value behind a publisher's handle.
+/// The value to which the handle of a publisher refers.
 #[derive(Debug)]
 pub(crate) struct Publisher {
     pub(crate) end: DynamicPublisher,
@@ -30,8 +30,8 @@ pub(crate) struct Publisher {
 }
 
 impl Publisher {
-    /// Returns an error while a slot is on loan. WHY: a send would use the same slot, and publish
-    /// it while the caller is still writing it.
+    /// Returns an error while a slot is on loan. WHY: a send would use the same slot, and would
+    /// publish it while the caller is still writing to it.
     #[inline(always)]
     fn check_no_loan(&self) -> Result<(), Failure> {
         if self.is_on_loan {
@@ -49,8 +49,8 @@ impl Publisher {
 
 pub(crate) static PUBLISHERS: Slab<Publisher> = Slab::new(2);
 
-/// Converts the result of a send to a status. A full topic gives the status `HORUS_FULL`, not an
-/// error.
+/// Converts the result of a send to a status. If the topic is full, the result is the status
+/// `HORUS_FULL`, which is not an error.
 #[inline(always)]
 fn send_status(sent: Result<(), SendError<()>>) -> StatusResult {
     match sent {
@@ -60,7 +60,7 @@ fn send_status(sent: Result<(), SendError<()>>) -> StatusResult {
     }
 }
 
-/// Runs a call with the publisher. Adds the topic's name to its errors.
+/// Calls `call` with the publisher. Adds the name of the topic to its errors.
 #[inline(always)]
 fn with_topic_name(
     mut publisher: Guard<'_, Publisher>,

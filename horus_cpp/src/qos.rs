@@ -62,7 +62,7 @@ unsafe impl SizedStruct for HorusQos {
 }
 
 impl HorusQos {
-    /// Converts the struct to the core's quality of service.
+    /// Converts the C struct to the quality of service of `horus_core`.
     pub(crate) fn to_qos(self) -> Result<Qos, Failure> {
         let mut qos = match self.preset {
             HORUS_QOS_DEFAULT => Qos::new(),
@@ -117,7 +117,8 @@ impl HorusQos {
     }
 }
 
-/// Converts a setting: returns false for its value 1, true for 2, `None` for [`HORUS_UNSET`].
+/// Converts the value of an on-off setting: returns false for `HORUS_NO`, true for `HORUS_YES`, and
+/// `None` for [`HORUS_UNSET`]. Other values are errors that contain `name`.
 fn parse_flag(name: &str, value: i32) -> Result<Option<bool>, Failure> {
     match value {
         HORUS_UNSET => Ok(None),

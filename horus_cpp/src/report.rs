@@ -79,7 +79,8 @@ impl HorusReport {
     }
 }
 
-/// Copies a text to a buffer of zeros, truncated so that at least one 0 is left at its end.
+/// Copies `text` to `to`, a buffer of zeros. Truncates the text so that at least one 0 remains at
+/// the end of the buffer.
 pub(crate) fn copy_text(text: &str, to: &mut [c_char]) {
     let mut end = text.len().min(to.len() - 1);
     while !text.is_char_boundary(end) {

@@ -54,8 +54,8 @@ unsafe impl SizedStruct for HorusSchedulerOptions {
     const FIRST_VERSION_BYTES: usize = 56;
 }
 
-/// Runs `call` with exclusive access to the state of the scheduler. Returns `HORUS_E_BUSY` if
-/// another call has that access, and in callbacks of this scheduler.
+/// Calls `call` with exclusive access to the state of the scheduler. Returns `HORUS_E_BUSY` if
+/// another call has that access, or if this thread is in a callback of this scheduler.
 fn with_state(
     scheduler: HorusScheduler,
     call: impl FnOnce(&SchedulerEntry, &mut SchedulerState) -> StatusResult,
@@ -329,8 +329,8 @@ pub extern "C" fn horus_scheduler_stop(scheduler: HorusScheduler) -> i32 {
     })
 }
 
-/// Runs the command `act` for the node with the name `node`. Needs no exclusive access: any thread
-/// may call it, also in callbacks.
+/// Calls `act` for the node with the name `node`. Needs no exclusive access to the scheduler, so
+/// any thread may use it, even in a callback.
 ///
 /// # Safety
 ///

@@ -1,5 +1,6 @@
-//! The statuses that C functions return: 0, a positive outcome or a negative error. Also keeps the
-//! text of each thread's last error.
+//! The statuses that C functions return: 0 for success, a positive number for another normal
+//! result, or a negative number for an error. This file also stores the text of each thread's last
+//! error.
 
 use std::cell::Cell;
 use std::ffi::c_char;
@@ -104,12 +105,12 @@ const ENOMEM: i32 = 12;
 const ENFILE: i32 = 23;
 const EMFILE: i32 = 24;
 
-/// An error to return to C: a status, and the text for [`horus_last_error_message`].
+/// An error that is returned to C: a status, and the text for [`horus_last_error_message`].
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) status: i32,
     pub(crate) text: String,
-    /// True if the text already names the topic.
+    /// True if the text already contains the name of the topic.
     names_topic: bool,
 }
 
@@ -123,8 +124,8 @@ impl Failure {
         }
     }
 
-    /// Adds the topic's name to the text, unless it is there already. Escapes control characters of
-    /// the name.
+    /// Adds the name of the topic to the text, unless the text already contains it. Escapes control
+    /// characters in the name.
     #[cold]
     pub(crate) fn in_topic(self, name: &str) -> Self {
         if self.names_topic {
@@ -291,7 +292,8 @@ fn namespace_status(error: &NamespaceError) -> i32 {
     }
 }
 
-/// Returns the status for the exhausted resource of the system; `HORUS_E_SYSTEM` for other errors.
+/// Returns the status for an I/O error: the status of the system resource that is exhausted, or
+/// `HORUS_E_SYSTEM` for other errors.
 fn system_status(error: &io::Error) -> i32 {
     match (error.kind(), error.raw_os_error()) {
         (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded, _) => HORUS_E_NO_SPACE,
@@ -309,7 +311,8 @@ const fn mismatch_status(cause: Mismatch) -> i32 {
     }
 }
 
-/// Returns the status for the `errno` of a failed attempt to map longer slots or a new topic file.
+/// Returns the status for `errno`, the error of a failed attempt to map longer slots or a new topic
+/// file.
 fn growth_status(errno: i32) -> i32 {
     match system_status(&io::Error::from_raw_os_error(errno)) {
         // WHY: the file system has space, but this process may not map more.

@@ -38,7 +38,7 @@ pub struct HorusSample {
 pub(crate) static SUBSCRIBERS: Slab<DynamicSubscriber> = Slab::new(3);
 static SAMPLES: Vault<RawSample> = Vault::new(4);
 
-/// Runs a call with the subscriber. Adds the topic's name to its errors.
+/// Calls `call` with the subscriber. Adds the name of the topic to its errors.
 #[inline(always)]
 fn with_topic_name(
     mut subscriber: Guard<'_, DynamicSubscriber>,
@@ -47,26 +47,26 @@ fn with_topic_name(
     call(&mut subscriber).map_err(|failure| failure.in_topic(subscriber.name()))
 }
 
-/// Returns the status of a call that found no message: `HORUS_EMPTY`, or an error if the subscriber
-/// cannot receive any.
+/// Returns the status of a call that found no message. It is `HORUS_EMPTY`, or an error if the
+/// subscriber cannot receive any messages.
 #[cold]
 fn no_message_status(subscriber: &DynamicSubscriber) -> StatusResult {
     check_usable(subscriber)?;
     Ok(HORUS_EMPTY)
 }
 
-/// Returns an error unless the subscriber can receive from all of its publishers.
+/// Checks that the subscriber can receive from all of its publishers.
 ///
 /// # Errors
 ///
-/// The reason why the subscriber receives nothing, or not everything.
+/// The reason why the subscriber receives no messages, or not all messages.
 fn check_usable(subscriber: &DynamicSubscriber) -> Result<(), Failure> {
     let checked = subscriber.check();
     checked.map_err(|error| with_difference(subscriber, error.into()))
 }
 
-/// Adds the first difference of the messages to an error, if the publishers send another message
-/// than the subscriber reads.
+/// If the publishers use another message type than the subscriber, adds the first difference
+/// between the two types to `failure`. Returns `failure`.
 #[cold]
 fn with_difference(subscriber: &DynamicSubscriber, mut failure: Failure) -> Failure {
     if let Some(difference) = subscriber.schema_difference() {
@@ -76,7 +76,7 @@ fn with_difference(subscriber: &DynamicSubscriber, mut failure: Failure) -> Fail
 }
 
 /// Returns true if every message that the publishers can send at present fits into `room` bytes.
-/// Returns an error if all messages have one length, which is larger.
+/// Returns an error if all messages have the same length and that length is larger than `room`.
 #[inline(always)]
 fn all_messages_fit(subscriber: &DynamicSubscriber, room: usize) -> Result<bool, Failure> {
     let all_messages_fit = room >= subscriber.max_message_bytes();
@@ -95,7 +95,8 @@ fn buffer_too_small_failure(subscriber: &DynamicSubscriber, bytes: usize) -> Fai
     ))
 }
 
-/// Copies a message, truncated to the buffer, and writes its whole length to `out_bytes`.
+/// Copies a message to `buffer`, truncated to the size of the buffer. Writes the length of the
+/// whole message to `out_bytes`. Returns the status.
 ///
 /// # Safety
 ///
@@ -112,7 +113,7 @@ unsafe fn copy_truncated(message: &[u8], buffer: &mut [u8], out_bytes: *mut usiz
     }
 }
 
-/// Copies the next message, as [`copy_truncated`] does, and waits up to `timeout` for it.
+/// Waits up to `timeout` for the next message, and copies it as [`copy_truncated`] does.
 ///
 /// # Safety
 ///
@@ -279,7 +280,7 @@ pub unsafe extern "C" fn horus_subscriber_latest(
     })
 }
 
-/// Borrows a message by `borrow`, and writes the sample to `out`.
+/// Borrows a message by calling `borrow`, and writes the sample to `out`.
 ///
 /// # Safety
 ///

@@ -53,7 +53,7 @@ pub(crate) unsafe fn endpoint_builder(
     builder.map_err(|failure| failure.in_topic(topic))
 }
 
-/// Returns a builder for an endpoint of the topic `topic` with these options.
+/// Returns a builder for an endpoint of the topic `topic`, to which it has applied `options`.
 ///
 /// # Safety
 ///
@@ -107,11 +107,13 @@ unsafe fn apply_options(
     Ok(builder.namespace(&unsafe { resolve_namespace(options.name_space) }?))
 }
 
-/// Returns the bytes of the fields at `defaults`; `None` if it is null, or the type has no fields.
+/// Returns the default values of the fields, the bytes at `defaults`. Returns `None` if `defaults`
+/// is null, or if the type has no fields.
 ///
 /// # Safety
 ///
-/// `defaults` is null or readable for the fields of `message_type`, which do not change meanwhile.
+/// `defaults` is null or readable for the fields of `message_type`. The bytes do not change while
+/// the returned slice is used.
 unsafe fn default_message<'a>(message_type: &DynamicType, defaults: *const u8) -> Option<&'a [u8]> {
     match message_type.schema() {
         DynamicSchema::Plain { schema, .. } if !defaults.is_null() => {

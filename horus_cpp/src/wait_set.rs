@@ -61,7 +61,8 @@ impl HorusReady {
     }
 }
 
-/// A wait set, and the ready entries that did not fit into the caller's array at the last wait.
+/// A wait set, together with the ready entries that did not fit into the caller's array at the last
+/// wait.
 #[derive(Debug, Default)]
 struct WaitSetState {
     set: WaitSet,

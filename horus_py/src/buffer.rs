@@ -1,5 +1,5 @@
-//! Python's buffer protocol: the elements of an object's buffer, and the letters that name their
-//! types.
+//! Python's buffer protocol: access to the elements of an object's buffer, and the letters that
+//! stand for their types.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -9,7 +9,7 @@ use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// The buffer of a Python object, released on drop.
+/// The buffer of a Python object. It is released when this value is dropped.
 pub(crate) struct BufferView(Box<ffi::Py_buffer>);
 
 impl Drop for BufferView {
@@ -71,7 +71,8 @@ impl BufferView {
         })
     }
 
-    /// Copies all elements, row-major, to `place`, which must have exactly their size.
+    /// Copies all elements to `place` in row-major order. `place` must have exactly the size of all
+    /// elements.
     pub(crate) fn copy_to(&self, py: Python<'_>, place: &mut [u8]) -> PyResult<()> {
         let bytes = self.0.len;
         if place.len() != usize::try_from(bytes).unwrap_or(0) {
@@ -103,8 +104,9 @@ impl BufferView {
     }
 }
 
-/// Returns the type of elements of `size` bytes whose format, as in `struct` or numpy, is `format`;
-/// `None` unless they are single numbers in the machine's byte order.
+/// Returns the type of elements that have `size` bytes and the format `format`, which is written as
+/// in Python's `struct` or in numpy. Returns `None` unless they are single numbers in the machine's
+/// byte order.
 pub(crate) fn dtype_from_format(format: &[u8], size: isize) -> Option<DType> {
     let (letter, is_swapped) = match format {
         [letter] => (letter, false),
@@ -137,7 +139,7 @@ pub(crate) fn dtype_from_format(format: &[u8], size: isize) -> Option<DType> {
     })
 }
 
-/// Returns the letter that stands for a type in the formats of `struct` and `memoryview`.
+/// Returns the letter that stands for a type in the formats of Python's `struct` and `memoryview`.
 pub(crate) const fn struct_letter_of(dtype: DType) -> &'static str {
     match dtype {
         DType::I8 => "b",

@@ -1,4 +1,4 @@
-//! Functions that Python calls through its C API, without PyO3's wrappers.
+//! Helpers for functions that Python calls directly through its C API, without PyO3's wrappers.
 
 use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,13 +8,13 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
-/// Runs `call`, the body of a function that Python called. If it returns an error or panics, sets
-/// that as the Python exception (a panic as a `RuntimeError`) and returns `failed`.
+/// Runs `call`, the body of a function that Python called. If `call` returns an error or panics,
+/// sets a Python exception (`RuntimeError` for a panic) and returns `failed`.
 ///
-/// For functions that are called often: it skips PyO3's run_guarded, so PyO3 does not know that the
-/// interpreter is attached and defers the release of every Python object that is dropped meanwhile.
-/// A `call` that succeeds and drops Python objects (a caught exception, for one) must therefore
-/// call [`release_deferred`], or use [`run_guarded_attached`].
+/// It is meant for functions that are called often. WHY: it skips PyO3's own wrapper. So PyO3 does
+/// not know that the interpreter is attached, and defers the release of every Python object that
+/// `call` drops. If `call` drops Python objects and succeeds (for example after it caught an
+/// exception), it must call [`release_deferred`], or be run by [`run_guarded_attached`].
 #[inline]
 pub(crate) fn run_guarded<T>(failed: T, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
     // SAFETY: Python calls the functions of a class with the interpreter attached.
@@ -29,8 +29,8 @@ pub(crate) fn run_guarded<T>(failed: T, call: impl FnOnce(Python<'_>) -> PyResul
     failed
 }
 
-/// Like [`run_guarded`], but tells PyO3 that the interpreter is attached. It costs about 20 ns
-/// more.
+/// Does the same as [`run_guarded`], but tells PyO3 that the interpreter is attached. This costs
+/// about 20 ns more.
 pub(crate) fn run_guarded_attached<T: Copy>(
     failed: T,
     call: impl FnOnce(Python<'_>) -> PyResult<T>,
@@ -48,7 +48,7 @@ fn panic_error() -> PyErr {
     PyRuntimeError::new_err("horus panicked: report this as a bug")
 }
 
-/// Makes PyO3 release the Python objects that were dropped while PyO3 did not know that the
+/// Makes PyO3 release the Python objects that were dropped while it did not know that the
 /// interpreter was attached.
 #[cold]
 pub(crate) fn release_deferred() {
@@ -56,8 +56,8 @@ pub(crate) fn release_deferred() {
     let _ = Python::try_attach(|_| ());
 }
 
-/// The arguments of a call, as Python passes them: an array with the positional arguments and then
-/// the keyword arguments, and the names of the latter.
+/// The arguments of a call, in the form in which Python passes them: an array with the positional
+/// arguments followed by the keyword arguments, and the names of the keyword arguments.
 pub(crate) struct Arguments<'py> {
     first: *const *mut ffi::PyObject,
     positional: usize,
@@ -86,13 +86,14 @@ impl<'py> Arguments<'py> {
         }
     }
 
-    /// Returns true if no argument was passed by its position.
+    /// Returns true if there are no positional arguments.
     #[inline]
     pub(crate) const fn is_empty(&self) -> bool {
         self.positional == 0
     }
 
-    /// Returns an argument by its position or, unless `name` is empty, by its name.
+    /// Returns the argument at position `index`. If there is none, and `name` is not empty, returns
+    /// the keyword argument with this name. Returns `None` if there is neither.
     #[inline]
     pub(crate) fn get(&self, index: usize, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         if index < self.positional {
@@ -104,7 +105,7 @@ impl<'py> Arguments<'py> {
         self.find_named(name)
     }
 
-    /// Returns the argument at this position, which the caller has checked.
+    /// Returns the argument at position `index`. The caller must have checked that it exists.
     pub(crate) fn at(&self, index: usize) -> Bound<'py, PyAny> {
         // SAFETY: the caller's index is that of an argument.
         let argument = unsafe { self.first.add(index) };
@@ -126,8 +127,9 @@ impl<'py> Arguments<'py> {
         Ok(None)
     }
 
-    /// Refuses unexpected arguments of the function `call`: more than `max` positional ones, or
-    /// names that are not among `known`. `known` must be the names of the last arguments.
+    /// Returns an error if the function `call` got unexpected arguments: more than `max` positional
+    /// ones, or keyword arguments whose names are not in `known`. `known` must have the names of
+    /// the last arguments.
     #[inline]
     pub(crate) fn check_unexpected(&self, call: &str, max: usize, known: &[&str]) -> PyResult<()> {
         if self.positional <= max && self.names.is_null() {
@@ -165,8 +167,9 @@ impl<'py> Arguments<'py> {
     }
 }
 
-/// A function with Python's `METH_FASTCALL | METH_KEYWORDS` convention. Its arguments: `self`, the
-/// array of values, the number of positional ones among them, and the names of the others or null.
+/// A function with Python's calling convention `METH_FASTCALL | METH_KEYWORDS`. Its arguments are
+/// `self`, the array of values, the number of positional values in that array, and the names of the
+/// other values, or null.
 pub(crate) type FastCall = unsafe extern "C" fn(
     *mut ffi::PyObject,
     *const *mut ffi::PyObject,
@@ -174,7 +177,7 @@ pub(crate) type FastCall = unsafe extern "C" fn(
     *mut ffi::PyObject,
 ) -> *mut ffi::PyObject;
 
-/// Adds a method to a class.
+/// Adds a method to a Python class.
 pub(crate) fn add_method(
     class: &Bound<'_, PyType>,
     name: &'static CStr,

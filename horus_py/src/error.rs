@@ -1,4 +1,4 @@
-//! The Python exceptions, and the conversion of `horus_core`'s errors to them.
+//! The Python exceptions, and the conversion of errors of `horus_core` to them.
 
 use horus_core::topic::{DynamicPublisher, DynamicSubscriber};
 use horus_core::{
@@ -68,7 +68,7 @@ create_exception!(
     "Another thread is using this end of the topic. Open one for each thread."
 );
 
-/// Adds the exceptions to the module.
+/// Adds the exceptions to the Python module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("Error", py.get_type::<Error>())?;
@@ -86,8 +86,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("BusyError", py.get_type::<BusyError>())
 }
 
-/// Returns the exception with `place` before its text. An exception whose class cannot be made from
-/// a text alone comes back unchanged.
+/// Returns the exception with `place` and a colon in front of its text. If an exception of this
+/// class cannot be made from a text alone, returns the exception unchanged.
 #[cold]
 pub(crate) fn with_context(py: Python<'_>, place: &str, error: &PyErr) -> PyErr {
     let text = format!("{place}: {}", error.value(py));
@@ -99,8 +99,8 @@ pub(crate) fn with_context(py: Python<'_>, place: &str, error: &PyErr) -> PyErr 
     named
 }
 
-/// Adds the topic's name to an error of an object that cannot be sent. An exception that the
-/// object's own Python code raised comes back unchanged.
+/// Adds the name of the topic to the error of an object that cannot be sent. An exception that was
+/// raised by the Python code of that object is returned unchanged.
 #[cold]
 pub(crate) fn name_topic_in(py: Python<'_>, topic: &str, error: PyErr) -> PyErr {
     match error.traceback(py) {
@@ -109,7 +109,7 @@ pub(crate) fn name_topic_in(py: Python<'_>, topic: &str, error: PyErr) -> PyErr 
     }
 }
 
-/// Converts the error of a topic that could not be opened.
+/// Converts the error of a topic that could not be opened to a Python exception.
 #[cold]
 pub(crate) fn from_topic_error(error: &TopicError) -> PyErr {
     let text = error.to_string();
@@ -122,7 +122,7 @@ pub(crate) fn from_topic_error(error: &TopicError) -> PyErr {
     }
 }
 
-/// Converts the error of a message that was not sent.
+/// Converts the error of a send that failed to a Python exception.
 #[cold]
 pub(crate) fn from_send_error(error: &SendError<()>) -> PyErr {
     let text = error.to_string();
@@ -147,7 +147,7 @@ pub(crate) fn topic_full_error(end: &DynamicPublisher) -> PyErr {
     }
 }
 
-/// Converts the error of a slot that could not be loaned.
+/// Converts the error of a slot that could not be loaned to a Python exception.
 #[cold]
 pub(crate) fn from_loan_error(error: &LoanError) -> PyErr {
     let text = error.to_string();
@@ -159,7 +159,7 @@ pub(crate) fn from_loan_error(error: &LoanError) -> PyErr {
     }
 }
 
-/// Converts the error of a lent slot that was not published.
+/// Converts the error of a loaned slot that could not be published to a Python exception.
 #[cold]
 pub(crate) fn from_publish_error(error: &PublishLentError) -> PyErr {
     match error {
@@ -169,7 +169,7 @@ pub(crate) fn from_publish_error(error: &PublishLentError) -> PyErr {
     }
 }
 
-/// Converts the error of a message that cannot be borrowed in place.
+/// Converts the error of a message that cannot be borrowed in place to a Python exception.
 #[cold]
 pub(crate) fn from_borrow_error(error: &BorrowError) -> PyErr {
     let text = error.to_string();
@@ -179,8 +179,9 @@ pub(crate) fn from_borrow_error(error: &BorrowError) -> PyErr {
     }
 }
 
-/// Converts the error of a subscriber that cannot receive from all of its publishers. If they send
-/// another message type, adds the first difference of the types.
+/// Converts the error of a subscriber that cannot receive from all of its publishers to a Python
+/// exception. If the publishers send another message type, adds the first difference between the
+/// types.
 #[cold]
 pub(crate) fn from_recv_error(end: &DynamicSubscriber, error: RecvError) -> PyErr {
     let text = match end.schema_difference() {
@@ -197,7 +198,7 @@ pub(crate) fn from_recv_error(end: &DynamicSubscriber, error: RecvError) -> PyEr
     }
 }
 
-/// Converts the error of a wait for publishers or subscribers.
+/// Converts the error of a wait for publishers or subscribers to a Python exception.
 #[cold]
 pub(crate) fn from_endpoint_wait_error(error: &EndpointWaitError) -> PyErr {
     let text = error.to_string();

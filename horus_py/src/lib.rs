@@ -1,8 +1,9 @@
 //! The native part of the Python package `horus`, imported as `horus._horus`.
 //!
-//! It has no logic: it converts the arguments, calls one function of `horus_core`, and converts the
-//! result. Its rooms (directories), each importing only those before it: `wait` and `message`,
-//! `msgpack`, `topic`, `scheduler`, `actor`. The files beside them import no room.
+//! It has almost no logic: each Python function converts its arguments, calls one function of
+//! `horus_core`, and converts the result. The directories are, in this order, `wait`, `message`,
+//! `msgpack`, `topic`, `scheduler` and `actor`. Each of them imports only directories before it.
+//! The files beside the directories import none of them.
 
 mod actor;
 mod buffer;

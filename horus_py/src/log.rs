@@ -1,4 +1,5 @@
-//! The log of the process, for the handler of `logging` in `_logging.py`.
+//! The log of this process. The Python file `_logging.py` uses it for a handler of Python's
+//! `logging`.
 
 use horus_core::log::{self, Level, LogEntry, LogError, LogFilter, LogSettings};
 use horus_core::message::LogLineHeader;
@@ -82,7 +83,7 @@ fn log_line(py: Python<'_>, level: u8, node: &str, target: &str, source: (&str, 
     py.detach(|| log::write_bytes(&entry, text));
 }
 
-/// Returns the level of this number; for a number without a level, the nearest level.
+/// Returns the log level with this number. If no level has the number, returns the nearest level.
 fn level_of(level: u8) -> Level {
     match level {
         0 | LogLineHeader::ERROR => Level::Error,

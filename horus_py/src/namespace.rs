@@ -81,8 +81,8 @@ impl PyNamespace {
     }
 }
 
-/// Returns the namespace of an optional argument; without one, the namespace that the environment
-/// selects.
+/// Returns the namespace in an optional argument. If the argument is missing, returns the namespace
+/// that the environment variables select.
 pub(crate) fn namespace_or_current(
     namespace: Option<&Bound<'_, PyNamespace>>,
 ) -> PyResult<Arc<Namespace>> {

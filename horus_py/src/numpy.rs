@@ -1,7 +1,8 @@
-//! Makes numpy arrays by numpy's C API.
+//! Makes numpy arrays through numpy's C API.
 //!
-//! WHY not its Python functions: through them, making a view takes three times as long. WHY not a
-//! crate: only three functions are needed, from a table that numpy keeps binary compatible.
+//! WHY not the Python functions of numpy: with them, it takes three times as long to make a view.
+//! WHY not a crate: only three functions are needed, and they are in a table that numpy keeps
+//! binary compatible.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -12,7 +13,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyCapsule;
 
-/// Maximum number of dimensions of an array: the limit of numpy 1, which numpy 2 raised to 64.
+/// Maximum number of dimensions of an array. This is the limit of numpy 1; numpy 2 has raised it to
+/// 64.
 pub(crate) const DIMENSIONS_MAX: usize = 32;
 
 /// Indices into numpy's function table, as `numpy/__multiarray_api.h` defines them.
@@ -48,11 +50,12 @@ type NewFromDescrFn = unsafe extern "C" fn(
 
 type SetBaseFn = unsafe extern "C" fn(*mut ffi::PyObject, *mut ffi::PyObject) -> c_int;
 
-/// The imported module `numpy`, and the functions of its C API that are used here.
+/// The Python module `numpy`, which has been imported, and the functions of its C API that are used
+/// here.
 #[derive(Debug)]
 pub(crate) struct Numpy {
     pub(crate) module: Py<PyModule>,
-    /// `numpy.generic`, the base class of numpy's scalars.
+    /// The class `numpy.generic`, which is the base class of numpy's scalars.
     pub(crate) generic: Py<PyAny>,
     array_type: *mut ffi::PyTypeObject,
     new: NewFn,
@@ -65,11 +68,11 @@ unsafe impl Send for Numpy {}
 // SAFETY: as above.
 unsafe impl Sync for Numpy {}
 
-/// The memory in which the elements of an array lie.
+/// The memory that contains the elements of an array.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ArrayMemory<'a> {
     pub(crate) data: *mut u8,
-    /// Number of elements along each dimension; at most [`DIMENSIONS_MAX`] dimensions.
+    /// Number of elements along each dimension. There are at most [`DIMENSIONS_MAX`] dimensions.
     pub(crate) shape: &'a [isize],
     /// Distance between two successive elements along each dimension, in bytes.
     pub(crate) strides: &'a [isize],
@@ -122,7 +125,7 @@ impl Numpy {
         })
     }
 
-    /// Makes an array that shows the memory without a copy, and keeps `owner` alive.
+    /// Makes an array that uses the memory without a copy, and that keeps `owner` alive.
     ///
     /// # Safety
     ///
@@ -160,7 +163,8 @@ impl Numpy {
         self.with_owner(array, owner)
     }
 
-    /// Like [`Self::view`], for elements of any type that numpy can describe, such as structures.
+    /// Does the same as [`Self::view`] for elements of any type that numpy can describe, such as
+    /// structures.
     ///
     /// # Safety
     ///
@@ -251,7 +255,8 @@ impl Numpy {
     }
 }
 
-/// Returns numpy's type number. numpy has none for `BF16`, which is shown as its bits (`u16`).
+/// Returns numpy's number for the type. numpy has no `BF16`, so such elements are shown as their
+/// bits (`u16`).
 const fn type_number(dtype: DType) -> c_int {
     match dtype {
         DType::Bool => 0,

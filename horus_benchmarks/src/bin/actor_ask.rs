@@ -1,4 +1,5 @@
-//! Asks an actor, one question after another, from a task and from a thread outside.
+//! Asks an actor one question after another: first from a task of the runtime, then from a thread
+//! that runs no actors.
 
 use horus_benchmarks::scenario::actors::{self, Workload};
 

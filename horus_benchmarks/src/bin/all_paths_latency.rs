@@ -1,6 +1,7 @@
-//! Every path that a message can take: latency, the cost of `send`, and throughput of every
-//! channel, ring and topic, in one thread, between two threads and between two processes. Each is
-//! measured next to the floor.
+//! Measures every path that a message can take: latency, the cost of `send`, and throughput of
+//! every channel, ring and topic, in one thread, between two threads and between two processes.
+//! Each value is shown next to the hardware floor, the fastest exchange that this machine can do
+//! without any ring.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Creates many actors, sends each ten messages, and ends all.
+//! Creates many actors, sends ten messages to each, and ends all actors.
 
 use horus_benchmarks::scenario::actors::{self, Workload};
 

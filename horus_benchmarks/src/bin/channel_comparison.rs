@@ -1,4 +1,4 @@
-//! Our channels between threads compared with channels of other crates: latency and throughput.
+//! Compares our channels between threads with channels of other crates: latency and throughput.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const ABOUT: &str = "Our channels between threads beside rtrb, disruptor, crossb
 kanal and flume: a send and a receive on one thread, latency and throughput between two threads, \
 for messages of 8 to 1024 bytes, in rounds that alternate.";
 
-/// Number of rounds, and of timed messages in each, with `--quick` and without.
+/// Number of rounds, and number of timed messages in each round, with `--quick` and without.
 const QUICK_ROUNDS_AND_SAMPLES: (u32, u64) = (20, 4_000);
 const FULL_ROUNDS_AND_SAMPLES: (u32, u64) = (40, 10_000);
 

@@ -1,4 +1,4 @@
-//! Our topics between two processes compared with UDP, Unix sockets, pipes, POSIX message queues
+//! Compares our topics between two processes with UDP, Unix sockets, pipes, POSIX message queues
 //! and a ring with a head and a tail.
 
 use std::process::ExitCode;
@@ -16,7 +16,7 @@ const ABOUT: &str = "Our topics between two processes beside UDP over loopback, 
 stream sockets, pipes, POSIX message queues and a ring with a head and a tail, all polled: latency \
 and sustained throughput for messages of 8 bytes to 64 KiB, in rounds that alternate.";
 
-/// Number of rounds, and of timed messages in each, with `--quick` and without.
+/// Number of rounds, and number of timed messages in each round, with `--quick` and without.
 const QUICK_ROUNDS_AND_SAMPLES: (u32, u64) = (20, 500);
 const FULL_ROUNDS_AND_SAMPLES: (u32, u64) = (40, 2_000);
 

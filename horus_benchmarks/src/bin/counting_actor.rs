@@ -1,4 +1,5 @@
-//! Sends messages to an actor that counts them, one by one and 64 at once; then asks for the count.
+//! Sends messages to an actor that counts them, first one by one and then 64 at once. At the end,
+//! asks the actor for its count.
 
 use horus_benchmarks::scenario::actors::{self, Workload};
 

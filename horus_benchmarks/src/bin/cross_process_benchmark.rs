@@ -1,4 +1,4 @@
-//! Messages from 8 bytes to 64 KiB between two processes, over every ring in shared memory.
+//! Sends messages from 8 bytes to 64 KiB between two processes, over every ring in shared memory.
 
 use std::process::ExitCode;
 
@@ -21,8 +21,8 @@ const RING_CARRIERS: [Carrier; 4] = [
 
 const MESSAGE_SIZES: [usize; 7] = [8, 16, 304, 1480, 4096, 16_384, 65_536];
 
-/// The rings that are measured with streams. The latest-value ring is not: its readers want only
-/// the last message.
+/// The rings whose throughput is measured. The latest-value ring is missing, because its readers
+/// receive only the last message.
 const STREAM_CARRIERS: [Carrier; 3] = [Carrier::SpscShm, Carrier::MpscShm, Carrier::FanoutShm];
 
 fn main() -> ExitCode {

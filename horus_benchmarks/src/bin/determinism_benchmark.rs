@@ -1,4 +1,4 @@
-//! Measures how much the times of messages differ from each other, within a run and between runs of
+//! Measures how much the latencies of messages vary, within one run and between several runs, with
 //! pinned threads and processes.
 
 fn main() -> std::process::ExitCode {

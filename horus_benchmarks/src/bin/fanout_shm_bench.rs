@@ -1,5 +1,5 @@
-//! Two processes that each publish and subscribe on the same ring or topic: two publishers and two
-//! subscribers, and every subscriber receives everything.
+//! Measures two processes that each publish and subscribe on the same ring or topic. There are two
+//! publishers and two subscribers, and every subscriber receives every message.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Our topics compared with the services of iceoryx2, on every path, in alternating rounds of one
+//! Compares our topics with the services of iceoryx2, on every path, in alternating rounds of one
 //! run.
 
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ const ABOUT: &str = "Our topics against the services of iceoryx2: in one thread,
 threads, between two processes, two processes that each publish and subscribe, throughput, and \
 waking a sleeper. Needs the feature iceoryx2.";
 
-/// Number of rounds, and of timed messages in each, with `--quick` and without.
+/// Number of rounds, and number of timed messages in each round, with `--quick` and without.
 const QUICK_ROUNDS_AND_SAMPLES: (u32, u64) = (20, 5_000);
 const FULL_ROUNDS_AND_SAMPLES: (u32, u64) = (40, 20_000);
 
@@ -34,15 +34,16 @@ const WAKEUP_ROW: &str = "vs_iceoryx2/wakeup";
 type Candidates = [Carrier; 2];
 
 const ONE_TO_ONE_CANDIDATES: Candidates = [Carrier::TopicDefault, Carrier::Iceoryx2];
-/// The candidates within a process. The `local` service of iceoryx2 needs no names in the file
-/// system.
+/// The candidates within one process. The `local` service of iceoryx2 needs no files.
 const IN_PROCESS_CANDIDATES: Candidates = [Carrier::TopicDefault, Carrier::Iceoryx2Local];
-/// The candidates for large messages: both write each message into a loan.
+/// The candidates for large messages. Both lend the sender memory for each message, so that it is
+/// not copied.
 const LOANS_CANDIDATES: Candidates = [Carrier::TopicLoan, Carrier::Iceoryx2Loan];
 const BOTH_WAYS_CANDIDATES: Candidates = [Carrier::TopicDuplex, Carrier::Iceoryx2Duplex];
 const STREAM_CANDIDATES: Candidates = [Carrier::TopicReliable, Carrier::Iceoryx2Stream];
 
-/// The latencies to measure: placement, name, candidates and message size.
+/// The latencies to measure: for each, the placement of the two ends, the name of the row, the
+/// candidates and the message size.
 const LATENCY_ROWS: [(Placement, &str, Candidates, MessageSize); 6] = [
     (
         Placement::CrossThread,

@@ -1,4 +1,5 @@
-//! Large messages between two processes, copied or loaned, next to a copy within one process.
+//! Sends large messages between two processes, copied or loaned, and compares them with a plain
+//! copy within one process.
 
 fn main() -> std::process::ExitCode {
     horus_benchmarks::scenario::large::main()

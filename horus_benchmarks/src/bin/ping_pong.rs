@@ -1,4 +1,4 @@
-//! Sends a token to and fro between two actors.
+//! Sends a token back and forth between two actors.
 
 use horus_benchmarks::scenario::actors::{self, Workload};
 

@@ -1,4 +1,4 @@
-//! Sends messages from two actors to one, one by one and 64 at once.
+//! Sends messages from two actors to a third one, first one by one and then 64 at once.
 
 use horus_benchmarks::scenario::actors::{self, Workload};
 

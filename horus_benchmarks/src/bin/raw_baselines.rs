@@ -1,5 +1,5 @@
-//! The hardware floor: the cost of two cores exchanging a word, of a copy, of a mapping and of
-//! reading the timer, without any ring.
+//! Measures the hardware floor without any ring: the cost of two cores exchanging a word, of a
+//! copy, of a shared mapping and of reading the timer.
 
 use std::error::Error;
 use std::fs::File;
@@ -91,7 +91,7 @@ fn spin_basis(choice: &SpinChoice) -> String {
     )
 }
 
-/// Measures the shortest times of operations in one pinned thread.
+/// Measures the minimum times of single operations in one pinned thread.
 fn measure_same_thread(session: &mut BenchmarkSession) -> Result<(), Box<dyn Error>> {
     let namespace = PrivateNamespace::create()?;
     let file = File::options()

@@ -1,4 +1,5 @@
-//! Writes the tables in the documents from records: `readme_table RECORD [FILE.md …]`.
+//! Writes the tables of measurements in the documents, from the records of benchmark runs:
+//! `readme_table RECORD [FILE.md …]`.
 
 use std::error::Error;
 use std::path::Path;

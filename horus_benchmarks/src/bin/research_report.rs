@@ -1,4 +1,5 @@
-//! Makes an HTML page and a CSV file from a directory of records, or compares two directories.
+//! Makes an HTML page and a CSV file from a directory of benchmark records, or compares two such
+//! directories.
 
 use std::error::Error;
 use std::path::Path;

@@ -1,5 +1,6 @@
 //! Measures standard messages of robots: `CmdVel`, `Imu`, `JointCommand` and `LaserScan` over a
-//! topic, between threads and between processes, and whether control loops have time for them.
+//! topic, between threads and between processes. Also shows whether control loops have time for
+//! them.
 
 use std::process::ExitCode;
 

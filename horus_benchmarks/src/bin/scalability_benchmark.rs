@@ -1,5 +1,5 @@
-//! Increasing numbers of publishers and subscribers of one topic: counts delivered and lost
-//! messages.
+//! Measures one topic with increasing numbers of publishers and subscribers, and counts delivered
+//! and lost messages.
 
 fn main() -> std::process::ExitCode {
     horus_benchmarks::scenario::scaling::main()

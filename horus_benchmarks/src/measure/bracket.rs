@@ -2,8 +2,8 @@
 //! with time. The floor is the fastest exchange that this machine can do, without any ring.
 //!
 //! A hypervisor may move a virtual machine within seconds between cores that are near each other
-//! and cores that are not. If the floor differs before and after a round, it is unknown which floor
-//! the round has to be compared with, so the round is measured again.
+//! and cores that are not. If the floor before a round differs from the floor after it, it is
+//! unknown which of the two applies to the round. The round is then measured again.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,8 +11,8 @@ use crate::measure::stats::{self, PairedMedians};
 use crate::measure::tsc::TscClock;
 use crate::measure::workload::Round;
 
-/// Maximum ratio of the slower to the faster of the two floor rounds around a measured round, for
-/// that round to count.
+/// Maximum ratio of the slower to the faster of the two floor rounds around a measured round. If
+/// the ratio is larger, the measured round does not count.
 pub const STEADY_RATIO_MAX: f64 = 1.2;
 
 /// Maximum number of attempts for each round that is wanted.
@@ -28,8 +28,8 @@ pub struct BracketedRound<S> {
     pub after_ns: f64,
     /// The measured round.
     pub subject: S,
-    /// True if the round is part of the figures and ratios: because the floor was steady around it,
-    /// or because too few rounds had a steady floor.
+    /// True if figures and ratios are computed from this round as well: either because the floor
+    /// was steady around it, or because too few rounds had a steady floor.
     pub counts: bool,
 }
 
@@ -56,18 +56,19 @@ pub struct BracketedRounds<S> {
     pub floor: Option<Round>,
     /// Number of rounds that were measured again because the floor changed.
     pub repeated: u32,
-    /// Number of rounds that count although the floor changed around them, because too many
-    /// attempts failed. They are those around which it changed least.
+    /// Number of rounds that count although the floor changed around them. They are needed if too
+    /// many attempts failed; the rounds with the smallest change are chosen.
     pub unsteady: u32,
 }
 
-/// A state of the machine, such as near or distant cores: rounds with similar times of the floor.
+/// A state of the machine, for example one in which the two cores are near each other. It is
+/// recognised by rounds with similar times of the floor.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct MachineState {
     pub floor_ns: f64,
     pub rounds: usize,
-    /// Median ratio of the measured rounds to the floor.
+    /// Median ratio of the measured rounds of this state to the floor.
     pub ratio: f64,
 }
 
@@ -78,7 +79,7 @@ impl<S> BracketedRounds<S> {
     }
 
     /// Returns the smallest, the median and the largest floor of the rounds that count, in
-    /// nanoseconds; `None` if there are none.
+    /// nanoseconds. Returns `None` if no rounds count.
     pub fn floor_range_ns(&self) -> Option<[f64; 3]> {
         let mut floors: Vec<f64> = self
             .rounds_that_count()
@@ -89,8 +90,8 @@ impl<S> BracketedRounds<S> {
         Some([least, stats::median(&mut floors), largest])
     }
 
-    /// Returns a pair for each round that counts: its floor and its own median, which `p50_ns`
-    /// returns.
+    /// Returns a pair of medians for each round that counts: the median of its floor, and its own
+    /// median, which is computed by `p50_ns`.
     pub fn floor_pairs(&self, p50_ns: impl Fn(&S) -> f64) -> PairedMedians {
         let mut pairs = PairedMedians::default();
         for bracket in self.rounds_that_count() {
@@ -99,8 +100,8 @@ impl<S> BracketedRounds<S> {
         pairs
     }
 
-    /// Returns the states that the machine was in, the faster first: two if the floor of some
-    /// rounds is more than twice the floor of others, else one.
+    /// Returns the states that the machine was in, the faster one first. There are two states if
+    /// the floor of some rounds is more than twice the floor of others, otherwise there is one.
     pub fn machine_states(&self, p50_ns: impl Fn(&S) -> f64 + Copy) -> Vec<MachineState> {
         let Some([least, _, largest]) = self.floor_range_ns() else {
             return Vec::new();
@@ -136,7 +137,8 @@ impl<S> BracketedRounds<S> {
         .collect()
     }
 
-    /// Lets more rounds count, those with the steadiest floor first, until `rounds` rounds count.
+    /// Lets additional rounds count, those with the steadiest floor first, until `rounds` rounds
+    /// count.
     fn count_steadiest(&mut self, rounds: u32) {
         let counting = self.rounds_that_count().count();
         let mut others: Vec<_> = self
@@ -156,9 +158,11 @@ impl<S> BracketedRounds<S> {
     }
 }
 
-/// Runs `subject` until `rounds` runs each lie between two rounds of the floor whose ratio is at
-/// most [`STEADY_RATIO_MAX`]. Each round of the floor ends one bracket and starts the next. After
-/// three times `rounds` runs, those with the steadiest floor count as well.
+/// Runs `subject` repeatedly, with a round of the floor before and after each run. Stops after
+/// `rounds` runs whose two floor rounds differ by a ratio of at most [`STEADY_RATIO_MAX`], or after
+/// three times `rounds` runs. In the latter case the runs with the steadiest floor count as well.
+///
+/// The floor round after one run is also the floor round before the next run.
 pub fn between_floors<S, E>(
     rounds: u32,
     clock: &TscClock,
@@ -198,7 +202,8 @@ pub fn between_floors<S, E>(
     Ok(measured)
 }
 
-/// Merges a round of the floor into `all`; returns the median of that round in nanoseconds.
+/// Merges `round`, which is a round of the floor, into `all`. Returns the median of `round` in
+/// nanoseconds.
 fn floor_p50_ns(all: &mut Option<Round>, round: Round, clock: &TscClock) -> f64 {
     let p50_ns = round.p50_ns(clock);
     match all {

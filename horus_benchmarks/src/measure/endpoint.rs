@@ -1,4 +1,4 @@
-//! The endpoint of a connection, as the timed loops see it.
+//! The trait through which the timed loops send and receive messages over any connection.
 
 use crate::measure::payload::CorruptMessage;
 
@@ -14,28 +14,31 @@ pub trait Endpoint<P> {
     /// True if the endpoint counts the messages that it lost.
     const COUNTS_LOSSES: bool = true;
 
-    /// Tries to send a message; returns false, after a `pause`, if there is no space for it yet.
+    /// Tries to send a message. If there is no space for it yet, executes a `pause` instruction and
+    /// returns false.
     #[inline(always)]
     fn send(&mut self, _message: &P) -> bool {
         false
     }
 
     /// Receives the next message into `message`. Returns false if there is none; the content of
-    /// `message` is then unspecified. Executes a `pause` itself where one is useful.
+    /// `message` is then unspecified. Executes a `pause` instruction where one is useful, so the
+    /// caller need not do so.
     #[inline(always)]
     fn recv(&mut self, _message: &mut P) -> bool {
         false
     }
 
-    /// Like [`recv`](Self::recv), but on a duplex transport it also returns the messages that this
-    /// side sent.
+    /// Receives the next message like [`recv`](Self::recv). On a duplex transport it also returns
+    /// the messages that this side sent itself.
     #[inline(always)]
     fn recv_all(&mut self, message: &mut P) -> bool {
         self.recv(message)
     }
 
     /// Receives all available messages and calls `each` with each of them; returns false if there
-    /// are none. `message` may serve as a buffer. The default implementation receives one message.
+    /// are none. An implementation may use `message` as a buffer. The default implementation
+    /// receives one message.
     #[inline(always)]
     fn drain(&mut self, message: &mut P, each: &mut impl FnMut(&P)) -> bool {
         let found = self.recv(message);
@@ -45,14 +48,14 @@ pub trait Endpoint<P> {
         found
     }
 
-    /// Verifies the further copies of message `seq` that the endpoint itself has stored, for
-    /// endpoints that receive a message more than once. Called outside the timed intervals.
+    /// Verifies additional copies of message `seq`. An endpoint that receives each message more
+    /// than once stores these copies itself. The benchmark calls this outside the timed intervals.
     #[inline(always)]
     fn verify_copies(&mut self, _seq: u64) -> Result<(), CorruptMessage> {
         Ok(())
     }
 
-    /// Returns the number of messages that the endpoint knows to have lost since it joined.
+    /// Returns the number of messages lost since the endpoint joined, as far as it can tell.
     fn lost(&self) -> u64 {
         0
     }
@@ -93,7 +96,7 @@ impl<P, T: Endpoint<P>, R: Endpoint<P>> Endpoint<P> for (T, R) {
     }
 }
 
-/// An [`Endpoint`] made of two closures: `Closures(|message| …, || …)`.
+/// An [`Endpoint`] that consists of two closures: `Closures(|message| …, || …)`.
 #[derive(Debug)]
 pub struct Closures<S, R>(
     /// Tries to send a message; returns false if there is no space for it yet.

@@ -8,13 +8,13 @@ use std::sync::atomic::{self, AtomicU64};
 use memmap2::MmapRaw;
 use rustix::fs::{MemfdFlags, memfd_create};
 
-/// Distance between two lines, in bytes. WHY 128 and not 64: CPUs fetch lines in pairs.
+/// Distance between two lines, in bytes. WHY 128 and not 64: CPUs fetch cache lines in pairs.
 const LINE_BYTES: usize = 128;
 
 const LINES: usize = 2;
 
-/// A line of shared memory, as words. It is two hardware cache lines long, because CPUs fetch lines
-/// in pairs.
+/// A line of shared memory, accessed as words. It is two hardware cache lines long, because CPUs
+/// fetch lines in pairs.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub struct Line {
@@ -45,7 +45,8 @@ impl SharedLines {
         SharedLines::map(file)
     }
 
-    /// Maps the first two lines of `file`, which must not shrink while this lives.
+    /// Maps the first two lines of `file`. The file must not shrink while the returned value
+    /// exists.
     pub fn map(file: File) -> io::Result<SharedLines> {
         if file.metadata()?.len() < (LINES * LINE_BYTES) as u64 {
             return Err(io::Error::other("the file is too short for two lines"));

@@ -1,4 +1,5 @@
-//! Both ends in one thread: the instructions of `send` and `recv`, with no other core involved.
+//! Measures both ends of a connection in one thread: the cost of the instructions of `send` and
+//! `recv`, without any other core.
 
 use crate::measure::endpoint::Endpoint;
 use crate::measure::micro::{self, MicroPlan, MicroResult};
@@ -8,10 +9,11 @@ use crate::measure::tsc::TickSource;
 use crate::measure::wait::PeerWatch;
 use crate::measure::workload::WorkloadError;
 
-/// Maximum size of the messages of a batch, in bytes. WHY: they then stay in the first-level cache.
+/// Maximum total size of the messages of a batch, in bytes. WHY: a batch of this size stays in the
+/// first-level cache.
 const BATCH_BYTES_MAX: usize = 24 * 1024;
 
-/// Maximum number of operations in a batch.
+/// Maximum number of operations in a batch. An operation is one send and one receive.
 const BATCH_MAX: usize = 256;
 
 /// Number of messages that a stream sends before it receives them. Every ring has more slots.
@@ -22,7 +24,7 @@ pub fn batch_operations(bytes: usize) -> u64 {
     (1 << (BATCH_BYTES_MAX / bytes).clamp(1, BATCH_MAX).ilog2()) as u64
 }
 
-/// Sends a message and receives it, again and again; timed in batches.
+/// Repeatedly sends a message and receives it. Measures the time of each batch.
 ///
 /// Messages are composed before a batch and verified after it. They are numbered from `first_seq`
 /// on.
@@ -63,7 +65,7 @@ pub fn send_and_receive<P: Payload>(
 
 /// Sends and receives each message; returns how many arrived.
 ///
-/// WHY not inlined: the surrounding code would take registers away from it.
+/// WHY not inlined: the surrounding code would occupy registers that this loop needs.
 #[inline(never)]
 fn pass_batch<P: Payload>(end: &mut impl Endpoint<P>, sent: &[P], received: &mut [P]) -> u64 {
     let mut arrived = 0;
@@ -80,8 +82,8 @@ fn verify_messages<P: Payload>(received: &[P], first_seq: u64) -> Result<(), Cor
         .try_for_each(|(seq, message)| message.check(seq))
 }
 
-/// Streams through the ring in bursts of [`BURST_MESSAGES`] messages. The time includes composing
-/// and verifying them.
+/// Sends messages in bursts of [`BURST_MESSAGES`], and receives each burst before the next one. The
+/// measured time includes composing and verifying the messages.
 pub fn stream<P: Payload>(
     end: &mut impl Endpoint<P>,
     plan: &StreamPlan,

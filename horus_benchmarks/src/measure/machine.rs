@@ -1,4 +1,5 @@
-//! The machine that the numbers come from, and the circumstances that make them worse.
+//! Describes the machine on which the numbers were measured, and the circumstances that make them
+//! worse.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -19,7 +20,7 @@ const STEAL_PERCENT_MAX: f64 = 1.0;
 /// The text for a property of the machine that the system does not report.
 const UNKNOWN: &str = "unknown";
 
-/// The machine, the build, and the state that both were in.
+/// The machine, the build, and the state of both at the time of the measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// CPU model.
@@ -28,9 +29,9 @@ pub struct Machine {
     pub cores: usize,
     /// The CPUs that this process may use.
     pub allowed_cpus: Vec<usize>,
-    /// The CPUs that the two ends are pinned to.
+    /// The CPUs to which the two ends of the connection are pinned.
     pub pinned: CpuPair,
-    /// Frequency governor of the near CPU, if it has one.
+    /// Frequency governor of the CPU of the measuring end, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
     /// CPUs isolated from the scheduler at boot.
@@ -45,7 +46,8 @@ pub struct Machine {
     /// The extra code generation flags that this binary was built with.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub rustflags: String,
-    /// The settings with which our library copies messages and pauses in loops, as a text.
+    /// Describes, as text, how our library copies messages and how it pauses in spin loops. The
+    /// library chooses these settings to suit the machine.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub tuning: String,
     /// `release` or `debug`.
@@ -54,20 +56,20 @@ pub struct Machine {
     pub timer: TickSource,
     /// Ticks per second, as measured by the calibration.
     pub timer_hz: f64,
-    /// Median time between two readings with nothing in between, in nanoseconds. It is not
-    /// subtracted from any figure.
+    /// Median time between two consecutive readings of the timer, in nanoseconds. It is not
+    /// subtracted from any value.
     pub timer_overhead_ns: f64,
-    /// The step in which the timer advances, in nanoseconds: every measured interval is a multiple
+    /// The step in which the timer advances, in nanoseconds. Every measured interval is a multiple
     /// of it.
     pub timer_resolution_ns: f64,
     /// True if the time-stamp counter has a constant rate and never stops.
     pub invariant_tsc: bool,
     /// The clock source that the kernel uses.
     pub clocksource: String,
-    /// Load average over the minute before the run.
+    /// Load average of the machine over the minute before the run.
     pub load_average: f64,
-    /// Percentage of the run's time in which the pinned CPUs were ready to run but the hypervisor
-    /// ran something else; absent if the kernel does not tell.
+    /// Percentage of the run's time in which a pinned CPU had something to run, but the hypervisor
+    /// ran something else. `None` if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal_percent: Option<f64>,
     /// A sentence for each circumstance that makes the numbers worse than they could be.
@@ -75,8 +77,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Reads the properties of the machine. Call it before pinning: it also reads the affinity
-    /// mask.
+    /// Reads the properties of the machine. Call it before the thread is pinned, because it also
+    /// reads the affinity mask.
     ///
     /// It only reads files, and starts no process.
     pub fn probe(cpus: CpuPair, clock: &TscClock) -> Result<Machine, PinError> {
@@ -116,7 +118,7 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Returns the number of CPUs on which busy threads do not disturb each other.
+    /// Returns the number of CPUs on which busy threads can run without disturbing each other.
     pub fn usable_cpus(&self) -> usize {
         if self.pinned.is_oversubscribed() {
             1
@@ -125,8 +127,8 @@ impl Machine {
         }
     }
 
-    /// Stores the percentage of CPU time that the hypervisor took between the two readings, and
-    /// warns if it is large.
+    /// Stores the percentage of CPU time that the hypervisor took between the readings `before` and
+    /// `after`. Adds a warning if it is large.
     pub fn note_steal(&mut self, before: Option<CpuTimes>, after: Option<CpuTimes>) {
         let (Some(before), Some(after)) = (before, after) else {
             return;
@@ -143,24 +145,25 @@ impl Machine {
     }
 }
 
-/// Returns [`Machine::tuning`] of this process. The library chooses these settings when it first
-/// reads the properties of the machine.
+/// Returns the text for [`Machine::tuning`]. First reads the properties of the machine, because the
+/// library chooses its settings when it does so.
 fn tuning() -> String {
     horus_core::machine();
     Tuning::current().to_string()
 }
 
-/// CPU times that the kernel has counted since it started, in its ticks.
+/// CPU times that the kernel has counted since it started, in ticks of the kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTimes {
-    /// Time of the CPUs in all states.
+    /// Total time of the CPUs, in all states.
     pub all: u64,
     /// Time in which the CPU had something to run but the hypervisor did not let it run.
     pub steal: u64,
 }
 
 impl CpuTimes {
-    /// Returns the present times of all `cpus` together; `None` if the kernel does not tell.
+    /// Returns the current times, summed over all `cpus`; `None` if the kernel does not report
+    /// them.
     pub fn read(cpus: &[usize]) -> Option<CpuTimes> {
         CpuTimes::parse(&fs::read_to_string("/proc/stat").ok()?, cpus)
     }
@@ -198,7 +201,7 @@ impl CpuTimes {
 /// Returns the commit of the working directory, with `-dirty` if tracked files were changed;
 /// "unknown" outside of a repository, or before its first commit.
 ///
-/// Starts `git`, so call it before pinning.
+/// It starts `git`, so call it before the thread is pinned.
 pub fn commit() -> String {
     let Some(hash) = run_git(&["rev-parse", "--short=12", "HEAD"]) else {
         return UNKNOWN.to_owned();
@@ -273,7 +276,7 @@ fn read_cpu_model(cpuinfo: &str) -> String {
         .unwrap_or_else(|| UNKNOWN.to_owned())
 }
 
-/// Returns the value of the first line `key : value`.
+/// Returns the value of the first line of `text` that has the form `key : value`.
 fn field_value(text: &str, key: &str) -> Option<String> {
     text.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;

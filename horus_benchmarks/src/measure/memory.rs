@@ -1,15 +1,18 @@
-//! The memory of this process, as the kernel counts it.
+//! The memory that this process uses, as counted by the kernel.
 
 use std::fs;
 
-/// Returns the resident memory except the pages of files, in bytes; 0 if the kernel does not tell.
+/// Returns the resident memory of this process in bytes, without the pages of files. Returns 0 if
+/// the kernel does not report it.
 ///
-/// WHY except: the kernel maps pages of the program's file when code runs for the first time.
+/// WHY without the pages of files: the kernel maps pages of the program's file when code runs for
+/// the first time.
 pub fn resident_bytes() -> u64 {
     status_bytes("RssAnon:")
 }
 
-/// Returns the maximum of the resident memory so far, in bytes; 0 if the kernel does not tell.
+/// Returns the maximum of the resident memory of this process so far, in bytes. Returns 0 if the
+/// kernel does not report it.
 pub fn peak_bytes() -> u64 {
     status_bytes("VmHWM:")
 }

@@ -2,7 +2,7 @@
 //! timer.
 //!
 //! Each operation takes less time than reading the timer, so operations are timed in batches. A
-//! sample is the time of a batch; percentiles are percentiles of the batch means.
+//! sample is the time of one batch, so percentiles are percentiles of the means of batches.
 
 use std::hint::black_box;
 use std::sync::atomic::{self, AtomicU64};
@@ -13,7 +13,7 @@ use crate::measure::lines::SharedLines;
 use crate::measure::stats::Samples;
 use crate::measure::tsc::TickSource;
 
-/// Number of operations in a sample, for operations of about a nanosecond.
+/// Number of operations in a sample, for operations that take about a nanosecond.
 pub const WORD_BATCH: u64 = 1024;
 
 /// The result of a micro-benchmark.
@@ -54,8 +54,8 @@ pub struct MicroPlan {
 }
 
 impl MicroPlan {
-    /// Makes a plan of `batches` timed batches (at least one), after a warm-up of a tenth of that
-    /// number.
+    /// Makes a plan with `batches` timed batches (at least one). The warm-up before them has a
+    /// tenth of that number of batches.
     pub fn new(source: TickSource, batches: u64) -> MicroPlan {
         let batches = batches.max(1);
         MicroPlan {
@@ -66,9 +66,9 @@ impl MicroPlan {
     }
 }
 
-/// Stores a word (Release) and loads it back (Acquire), again and again; each store depends on the
-/// load before it. Measures the latency of forwarding a store to a load on one core. CPUs that
-/// predict the pair do it in a cycle.
+/// Repeatedly stores a word (Release) and loads it back (Acquire). Each store depends on the load
+/// before it. Measures the latency of forwarding a store to a load on one core. CPUs that can
+/// predict that the load returns the stored word take one cycle for both.
 pub fn store_load(plan: &MicroPlan) -> MicroResult {
     let word = AtomicU64::new(0);
     let word = black_box(&word);
@@ -81,8 +81,8 @@ pub fn mmap_write_read(plan: &MicroPlan, written: &SharedLines, read: &SharedLin
     count_up(plan, &written.line(0).words[0], &read.line(0).words[0])
 }
 
-/// Copies `N` bytes between two warm buffers, `batch` times in each sample; compares the copy with
-/// its source after each batch.
+/// Copies `N` bytes between two buffers in the cache, `batch` times in each sample. Compares the
+/// copy with its source after each batch.
 pub fn memcpy<const N: usize>(plan: &MicroPlan, batch: u64) -> MicroResult {
     let mut from = Box::new([0; N]);
     let mut to = Box::new([0; N]);
@@ -99,8 +99,8 @@ pub fn memcpy<const N: usize>(plan: &MicroPlan, batch: u64) -> MicroResult {
     })
 }
 
-/// Loads a number from `read` and stores that number plus 1 to `written`, again and again. Both are
-/// mappings of the same word.
+/// Repeatedly loads a number from `read` and stores that number plus 1 to `written`. Both refer to
+/// the same word, through one mapping or two.
 fn count_up(plan: &MicroPlan, written: &AtomicU64, read: &AtomicU64) -> MicroResult {
     run_batches(plan, WORD_BATCH, |number| {
         let start = plan.source.start();
@@ -120,8 +120,8 @@ fn count_up(plan: &MicroPlan, written: &AtomicU64, read: &AtomicU64) -> MicroRes
     })
 }
 
-/// Runs the batches of `plan`: `one_batch` gets the number of a batch. It returns the ticks of the
-/// batch, and true if the effect of the batch was right.
+/// Runs the batches of `plan` by calling `one_batch` with the number of each batch. `one_batch`
+/// returns the ticks that the batch took, and true if the result of the batch was correct.
 pub(crate) fn run_batches(
     plan: &MicroPlan,
     batch: u64,

@@ -8,13 +8,13 @@ const SEQ_BITS: u32 = 40;
 
 const SEQ_MASK: u64 = (1 << SEQ_BITS) - 1;
 
-/// The error for a message that differs from the message that was sent.
+/// The error for a received message that differs from the one that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("message {expected_seq} arrived corrupt or out of order (its first word says {found_seq})")]
 pub struct CorruptMessage {
     /// The sequence number of the expected message.
     pub expected_seq: u64,
-    /// The sequence number in the message received, which may be corrupt as well.
+    /// The sequence number in the received message, which may be corrupt as well.
     pub found_seq: u64,
 }
 
@@ -25,23 +25,25 @@ pub trait Payload: Copy {
     /// Size of a message in bytes.
     const BYTES: usize;
 
-    /// Makes message number `seq`, with a stamp of 0.
+    /// Makes the message with sequence number `seq`, and a stamp of 0.
     fn compose(seq: u64) -> Self;
 
-    /// Writes `stamp` (ticks, or any other number) into the message. Does nothing if the message is
-    /// too small for one.
+    /// Writes `stamp` into the message: the time of the send in ticks, or any other number. Does
+    /// nothing if the message is too small to hold a stamp.
     fn restamp(&mut self, stamp: u64);
 
-    /// Returns the stamp; 0 if the message is too small for one.
+    /// Returns the stamp; 0 if the message is too small to hold one.
     fn stamp(&self) -> u64;
 
-    /// Returns the sequence number in the message's first word, unverified.
+    /// Returns the sequence number in the message's first word, without verifying it.
     fn seq(&self) -> u64;
 
-    /// Returns true if every bit is as composed for the message's sequence number and stamp.
+    /// Returns true if every bit has the value that follows from the message's sequence number and
+    /// stamp.
     fn is_intact(&self) -> bool;
 
-    /// Verifies that this is message `expected_seq`, and intact.
+    /// Verifies that this is the message with sequence number `expected_seq`, and that it is
+    /// intact.
     #[inline]
     fn check(&self, expected_seq: u64) -> Result<(), CorruptMessage> {
         let found_seq = self.seq();
@@ -55,10 +57,10 @@ pub trait Payload: Copy {
     }
 }
 
-/// A message of `N` words: first the sequence number with a checksum of it and of the stamp, then
-/// the stamp, then words computed from the sequence number. `[u64; 2]`, `[u64; 38]` and `[u64;
-/// 185]` have the sizes of `CmdVel`, `Imu` and `LaserScan`: 16, 304 and 1480 bytes. `[u64; 1]` is
-/// too small for a stamp.
+/// A message of `N` words. The first word has the sequence number and a checksum of it and of the
+/// stamp. The second word is the stamp. The other words are computed from the sequence number.
+/// `[u64; 2]`, `[u64; 38]` and `[u64; 185]` have the sizes of `CmdVel`, `Imu` and `LaserScan`: 16,
+/// 304 and 1480 bytes. `[u64; 1]` is too small to hold a stamp.
 impl<const N: usize> Payload for [u64; N] {
     const BYTES: usize = N * size_of::<u64>();
 
@@ -107,7 +109,7 @@ impl<const N: usize> Payload for [u64; N] {
     }
 }
 
-/// A message of one word that is its sequence number: the floor sends these.
+/// A message of one word, which is its sequence number. The floor sends such messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seq(pub u64);
 
@@ -138,7 +140,7 @@ impl Payload for Seq {
     }
 }
 
-/// Returns the name of a message size in ids: `16B`, `304B`, `64KB`.
+/// Returns the name of a message size in the ids of rows: `16B`, `304B`, `64KB`.
 pub fn size_label(bytes: usize) -> String {
     if bytes >= 1024 && bytes.is_multiple_of(1024) {
         format!("{}KB", bytes / 1024)

@@ -14,7 +14,7 @@ pub enum PinError {
     /// The CPU is not in this process's affinity mask (or does not exist).
     #[error("cpu {cpu} is not allowed here; allowed: {allowed:?}")]
     NotAllowed { cpu: usize, allowed: Vec<usize> },
-    /// The CPU number is beyond what an affinity mask of this platform holds.
+    /// The CPU number is larger than an affinity mask of this platform can hold.
     #[error("cpu {cpu} is beyond the largest supported number {max}")]
     TooLarge { cpu: usize, max: usize },
     #[error("cannot {action} the cpu affinity")]
@@ -25,7 +25,7 @@ pub enum PinError {
     },
 }
 
-/// The two CPUs on which the ends of a benchmark run.
+/// The CPUs on which the two ends of a benchmark run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuPair {
     /// The CPU of the measuring end.
@@ -40,9 +40,9 @@ impl CpuPair {
         [self.near, self.far]
     }
 
-    /// Returns `requested` if it is given. Otherwise the first CPU is the first allowed one, and
-    /// the second one is on another core if possible. If only one CPU is allowed, both are that
-    /// one.
+    /// Returns `requested` if it is given. Otherwise `near` is the first CPU that this process may
+    /// use, and `far` is on another core if possible. If the process may use only one CPU, both are
+    /// that CPU.
     pub fn choose(requested: Option<(usize, usize)>) -> Result<CpuPair, PinError> {
         let allowed = allowed_cpus()?;
         let Some((near, far)) = requested else {
@@ -100,7 +100,7 @@ pub fn pin_current_thread(cpu: usize) -> Result<(), PinError> {
     })
 }
 
-/// Lets the calling thread, and the threads that it starts from now on, run on all of `cpus`.
+/// Allows the calling thread, and the threads that it starts from now on, to run on all of `cpus`.
 pub fn allow_cpus(cpus: &[usize]) -> io::Result<()> {
     let mut set = CpuSet::new();
     let possible = cpus.iter().filter(|&&cpu| cpu < CpuSet::MAX_CPU);

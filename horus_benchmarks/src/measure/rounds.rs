@@ -1,4 +1,4 @@
-//! Measurements of one row, round by round, so that rows can be compared with each other.
+//! The measurements of one row, kept round by round, so that rows can be compared with each other.
 
 use crate::measure::stats::{PairedMedians, Ratio, Samples};
 
@@ -18,15 +18,15 @@ impl Rounds {
         self.medians.push(round.median_within_steps(step));
     }
 
-    /// Returns how many times as long as `other` this takes, comparing round by round; `None` if
-    /// there are no rounds.
+    /// Returns the ratio of the times of `self` to those of `other`, computed round by round;
+    /// `None` if there are no rounds.
     pub fn ratio_to(&self, other: &Rounds) -> Option<Ratio> {
         PairedMedians::from_medians(&other.medians, &self.medians).ratio()
     }
 }
 
-/// Returns the order in which a round measures `count` candidates: forwards and backwards in turn,
-/// so that a slow drift of the machine favours none of them.
+/// Returns the order in which a round measures `count` candidates. The order alternates between
+/// forwards and backwards, so that a slow change of the machine's speed favours none of them.
 pub fn alternating_order(round: u32, count: usize) -> impl Iterator<Item = usize> {
     (0..count).map(move |index| {
         if round.is_multiple_of(2) {

@@ -1,4 +1,5 @@
-//! The confidence in a median: its interval, and the variation among samples and among rounds.
+//! The uncertainty of a median: its 95 % interval, and the variation among samples and among
+//! rounds.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,8 +28,8 @@ pub struct Spread {
     /// interrupted sample can dominate it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cv: Option<f64>,
-    /// Coefficient of variation of the rounds' medians. It is small if one round repeats another
-    /// well.
+    /// Coefficient of variation of the rounds' medians: standard deviation divided by mean. It is
+    /// small if all rounds have similar medians.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds_cv: Option<f64>,
     /// Coefficient of variation of the rounds' means.
@@ -40,8 +41,8 @@ pub struct Spread {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resampled {
-    /// The medians of the rounds. The interval is that in which another run of this length on the
-    /// unchanged machine would fall.
+    /// The medians of the rounds. If the machine does not change, the median of another run of this
+    /// length is likely to lie in the interval.
     Rounds,
     /// Single samples, because there were too few rounds. The interval assumes that samples are
     /// independent of each other. They are not, so the true interval is wider.
@@ -49,8 +50,8 @@ pub enum Resampled {
 }
 
 impl Spread {
-    /// Returns the spread of `samples` whose unit is `ns_per_unit` nanoseconds; `None` if there are
-    /// none.
+    /// Returns the spread of `samples`, whose unit is `ns_per_unit` nanoseconds; `None` if there
+    /// are no samples.
     pub fn from_samples(samples: &Samples, ns_per_unit: f64) -> Option<Spread> {
         let parts = samples.round_summaries();
         if parts.is_empty() {
@@ -77,11 +78,12 @@ impl Spread {
     }
 }
 
-/// Returns the interval that infinitely many resamples of single samples would give.
+/// Returns the 95 % interval of the median that a bootstrap with infinitely many resamples of
+/// single samples would give.
 ///
-/// WHY nothing is drawn: the number of values in a resample that are below a given value follows a
-/// binomial distribution, so the distribution of the medians is known exactly. Drawing 10 000
-/// resamples of a million samples would take longer than the benchmark.
+/// WHY it draws no random resamples: the number of values in a resample that are below a given
+/// value follows a binomial distribution, so the distribution of the medians is known exactly.
+/// Drawing 10 000 resamples of a million samples would take longer than the benchmark.
 fn median_interval_of(samples: &Samples) -> (f64, f64) {
     let reach = NORMAL_95 * 0.5 / (samples.count() as f64).sqrt();
     let at = |quantile: f64| samples.quantile(quantile.clamp(0.0, 1.0)) as f64;

@@ -1,4 +1,5 @@
-//! Statistics of a set of samples: percentiles of all of them, a filtered view, and intervals.
+//! Statistics of a set of samples: percentiles of all samples, percentiles without outliers, and
+//! intervals.
 
 use fastrand::Rng;
 use hdrhistogram::Histogram;
@@ -14,12 +15,12 @@ pub const BOOTSTRAP_RESAMPLES: usize = 10_000;
 /// exact ones.
 const SIGNIFICANT_DIGITS: u8 = 3;
 
-/// Maximum value of a sample in the histogram; larger samples count as this value. (The maximum
-/// stays exact.)
+/// Maximum value of a sample in the histogram. Larger samples are recorded as this value, except
+/// that the maximum remains exact.
 pub const LARGEST_SAMPLE: u64 = 1 << 42;
 
-/// A histogram of samples in raw units (ticks of one operation, or of a batch). Samples are never
-/// removed.
+/// A histogram of samples in their own unit, such as the ticks of one operation or of a batch.
+/// Samples are never removed.
 ///
 /// Minimum, maximum, mean and standard deviation are exact; percentiles are within 0.05 %.
 /// Recording does not allocate. A merged set keeps the median and the mean of each of its parts, so
@@ -35,7 +36,7 @@ pub struct Samples {
     parts: Vec<RoundSummary>,
 }
 
-/// Median and mean of one of the sets of samples that were merged: of one round, or of one run.
+/// Median and mean of one of the sets of samples that were merged, which is one round or one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct RoundSummary {
@@ -88,8 +89,8 @@ impl Samples {
         self.sum_of_squares = self.sum_of_squares.saturating_add(other.sum_of_squares);
     }
 
-    /// Returns the median and the mean of each set that was merged, in the order of merging: one
-    /// part if nothing was merged, and none if there are no samples.
+    /// Returns the median and the mean of each set that was merged, in the order of merging.
+    /// Returns one element if nothing was merged, and none if there are no samples.
     pub fn round_summaries(&self) -> Vec<RoundSummary> {
         if self.parts.is_empty() && self.count() > 0 {
             return vec![RoundSummary {
@@ -153,8 +154,8 @@ impl Samples {
         (self.sum > 0).then(|| self.standard_deviation() / self.mean())
     }
 
-    /// Returns the smallest value that the fraction `quantile` (0 to 1) of the samples does not
-    /// exceed.
+    /// Returns the smallest value such that the fraction `quantile` (0 to 1) of the samples does
+    /// not exceed it.
     pub fn quantile(&self, quantile: f64) -> u64 {
         let value = self.histogram.value_at_quantile(quantile);
         self.histogram
@@ -162,8 +163,8 @@ impl Samples {
             .clamp(self.min(), self.max)
     }
 
-    /// Returns the median, interpolated within steps of `step` units: the median of grouped data.
-    /// Returns 0 if there are no samples.
+    /// Returns the median, interpolated within the timer's steps of `step` units as for grouped
+    /// data. Returns 0 if there are no samples.
     ///
     /// WHY: the timer's steps may be larger than the differences of interest. The number of samples
     /// on either side of a step still shows such differences.
@@ -206,8 +207,8 @@ impl Samples {
     }
 
     /// Returns percentiles of the samples within 1.5 interquartile ranges of the quartiles (Tukey's
-    /// fences), and the number of samples outside. They are shown beside
-    /// [`percentiles`](Self::percentiles), never instead.
+    /// fences), and the number of samples outside. A report shows them in addition to
+    /// [`percentiles`](Self::percentiles), never alone.
     pub fn without_outliers(&self, ns_per_unit: f64) -> FilteredPercentiles {
         let (low, high) = self.tukey_fences();
         let mut kept = Samples::new();
@@ -242,7 +243,7 @@ impl Samples {
     }
 }
 
-/// [`Samples`] as a child process sends them: pairs `(value, count)`.
+/// [`Samples`] in the form in which a child process sends them: pairs `(value, count)`.
 #[derive(Serialize, Deserialize)]
 struct Buckets {
     buckets: Vec<(u64, u64)>,
@@ -291,7 +292,7 @@ impl TryFrom<Buckets> for Samples {
     }
 }
 
-/// Percentiles in nanoseconds, rounded to 0.001 ns. Older records lack some of them.
+/// Percentiles in nanoseconds, rounded to 0.001 ns. Older records do not have all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[expect(
     missing_docs,
@@ -323,7 +324,7 @@ pub struct FilteredPercentiles {
     /// Percentiles of the remaining samples.
     #[serde(flatten)]
     pub ns: Percentiles,
-    /// Number of outliers, which Tukey's filter removed.
+    /// Number of outliers that Tukey's filter removed.
     pub removed: u64,
     /// Coefficient of variation of the remaining samples: standard deviation divided by mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -339,16 +340,16 @@ pub struct Ratio {
     pub high: f64,
 }
 
-/// Medians of rounds of a subject, each paired with the median of a floor round next to it.
+/// Pairs of medians: one of a round of the subject, and one of a floor round next to it.
 ///
-/// A noisy machine slows both rounds of a pair, so the ratio is reliable where the times are not.
+/// A noisy machine slows both rounds of a pair, so the ratio is reliable even if the times are not.
 #[derive(Debug, Clone, Default)]
 pub struct PairedMedians {
     pairs: Vec<(f64, f64)>,
 }
 
 impl PairedMedians {
-    /// Pairs each median in `floor` with the median of the same round in `subject`.
+    /// Pairs each median in `floor` with the median in `subject` that has the same index.
     pub fn from_medians(floor: &[f64], subject: &[f64]) -> PairedMedians {
         PairedMedians {
             pairs: floor.iter().copied().zip(subject.iter().copied()).collect(),
@@ -437,7 +438,7 @@ pub fn round_ns(ns: f64) -> f64 {
     (ns * 1e3).round() / 1e3
 }
 
-/// Rounds a ratio to the digits that are significant.
+/// Rounds a ratio to its significant digits.
 pub fn round_ratio(share: f64) -> f64 {
     (share * 1e6).round() / 1e6
 }

@@ -1,5 +1,5 @@
-//! CPU time that a hypervisor takes (steal time) while something is measured. Windows of time in
-//! which it took almost nothing are as good as on a machine without a hypervisor.
+//! Measures steal time: CPU time that a hypervisor takes while a benchmark runs. Intervals in which
+//! it took almost nothing are as good as on a machine without a hypervisor.
 
 use std::error::Error;
 use std::ops::Range;
@@ -11,12 +11,12 @@ use horus_shm::clock::Clock;
 
 use crate::measure::machine::CpuTimes;
 
-/// Length of a window, for which the steal time is determined. WHY not shorter: the kernel counts
-/// steal time in hundredths of a second.
+/// Length of a window: an interval for which the steal time is determined. WHY not shorter: the
+/// kernel counts steal time in hundredths of a second.
 pub const WINDOW_DURATION: Duration = Duration::from_secs(5);
 
 /// Maximum steal time of a quiet window, in hundredths of a second. WHY so little: the hypervisor
-/// takes it in many short intervals, each of which can delay a thread.
+/// takes the time in many short intervals, each of which can delay a thread.
 pub const QUIET_TICKS_MAX: u64 = 1;
 
 /// A reading of the CPU's steal time since the system started.
@@ -27,10 +27,10 @@ struct StealReading {
     times: CpuTimes,
 }
 
-/// Reads the steal time at the end of every window, on a thread of its own.
+/// A thread that reads the steal time at the end of every window.
 #[derive(Debug)]
 pub struct StealWatch {
-    /// The sending end of a channel: dropping it ends the thread.
+    /// The sending end of a channel. When it is dropped, the thread ends.
     stop: Sender<()>,
     thread: JoinHandle<Vec<StealReading>>,
 }
@@ -69,11 +69,11 @@ impl StealWatch {
     }
 }
 
-/// The quiet ones among consecutive windows of length [`WINDOW_DURATION`].
+/// The quiet windows among consecutive windows of length [`WINDOW_DURATION`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StealWindows {
     /// The quiet windows, in which the hypervisor took at most [`QUIET_TICKS_MAX`] hundredths of a
-    /// second: begin and end in nanoseconds of CLOCK_MONOTONIC.
+    /// second. Each has its start and its end in nanoseconds of CLOCK_MONOTONIC.
     pub quiet: Vec<Range<u64>>,
     /// Number of all windows, quiet or not.
     pub all: usize,

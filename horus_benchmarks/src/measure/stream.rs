@@ -1,4 +1,5 @@
-//! Streams: messages sent as fast as possible, each verified, each loss counted exactly.
+//! Streams: messages sent as fast as possible. Each message is verified, and each loss is counted
+//! exactly.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,12 +13,12 @@ use crate::measure::workload::WorkloadError;
 /// Maximum number of producers of one stream.
 pub const PRODUCERS_MAX: usize = 2;
 
-/// One stream. Both ends get the same plan.
+/// The plan of one stream. Both ends get the same plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamPlan {
     /// Number of messages to send.
     pub messages: u64,
-    /// Sequence number of the first message, at least 1; later streams continue the numbers.
+    /// Sequence number of the first message, at least 1. Later streams continue the numbering.
     pub first_seq: u64,
     /// Number of producers that send in turn: 1 or 2. The messages of each producer stay in order;
     /// messages of different producers may overtake each other.
@@ -34,7 +35,8 @@ impl StreamPlan {
 /// The measurements of the sending end of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SenderResult {
-    /// Ticks from the moment when both ends were ready until the last message was sent.
+    /// Ticks from the moment when both ends were ready to the moment when the last message was
+    /// sent.
     pub elapsed_ticks: u64,
 }
 
@@ -47,8 +49,8 @@ pub struct StreamResult {
     /// Number of messages that were overwritten before they were read: the gaps in the sequence
     /// numbers.
     pub lost: u64,
-    /// Ticks from the moment when both ends were ready until the last message was received and
-    /// verified.
+    /// Ticks from the moment when both ends were ready to the moment when the last message was
+    /// received and verified.
     pub elapsed_ticks: u64,
 }
 
@@ -58,29 +60,32 @@ impl StreamResult {
         self.received + self.lost
     }
 
-    /// Returns the number of messages received per second, given the ticks per second.
+    /// Returns the number of messages received per second. `ticks_per_s` is the number of ticks per
+    /// second.
     pub fn messages_per_s(&self, ticks_per_s: f64) -> f64 {
         self.received as f64 / self.elapsed_ticks.max(1) as f64 * ticks_per_s
     }
 }
 
-/// The result of a stream between two rounds of the floor, as the settings of a report store it.
+/// The result of a stream between two rounds of the floor, in the form in which a report stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct StreamNote {
     /// Medians of the floor rounds before and after the stream, in nanoseconds.
     pub floor_ns: [f64; 2],
     /// Messages received per second.
     pub msgs_per_s: f64,
-    /// Messages sent per second: more than received, if the receiver could not keep up.
+    /// Messages sent per second. This is more than were received, if the receiver could not keep
+    /// up.
     pub sent_per_s: f64,
     /// Number of messages lost.
     pub lost: u64,
-    /// True if the floor was steady; only then is the stream part of the row's median.
+    /// True if the floor was steady around the stream. Only then does the stream contribute to the
+    /// median of its row.
     pub counts: bool,
 }
 
 impl StreamNote {
-    /// Converts ticks to rates, given the ticks per second.
+    /// Converts the result of a stream to rates. `ticks_per_s` is the number of ticks per second.
     pub fn new(
         bracket: &BracketedRound<(SenderResult, StreamResult)>,
         ticks_per_s: f64,
@@ -96,8 +101,8 @@ impl StreamNote {
     }
 }
 
-/// Waits until the receiver says that it is ready, then sends the whole stream; spins while there
-/// is no space for a message.
+/// Waits until the receiver reports that it is ready, then sends the whole stream. Spins while
+/// there is no space for a message.
 #[inline(never)]
 pub fn stream_send<P: Payload>(
     end: &mut impl Endpoint<P>,
@@ -119,7 +124,8 @@ pub fn stream_send<P: Payload>(
 }
 
 /// Tells the sender that this side is ready, then receives until every message has arrived or is
-/// known to be lost. A producer's last message is never lost, because a ring overwrites the oldest.
+/// known to be lost. The last message of a producer is never lost, because a ring overwrites only
+/// its oldest messages.
 #[inline(never)]
 pub fn stream_receive<P: Payload>(
     end: &mut impl Endpoint<P>,
@@ -156,8 +162,8 @@ pub fn stream_receive<P: Payload>(
     })
 }
 
-/// Stores the first error. WHY a function of its own: without an error, nothing is loaded or
-/// stored.
+/// Stores `corrupt` in `outcome`, unless `outcome` already has an error. WHY a separate function:
+/// as long as all messages are intact, the loop then loads and stores nothing for errors.
 #[cold]
 fn keep_first_error(outcome: &mut Result<(), CorruptMessage>, corrupt: CorruptMessage) {
     *outcome = outcome.and(Err(corrupt));
@@ -170,8 +176,8 @@ fn may_drop_last<P, E: Endpoint<P>>(_end: &E) -> bool {
     E::MAY_DROP_LAST
 }
 
-/// Sends the last message of a stream again until the receiver has confirmed it, if the endpoint
-/// may drop messages ([`Endpoint::MAY_DROP_LAST`]).
+/// If the endpoint may drop the last message of a stream ([`Endpoint::MAY_DROP_LAST`]), sends it
+/// again until the receiver has confirmed it.
 fn deliver_last<P: Copy>(end: &mut impl Endpoint<P>, last: &P) {
     let mut answer = *last;
     let mut attempts = if may_drop_last::<P, _>(end) {
@@ -186,8 +192,8 @@ fn deliver_last<P: Copy>(end: &mut impl Endpoint<P>, last: &P) {
     }
 }
 
-/// Receives and ignores what [`deliver_last`] sent more often than needed, before the sender is
-/// told to begin.
+/// Receives and ignores the superfluous copies of messages that [`deliver_last`] sent. The receiver
+/// does this before it tells the sender to begin.
 fn drop_leftovers<P>(end: &mut impl Endpoint<P>, into: &mut P) {
     while may_drop_last::<P, _>(end) && end.recv(into) {}
 }
@@ -195,12 +201,12 @@ fn drop_leftovers<P>(end: &mut impl Endpoint<P>, into: &mut P) {
 /// Counts each message of a stream as either received or lost.
 #[derive(Debug)]
 pub(crate) struct StreamLedger {
-    /// Sequence number of the next message, for each producer.
+    /// For each producer, the sequence number of the next expected message.
     due: [u64; PRODUCERS_MAX],
     first_seq: u64,
     last_seq: u64,
     messages: u64,
-    /// Number of producers minus 1: the mask that yields the producer from a sequence number.
+    /// Number of producers minus 1. As a mask, it selects the producer from a sequence number.
     producer_mask: u64,
     pub(crate) received: u64,
     pub(crate) lost: u64,
@@ -223,7 +229,8 @@ impl StreamLedger {
         }
     }
 
-    /// Verifies a message and counts it as received, and the messages in the gap before it as lost.
+    /// Verifies a message and counts it as received. Counts the messages that are missing before it
+    /// as lost.
     #[inline(always)]
     pub(crate) fn count_message(&mut self, message: &impl Payload) -> Result<(), CorruptMessage> {
         let seq = message.seq();
@@ -238,7 +245,7 @@ impl StreamLedger {
         Ok(())
     }
 
-    /// Counts the messages before `seq` as lost, because `seq` is not the expected number.
+    /// Counts the messages from the expected number up to `seq` as lost, without `seq` itself.
     #[cold]
     fn count_lost_before(&mut self, producer: usize, seq: u64) -> Result<(), CorruptMessage> {
         let due = self.due[producer];

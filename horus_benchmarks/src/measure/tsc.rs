@@ -12,19 +12,19 @@ use crate::measure::stats::Samples;
 /// Number of back-to-back readings from which the cost of a reading is measured.
 const OVERHEAD_SAMPLES: u64 = 100_000;
 
-/// Number of delays, each a fraction of a nanosecond longer than the one before, that are timed to
-/// find the step in which the counter advances.
+/// Number of delays that are timed to find the step in which the counter advances. Each delay is a
+/// fraction of a nanosecond longer than the one before.
 const RESOLUTION_DELAYS: u64 = 256;
 
-/// Number of times that each of these delays is timed.
+/// Number of times that each of the [`RESOLUTION_DELAYS`] delays is timed.
 const RESOLUTION_REPEATS: u32 = 32;
 
-/// Minimum number of times that a value must be seen to count: rarer values may come from
-/// interrupts.
+/// Minimum number of times that a measured duration must occur in order to count. Rarer durations
+/// may be caused by interrupts.
 const RESOLUTION_SEEN_MIN: u32 = 8;
 
-/// Number of attempts to read the counter and the kernel's clock at the same moment; the one with
-/// the shortest gap counts.
+/// Number of attempts to read the counter and the kernel's clock at the same moment. The attempt
+/// with the shortest time between the two readings counts.
 const PAIRING_ATTEMPTS: u32 = 32;
 
 /// A number of ticks of a [`TickSource`]. Convert it to time with [`TscClock::to_ns`].
@@ -32,15 +32,15 @@ const PAIRING_ATTEMPTS: u32 = 32;
 pub struct Ticks(pub u64);
 
 impl Ticks {
-    /// Returns the ticks from `earlier` to `self`. `None` if the counter seems to have run
-    /// backwards: this happens between cores whose counters differ by more than the interval.
+    /// Returns the ticks from `earlier` to `self`. Returns `None` if the counter seems to have run
+    /// backwards. This happens between cores whose counters differ by more than the interval.
     #[inline(always)]
     pub fn checked_since(self, earlier: Ticks) -> Option<u64> {
         self.0.checked_sub(earlier.0)
     }
 
-    /// Returns the ticks from `earlier` to `self`, 0 if that is negative. For two readings on one
-    /// core.
+    /// Returns the ticks from `earlier` to `self`, or 0 if the difference is negative. It is meant
+    /// for two readings on the same core.
     #[inline(always)]
     pub fn since(self, earlier: Ticks) -> u64 {
         self.0.saturating_sub(earlier.0)
@@ -58,7 +58,8 @@ pub enum TickSource {
 }
 
 impl TickSource {
-    /// Returns the TSC if it is invariant (constant rate, never stops), else the monotonic clock.
+    /// Returns the time-stamp counter if it is invariant (constant rate, never stops), else the
+    /// monotonic clock.
     pub fn detect() -> TickSource {
         if tsc_is_invariant() {
             TickSource::Tsc
@@ -70,7 +71,7 @@ impl TickSource {
     /// Reads the counter before the work to be timed, after all earlier instructions have
     /// completed.
     ///
-    /// Does not block; takes some 10 to 30 ns.
+    /// Does not block. Takes about 10 to 30 ns.
     #[inline(always)]
     pub fn start(self) -> Ticks {
         match self {
@@ -79,10 +80,10 @@ impl TickSource {
         }
     }
 
-    /// Reads the counter after the work to be timed: its loads are complete and no later
-    /// instruction has begun. Its stores may not have reached the cache yet.
+    /// Reads the counter after the work to be timed. At that moment, the loads of that work are
+    /// complete and no later instruction has begun. Its stores may not have reached the cache yet.
     ///
-    /// Does not block; some 10 to 30 ns.
+    /// Does not block. Takes about 10 to 30 ns.
     #[inline(always)]
     pub fn stop(self) -> Ticks {
         match self {
@@ -104,7 +105,8 @@ pub struct TscClock {
 
 impl TscClock {
     /// Measures the rate of the counter with `CLOCK_MONOTONIC_RAW` over `window`, and the cost of a
-    /// reading. Sleeps for `window`; 50 ms give an accuracy of some 2 parts per million.
+    /// reading. Sleeps for `window`. A `window` of 50 ms gives an accuracy of about 2 parts per
+    /// million.
     pub fn calibrate(window: Duration) -> TscClock {
         let source = TickSource::detect();
         let ns_per_tick = match source {
@@ -130,7 +132,7 @@ impl TscClock {
         self.source
     }
 
-    /// Returns the nanoseconds of one tick.
+    /// Returns the duration of one tick in nanoseconds.
     pub fn ns_per_tick(&self) -> f64 {
         self.ns_per_tick
     }
@@ -145,14 +147,14 @@ impl TscClock {
         ticks as f64 * self.ns_per_tick
     }
 
-    /// Returns the ticks between a start and the stop right after it. Every sample includes them;
-    /// they are not subtracted.
+    /// Returns samples of the ticks between a start and a stop with no work in between. Every
+    /// measured sample includes this overhead, which is not subtracted.
     pub fn reading_overhead(&self) -> &Samples {
         &self.overhead
     }
 
     /// Returns the step in which the counter advances, in ticks. On some CPUs it is much more than
-    /// a tick (10 ns on recent AMD ones), and every sample is a multiple of it.
+    /// one tick, for example 10 ns on recent AMD CPUs. Every sample is a multiple of it.
     pub fn resolution_ticks(&self) -> u64 {
         self.resolution_ticks
     }
@@ -163,7 +165,7 @@ impl TscClock {
     }
 }
 
-/// Returns the step in which the counter advances: times work whose length grows slowly, and finds
+/// Measures the step in which the counter advances: times work whose length grows slowly, and finds
 /// the step in which the measured times grow.
 fn measure_resolution(source: TickSource) -> u64 {
     let mut seen = BTreeMap::new();
@@ -180,8 +182,8 @@ fn measure_resolution(source: TickSource) -> u64 {
     step_of(seen.into_keys())
 }
 
-/// Returns the usual distance between neighbours among ascending `values`, or 1. Neighbours with a
-/// distance of 1 count as one value that was rounded differently.
+/// Returns the usual distance between neighbours in the ascending `values`; 1 if there is none.
+/// Neighbours with a distance of 1 count as one value that was rounded differently.
 fn step_of(values: impl Iterator<Item = u64>) -> u64 {
     let mut gaps = Vec::new();
     let mut last: Option<u64> = None;
@@ -195,8 +197,8 @@ fn step_of(values: impl Iterator<Item = u64>) -> u64 {
     gaps.get(gaps.len() / 2).copied().unwrap_or(1)
 }
 
-/// A check of whether the counters of two cores agree, so that one-way times can be measured with
-/// both: compares the median message times in the two directions.
+/// The result of checking whether the counters of two cores agree. Only then can one-way times be
+/// measured with both. The check compares the median message times in the two directions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct OffsetCheck {
     /// Median time from near to far, measured with both counters.
@@ -205,8 +207,8 @@ pub struct OffsetCheck {
     pub backward_p50_ns: f64,
     /// Number of messages that arrived before they were sent, according to the counters.
     pub backwards: u64,
-    /// Lead of the far counter over the near one, if both directions take equally long: the error
-    /// of one-way times.
+    /// Estimated lead of the far counter over the near one, which is the error of one-way times.
+    /// The estimate assumes that both directions take equally long.
     pub offset_ns: f64,
     /// True if one-way times measured with both counters may be reported.
     pub sane: bool,

@@ -1,4 +1,4 @@
-//! Waiting in a spin loop for the other end, without hanging if it has died.
+//! Waits in a spin loop for the other end, and stops waiting if the other end has died.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 /// Time without progress after which the other end counts as stuck.
 pub const STALL_LIMIT: Duration = Duration::from_secs(10);
 
-/// Number of polls of a wait in one inner loop. It takes some microseconds; most waits succeed
-/// before its end. If both ends share a CPU, the loop polls only once and then yields the CPU.
+/// Number of polls in one inner loop of a wait. Such a loop takes a few microseconds, and most
+/// waits succeed before it ends. If both ends share a CPU, the loop polls only once and then yields
+/// the CPU.
 const POLLS_PER_LOOP: u32 = 4096;
 
-/// Number of loops of [`POLLS_PER_LOOP`] polls between two checks of the time and of the other end,
-/// which may cost a system call.
+/// Number of inner loops of [`POLLS_PER_LOOP`] polls between two checks. Each check compares the
+/// time with the limit and tests whether the other end has died, which may need a system call.
 const LOOPS_PER_CHECK: u32 = 256;
 
 /// The reason why a wait ended without a result.
@@ -23,13 +24,13 @@ pub enum WaitError {
     /// The other end died or hung up.
     #[error("the other end is gone")]
     PeerGone,
-    /// The other end lives, yet nothing came: a message was lost, or no CPU was free for the other
-    /// end.
+    /// The other end is alive, but nothing arrived: a message was lost, or no CPU was free for the
+    /// other end.
     #[error("nothing came within {} s", STALL_LIMIT.as_secs())]
     Stalled,
 }
 
-/// A condition that one side sets once and for all, and that the other side watches.
+/// A flag that one side sets and never clears, and that the other side watches.
 #[derive(Debug, Clone, Default)]
 pub struct Flag(Arc<AtomicBool>);
 
@@ -48,7 +49,7 @@ impl Flag {
     }
 }
 
-/// Watches the other end during a spin loop that waits for it.
+/// Detects that the other end has died while this end waits for it in a spin loop.
 #[derive(Clone)]
 pub struct PeerWatch {
     gone: Arc<dyn Fn() -> bool + Send + Sync>,
@@ -65,11 +66,11 @@ impl fmt::Debug for PeerWatch {
 }
 
 impl PeerWatch {
-    /// Makes a watch whose waits end with [`WaitError::PeerGone`] once `gone` returns true, which
-    /// means that the other end has ended. `gone` is called about once in each millisecond of
+    /// Makes a watch for the other end. `gone` returns true once the other end has ended; waits
+    /// then fail with [`WaitError::PeerGone`]. `gone` is called about once in each millisecond of
     /// waiting.
     ///
-    /// `share_cpu` says that both ends run on one CPU, so that each wait has to yield the CPU.
+    /// `share_cpu` is true if both ends run on one CPU, so that each wait has to yield the CPU.
     pub fn new(share_cpu: bool, gone: impl Fn() -> bool + Send + Sync + 'static) -> PeerWatch {
         PeerWatch {
             gone: Arc::new(gone),
@@ -83,8 +84,8 @@ impl PeerWatch {
         PeerWatch { limit, ..self }
     }
 
-    /// Calls `poll` until it returns a value. Executes no `pause`: a `poll` that needs one does it
-    /// itself.
+    /// Calls `poll` repeatedly until it returns a value. This loop executes no `pause` instruction;
+    /// a `poll` that needs one executes it itself.
     #[inline(always)]
     pub fn spin_until<T>(&self, mut poll: impl FnMut() -> Option<T>) -> Result<T, WaitError> {
         let mut wait = WaitState {

@@ -1,4 +1,5 @@
-//! The ping-pong: only one message is under way at a time, and each is timed and verified.
+//! The ping-pong: one side sends a message and the other side returns it. Only one message is under
+//! way at a time, and each is timed and verified.
 //!
 //! The floor, the rings and the competitors all run through the same loop, so that they differ only
 //! in how they send and poll.
@@ -15,26 +16,27 @@ use crate::measure::wait::{PeerWatch, WaitError};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Timing {
-    /// From before `send` until the echo was received, with one core's counter. One way is half of
-    /// it.
+    /// From before `send` until the echo was received, measured with the counter of one core. One
+    /// way is half of it.
     RoundTrip,
-    /// From before `send` on one core until after `poll` on the other, with both counters.
+    /// From before `send` on one core until after `poll` on the other, measured with the counters
+    /// of both cores.
     OneWay,
     /// The `send` call alone, which is not a latency.
     SendCall,
 }
 
-/// One round of ping-pong. Both ends get the same plan.
+/// The plan of one round of ping-pong. Both ends get the same plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundPlan {
     /// The timed interval.
     pub timing: Timing,
-    /// Number of warm-up messages: verified, but not timed.
+    /// Number of warm-up messages, which are verified but not timed.
     pub warm_up: u64,
     /// Number of messages that are timed.
     pub samples: u64,
-    /// Sequence number of the first message, at least 1. Later rounds continue the numbers, so that
-    /// a message left over from an earlier round is detected.
+    /// Sequence number of the first message, at least 1. Later rounds continue the numbering, so
+    /// that a message left over from an earlier round is detected.
     pub first_seq: u64,
 }
 
@@ -55,13 +57,14 @@ impl RoundPlan {
     }
 }
 
-/// The reason why a round failed. It must not be retried: the ends no longer agree on which message
-/// is next.
+/// The reason why a round failed. A failed round must not be retried, because the ends no longer
+/// agree on which message is next.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum WorkloadError {
-    /// The other end is gone or silent. Also the result of a message that is lost in a ping-pong.
+    /// The other end is gone, or sends nothing. The loss of a message in a ping-pong also has this
+    /// result.
     #[error(transparent)]
     Wait(#[from] WaitError),
     #[error(transparent)]
@@ -72,20 +75,21 @@ pub enum WorkloadError {
     Refused(String),
     #[error("{lost} messages did not arrive, and the ring says that it lost {counted}")]
     Miscounted {
-        /// Number of messages that are missing in the sequence numbers.
+        /// Number of messages that are missing according to the sequence numbers.
         lost: u64,
-        /// Number of losses that the ring counted.
+        /// Number of lost messages that the ring counted.
         counted: u64,
     },
 }
 
-/// The measurements of the near end in one round, or in several merged ones, without warm-up.
+/// The measurements of the near end in one round, or in several merged rounds. Warm-up messages are
+/// not included.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Round {
     /// The timed interval.
     pub timing: Timing,
-    /// Time of each message in ticks: of the round trip, of the way to the near end, or of the send
-    /// call.
+    /// The times of the messages, in ticks. Each is the interval that `timing` names: the round
+    /// trip, the way to the near end, or the send call.
     pub ticks: Samples,
     /// Number of messages sent.
     pub sent: u64,
@@ -110,7 +114,8 @@ impl Round {
         }
     }
 
-    /// Returns the nanoseconds of one way for each recorded tick: half of a tick for round trips.
+    /// Returns the one-way nanoseconds for each recorded tick. For round trips, this is half the
+    /// duration of a tick.
     pub fn ns_per_unit(&self, clock: &TscClock) -> f64 {
         match self.timing {
             Timing::RoundTrip => clock.ns_per_tick() / 2.0,
@@ -118,8 +123,8 @@ impl Round {
         }
     }
 
-    /// Returns the median of one way (of the call, for [`Timing::SendCall`]) in nanoseconds,
-    /// interpolated within the timer's steps. Ratios are computed from it.
+    /// Returns the median one-way time in nanoseconds; for [`Timing::SendCall`], the median time of
+    /// the call. It is interpolated within the timer's steps. Ratios are computed from it.
     pub fn p50_ns(&self, clock: &TscClock) -> f64 {
         self.ticks.median_within_steps(clock.resolution_ticks()) * self.ns_per_unit(clock)
     }
@@ -128,7 +133,7 @@ impl Round {
     ///
     /// # Panics
     ///
-    /// Panics if the timings differ.
+    /// If the timings differ.
     pub fn merged<'a>(rounds: impl IntoIterator<Item = &'a Round>) -> Option<Round> {
         let mut rounds = rounds.into_iter();
         let mut all = rounds.next()?.clone();
@@ -223,7 +228,8 @@ pub fn run_near_end<P: Payload>(
 }
 
 /// Runs the echoing end of a round. A message is sent back unchanged, so that the near end's check
-/// covers both ways. With [`Timing::OneWay`] it is verified here too, and gets a new stamp.
+/// covers both directions. With [`Timing::OneWay`] this end verifies the message too, and gives it
+/// a new stamp.
 #[inline(never)]
 pub fn run_far_end<P: Payload>(
     end: &mut impl Endpoint<P>,

@@ -1,9 +1,10 @@
-//! Values that only some rows have: figures of schedulers and of repeated runs, in addition to
-//! percentiles and rates.
+//! Values that only some rows have, in addition to percentiles and rates. Examples are values of
+//! schedulers and of repeated runs.
 
 use serde::{Deserialize, Serialize};
 
-/// Makes every field optional, and leaves absent values out of the JSON.
+/// Defines the struct with these fields: makes every field optional, and leaves absent values out
+/// of the JSON.
 macro_rules! figures {
     ($($(#[$doc:meta])+ $name:ident: $type:ty,)+) => {
         /// Additional figures of a row, each in a field of the row's JSON. Figures that do not
@@ -23,13 +24,14 @@ figures! {
     ns_per_node: f64,
     /// Processor time of the measured thread, in percent of the time that passed.
     cpu_percent: f64,
-    /// Number of due times that were met or skipped, minus the number expected according to the
-    /// kernel's clock.
+    /// Number of due times that were met or skipped, minus the number of due times that should have
+    /// passed according to the kernel's clock.
     drift_ticks: f64,
-    /// Percentage of the time in which a thread that became due would have begun more than 20
+    /// Percentage of the time in which a thread that becomes due would begin more than 20
     /// microseconds late.
     stalled_percent: f64,
-    /// Time of an operation in a process whose memory is new, in nanoseconds: median of the rounds.
+    /// Time of the operation in the first pass of a process, which still has to get new memory, in
+    /// nanoseconds: median of the rounds.
     first_ns: f64,
     /// Additional memory for each actor, in bytes: median of the rounds.
     bytes_each: f64,
@@ -56,15 +58,15 @@ figures! {
     headroom: f64,
     /// Messages per second, divided by the number of threads or processes that sent or received.
     msgs_per_s_per_member: f64,
-    /// Rate divided by the rate of one publisher and one subscriber, and by the smaller of the
-    /// numbers of publishers and subscribers: in percent.
+    /// Scaling efficiency in percent: the rate, divided by the rate of one publisher and one
+    /// subscriber, and by the smaller of the numbers of publishers and subscribers.
     scaling_percent: f64,
     /// In a row `vs_<peer>/…`: our median time in nanoseconds, or our messages per second.
     ours: f64,
     /// In a row `vs_<peer>/…`: the peer's median time in nanoseconds, or its messages per second.
     theirs: f64,
     /// In a row `vs_<peer>/…`: the peer's time divided by ours, or our rate divided by the peer's.
-    /// The median over adjacent rounds. Above 1, ours is better.
+    /// It is the median over adjacent rounds. A value above 1 means that ours is better.
     ratio: f64,
     /// The bootstrap 95 % interval of `ratio`.
     ratio_ci: [f64; 2],

@@ -10,21 +10,23 @@ use crate::report::rows::{Report, Row};
 use crate::report::template::fill_template;
 use crate::report::versus;
 
-/// Group of the settings with the smallest, the median and the largest floor of each row.
+/// Name of the group in the report's settings that stores the smallest, the median and the largest
+/// floor of each row.
 pub const FLOOR_NS_GROUP: &str = "floor_ns";
 
-/// Group of the settings with the ratio of each row in each [`MachineState`] of the machine.
+/// Name of the group in the report's settings that stores the ratio of each row in each
+/// [`MachineState`].
 pub const STATES_GROUP: &str = "floor_ratio_by_state";
 
-/// A quantity that a goal limits, and the texts of such goals.
+/// A quantity that a goal limits, and templates for the texts of such goals.
 #[derive(Debug, Clone, Copy)]
 struct LimitedQuantity {
-    /// The JSON pointer to the quantity in what [`row_with_ratios`] returns.
+    /// The JSON pointer to the quantity, in the value that [`row_with_ratios`] returns.
     pointer: &'static str,
     is_met: fn(value: f64, limit: f64) -> bool,
-    /// Template of the text of the goal.
+    /// Template for the text that states the goal.
     goal: &'static str,
-    /// Template of the text of what was measured.
+    /// Template for the text that states the measured value.
     measured: &'static str,
 }
 
@@ -73,8 +75,8 @@ const CPU_TIME: LimitedQuantity = quantity(
     "<= {/limit:0} % CPU",
     "{/value:2} %",
 );
-/// Difference between the number of ticks and the number of periods that have passed by the
-/// kernel's clock.
+/// Difference between the number of ticks and the number of periods that have passed according to
+/// the kernel's clock.
 const DRIFT_TICKS: LimitedQuantity = quantity(
     "/drift_ticks",
     |value, limit| value.abs() <= limit,
@@ -94,20 +96,20 @@ const MEMORY_RATIO: LimitedQuantity = ratio_quantity(
     "<= {/limit:2} x memory of the best peer",
 );
 
-/// Returns the quantity for a ratio that has an interval and a maximum.
+/// Returns a [`LimitedQuantity`] for a ratio that has an interval and a maximum.
 const fn ratio_quantity(pointer: &'static str, goal: &'static str) -> LimitedQuantity {
     quantity(pointer, AT_MOST, goal, "{/value:2} [{/low:2}, {/high:2}]")
 }
 
-/// Group of the settings with the ratios between rows: for each row and each other row, the median
-/// and the 95 % interval.
+/// Name of the group in the report's settings that stores the ratios between rows. For each row and
+/// each other row, it has the median ratio and its 95 % interval.
 pub const RATIOS_GROUP: &str = "ratio_to";
 
-/// Key in the group [`RATIOS_GROUP`] for the memory of our actors divided by that of the best peer:
-/// of the runtime of actors that needs the least memory, except ours.
+/// Key in the group [`RATIOS_GROUP`] for the memory of our actors, divided by the memory of the
+/// best peer. The best peer is the actor runtime of another crate that needs the least memory.
 pub const BEST_PEER: &str = "memory of the best peer";
 
-/// The id of each row that has a goal, the quantity, and its limit.
+/// The goals: for each, the id of the row, the quantity that is limited, and the limit.
 const GOALS: [(&str, LimitedQuantity, f64); 58] = [
     ("one_way/same_thread/spsc_shm/16B", P50, 10.0),
     ("one_way/same_thread/fanout_shm/16B", P50, 10.0),
@@ -172,11 +174,11 @@ const GOALS: [(&str, LimitedQuantity, f64); 58] = [
 /// The id of the row with the percentage of time in which a CPU runs no thread at all.
 pub const STALLS_ROW: &str = "floor/stalls";
 
-/// Last part of the id of a row that only covers times in which the machine was quiet.
+/// Last part of the id of a row that only includes times in which the machine was quiet.
 pub const QUIET_SUFFIX: &str = "/quiet";
 
-/// Name of the setting in which a report keeps the [`Verdict`]s of its run, on the goals as they
-/// were then.
+/// Name of the setting in which a report keeps the [`Verdict`]s of its run. They refer to the goals
+/// at the time of the run.
 pub const VERDICTS_SETTING: &str = "goals";
 
 /// The first word of the verdict on a goal that was met.
@@ -214,7 +216,7 @@ impl Verdict {
     }
 }
 
-/// Returns a verdict on each goal whose row is among `rows`. The ratios between rows are in
+/// Returns a verdict for each goal whose row is among `rows`. Reads the ratios between rows from
 /// `settings`.
 pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
     let find = |id: &str| rows.iter().find(|row| row.id == id);
@@ -236,8 +238,8 @@ pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
     of_goals.chain(of_contests).collect()
 }
 
-/// Returns the JSON of a row, to which it adds the ratios to the floor and to other rows, each with
-/// its interval.
+/// Returns the JSON of `row`, with additional fields for its ratios to the floor and to other rows,
+/// each with its interval.
 fn row_with_ratios(row: &Row, settings: &Map<String, Value>) -> Value {
     let mut value = json!(row);
     if let (Some(ratio), Some([low, high])) = (row.floor_ratio, row.floor_ratio_ci) {
@@ -251,7 +253,8 @@ fn row_with_ratios(row: &Row, settings: &Map<String, Value>) -> Value {
     value
 }
 
-/// Returns the goal, the measured value and the verdict; `None` if the row does not have the value.
+/// Returns the texts of the goal, of the measured value and of the verdict. Returns `None` if the
+/// row does not have the value.
 fn judge_goal(quantity: LimitedQuantity, limit: f64, row: &Value) -> Option<[String; 3]> {
     let found = row.pointer(quantity.pointer)?;
     let [value, low, high] = match found.as_f64() {
@@ -266,7 +269,7 @@ fn judge_goal(quantity: LimitedQuantity, limit: f64, row: &Value) -> Option<[Str
     ])
 }
 
-/// Returns a table of `verdicts` on the rows of `report`; `None` if there are none.
+/// Returns a table of `verdicts` for the rows of `report`; `None` if there are no verdicts.
 pub fn verdict_table(report: &Report, verdicts: &[Verdict]) -> Option<String> {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
@@ -297,8 +300,8 @@ pub fn verdict_table(report: &Report, verdicts: &[Verdict]) -> Option<String> {
     (!verdicts.is_empty()).then(|| format!("Goals\n{table}"))
 }
 
-/// Returns the word for a verdict, and adds that the verdict is uncertain if the interval contains
-/// the limit.
+/// Returns the text of a verdict. The text adds that the verdict is uncertain if `limit` lies
+/// within the interval from `low` to `high`.
 pub(crate) fn verdict_word(is_met: bool, limit: f64, [low, high]: [f64; 2]) -> String {
     let word = if is_met { MET_WORD } else { MISSED_WORD };
     let unsure = if low < limit && limit < high {
@@ -309,15 +312,16 @@ pub(crate) fn verdict_word(is_met: bool, limit: f64, [low, high]: [f64; 2]) -> S
     format!("{word}{unsure}")
 }
 
-/// Returns the smallest, the median and the largest floor of a row in nanoseconds, if there is one.
+/// Returns the smallest, the median and the largest floor of the row in nanoseconds, as text. The
+/// text is empty if the row has no floor.
 fn describe_floor(report: &Report, id: &str) -> String {
     let floors: Vec<f64> = report.noted(FLOOR_NS_GROUP, id).unwrap_or_default();
     let texts = floors.iter().map(|ns| format!("{ns:.0}"));
     texts.collect::<Vec<_>>().join("/")
 }
 
-/// Returns the ratio and the floor in each state, such as `1.34 at 52 ns, 1.21 at 240 ns`, if the
-/// machine was in two states; otherwise an empty text.
+/// If the machine was in two states, returns the ratio and the floor in each of them, such as `1.34
+/// at 52 ns, 1.21 at 240 ns`. Otherwise returns an empty text.
 fn describe_states(report: &Report, id: &str) -> String {
     let states: Vec<MachineState> = report.noted(STATES_GROUP, id).unwrap_or_default();
     if states.len() < 2 {

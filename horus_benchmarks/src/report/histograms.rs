@@ -1,5 +1,5 @@
-//! Histograms of all samples in files that HDR tools can read: the V2 log format, one interval for
-//! each row.
+//! Writes histograms of all samples to files that HDR tools can read. The files have the V2 log
+//! format, with one interval for each row.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -17,13 +17,13 @@ use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
 use crate::measure::stats::Samples;
 use crate::report::rows::Row;
 
-/// Number of picoseconds in a nanosecond. Values in the file are in picoseconds, so that times of
-/// two nanoseconds have enough digits.
+/// Number of picoseconds in a nanosecond. Values in the file are in picoseconds, so that even times
+/// of two nanoseconds keep enough digits.
 const PS_PER_NS: f64 = 1e3;
 
 const SIGNIFICANT_DIGITS: u8 = 3;
 
-/// Samples, and the nanoseconds of their unit.
+/// Samples, and the duration of their unit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimedSamples {
     /// The samples.
@@ -44,8 +44,8 @@ impl TimedSamples {
     }
 }
 
-/// Writes the samples of all rows that have any, tagged with the rows' ids. Writes no file if there
-/// are none.
+/// Writes the samples of all rows that have samples, each tagged with the id of its row. Writes no
+/// file if no row has samples.
 pub fn write_log(rows: &[Row], path: &Path) -> io::Result<()> {
     let timed: Vec<(&Row, &TimedSamples)> = rows
         .iter()
@@ -70,7 +70,7 @@ pub fn write_log(rows: &[Row], path: &Path) -> io::Result<()> {
     File::create(path)?.write_all(&text)
 }
 
-/// Reads the histograms of a log: tags, and values in picoseconds.
+/// Reads the histograms of a log. Returns the tag of each histogram, and its values in picoseconds.
 pub fn read_log(path: &Path) -> io::Result<Vec<(String, Histogram<u64>)>> {
     let mut text = Vec::new();
     File::open(path)?.read_to_end(&mut text)?;
@@ -94,8 +94,9 @@ pub fn read_log(path: &Path) -> io::Result<Vec<(String, Histogram<u64>)>> {
     Ok(histograms)
 }
 
-/// Returns the points of a percentile curve: the fraction of samples above a value (from 1 down to
-/// one sample), and the value in nanoseconds; `steps` points for each factor of ten.
+/// Returns the points of a percentile curve. Each point is the fraction of samples above a value
+/// (from 1 down to one sample), and that value in nanoseconds. There are `steps` points for each
+/// factor of ten.
 pub fn curve_points(histogram: &Histogram<u64>, steps: u32) -> Vec<(f64, f64)> {
     let count = histogram.len().max(1) as f64;
     let ns = |value: u64| value as f64 / PS_PER_NS;

@@ -1,5 +1,5 @@
-//! Rows as JSON, text tables, goals, the HTML page and the tables in the documents. Nothing here
-//! measures; this module imports only `measure`.
+//! Reports: rows as JSON, text tables, goals, the HTML page and the tables in the documents. This
+//! module measures nothing, and imports only `measure`.
 
 pub mod figures;
 pub mod goals;

@@ -1,8 +1,9 @@
 //! Generates the tables in the documents, such as the README's, from recorded runs. No number is
 //! typed by hand.
 //!
-//! A table shows one record, and next to it the range over all records of the same CPU, because two
-//! runs differ by more than the 95 % interval of each.
+//! A record is the stored result of one benchmark run. A table shows one record, and next to each
+//! value its range over all records of the same CPU. WHY the range: two runs can differ by more
+//! than the 95 % interval of each.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,25 +19,27 @@ use crate::report::research::record::{ProgramRecord, RunRecord};
 use crate::report::rows::Row;
 use crate::report::template::fill_template;
 
-/// The tables of times and rates, by the name in the marker lines around them.
+/// The definitions of the tables of times and rates, in JSON. Each has the name that stands in the
+/// marker lines around the table in a document.
 const TABLES: &str = include_str!("readme.json");
 
-/// The name in the marker lines around the table of missed goals.
+/// The name that stands in the marker lines around the table of missed goals.
 const GOALS: &str = "goals";
 
 /// The benchmark program whose rows the tables show.
 const SHOWN_PROGRAM: &str = "all_paths_latency";
 
-/// Tables that stand together in a document, by the name in the marker lines around them.
+/// Groups of tables that stand together in a document. The key is the name that stands in the
+/// marker lines around a group.
 type Tables = BTreeMap<String, Vec<ReadmeTable>>;
 
 /// A table of rows of the program [`SHOWN_PROGRAM`].
 #[derive(Deserialize)]
 struct ReadmeTable {
-    /// For each column, a heading and a template that is filled from a row. The second one needs a
-    /// value in every row.
+    /// The columns: for each, a heading and a template that is filled from a row. The template of
+    /// the second column must have a value in every row.
     columns: Vec<(String, String)>,
-    /// For each line, the name that is shown, and the id of the row.
+    /// The lines of the table: for each, the name that is shown, and the id of the row.
     rows: Vec<(String, String)>,
 }
 
@@ -56,7 +59,7 @@ pub enum ReadmeError {
     Record { path: PathBuf, error: io::Error },
 }
 
-/// The record that is shown, and all records of the same CPU, including that one.
+/// The record that is shown in a document, and all records of the same CPU, including that one.
 #[derive(Debug)]
 pub struct Records {
     shown: RunRecord,
@@ -64,8 +67,8 @@ pub struct Records {
 }
 
 impl Records {
-    /// Reads the record in the directory `path`, and those records in the directories beside it
-    /// that were made by the same CPU.
+    /// Reads the record in the directory `path`. Also reads those records in the directories beside
+    /// `path` that were made on the same CPU.
     pub fn read(path: &Path) -> Result<Records, ReadmeError> {
         let failed = |error| ReadmeError::Record {
             path: path.to_owned(),
@@ -97,8 +100,8 @@ impl Records {
         Ok(Records { shown, all })
     }
 
-    /// Returns the JSON of the row `id` of the program [`SHOWN_PROGRAM`] in the shown record, to
-    /// which it adds the ranges of its values over all records.
+    /// Returns the JSON of the row `id` of the program [`SHOWN_PROGRAM`] in the shown record. Adds
+    /// to it the range of each value over all records.
     fn row(&self, id: &str) -> Option<Value> {
         let row = self.shown.program(SHOWN_PROGRAM)?.row(id)?;
         let mut value = json!(row);
@@ -110,8 +113,8 @@ impl Records {
         Some(value)
     }
 
-    /// Returns the smallest and the largest value of `figure` in the row `id`, over all programs of
-    /// all records.
+    /// Returns the smallest and the largest value that `figure` returns for the row `id`, over all
+    /// programs of all records.
     fn value_range(&self, id: &str, figure: impl Fn(&Row) -> Option<f64>) -> Option<[f64; 2]> {
         let rows = self
             .all
@@ -125,8 +128,8 @@ impl Records {
         })
     }
 
-    /// Returns the verdicts on all goals in the shown record, each with the program that measured
-    /// it.
+    /// Returns the verdicts on all goals in the shown record, each with the name of the program
+    /// that measured it.
     fn verdicts(&self) -> Vec<(&str, Verdict)> {
         let of = |program: &ProgramRecord| program.verdicts();
         let programs = self.shown.programs.iter();
@@ -135,7 +138,8 @@ impl Records {
             .collect()
     }
 
-    /// Returns `CPU …, commit …, record …` and the number of missed goals.
+    /// Returns the heading of the table of missed goals: `CPU …, commit …, record …`, and the
+    /// number of missed goals. `link` leads to the record.
     fn heading(&self, link: &str) -> String {
         let program = self.shown.program(SHOWN_PROGRAM);
         let text = |field| program.and_then(|program| program.machine_text(field));
@@ -153,9 +157,9 @@ impl Records {
         )
     }
 
-    /// Returns the text above a table of times: the machine and commit, how the times were
-    /// measured, and what the column `span` shows (the range of the same row over all records of
-    /// this CPU). `link` leads to the record.
+    /// Returns the text above a table of times. It names the machine and the commit, and explains
+    /// how the times were measured and what the column `span` shows: the range of the same row over
+    /// all records of this CPU. `link` leads to the record.
     fn times_introduction(&self, link: &str) -> String {
         format!(
             "{}\nTwo pinned processes, half a round trip, all samples, nothing subtracted. The \
@@ -166,8 +170,8 @@ impl Records {
     }
 }
 
-/// Returns the newest record in a CPU's directory: the one whose run of the shown program began
-/// last. If the directory is itself a record, it is returned.
+/// Returns the newest record in a CPU's directory: the record in which the shown program was
+/// started last. If the directory is itself a record, returns that directory.
 pub fn newest_record(path: &Path) -> Result<PathBuf, ReadmeError> {
     let shown = |path: &Path| path.join(SHOWN_PROGRAM).with_extension("json");
     if shown(path).is_file() {
@@ -204,8 +208,8 @@ fn cpu_model_of(run: &RunRecord) -> Option<&str> {
     run.first_with_machine()?.machine_text("cpu")
 }
 
-/// Returns the document with its tables made anew from `records`. `link` is the path under which
-/// the document can link to the shown record.
+/// Returns the document with its tables re-created from `records`. `link` is the path by which the
+/// document can link to the shown record.
 pub fn update_tables(document: &str, records: &Records, link: &str) -> Result<String, ReadmeError> {
     let tables: Tables = serde_json::from_str(TABLES).expect("a constant, valid description");
     let mut text = document.to_owned();

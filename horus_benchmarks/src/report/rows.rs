@@ -1,4 +1,4 @@
-//! Results: rows, which are printed as a table and written as JSON.
+//! Results of benchmarks: rows, which are printed as a table and written as JSON.
 
 use std::io;
 use std::path::Path;
@@ -17,13 +17,13 @@ use crate::measure::workload::Round;
 use crate::report::figures::Figures;
 use crate::report::histograms::{self, TimedSamples};
 
-/// Name of the setting that says, for each row, how it was measured.
+/// Name of the report's setting that says how each row was measured.
 const BASIS_SETTING: &str = "basis";
 
-/// One result. Values that do not apply are absent.
+/// One result, which is a line of a table. Values that do not apply are absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// A path such as `one_way/cross_process/spsc_shm/16B`.
+    /// The id of the row: a path such as `one_way/cross_process/spsc_shm/16B`.
     pub id: String,
     /// Number of messages (or operations) sent, without warm-up.
     pub sent: u64,
@@ -31,25 +31,25 @@ pub struct Row {
     pub received: u64,
     /// Number of messages that never arrived: `sent - received`.
     pub lost: u64,
-    /// Percentiles of all samples, none removed.
+    /// Percentiles of all samples. No samples were removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ns: Option<Percentiles>,
     /// Percentiles after Tukey's filter, to show beside the percentiles of all samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filtered_ns: Option<FilteredPercentiles>,
-    /// The interval of the median, and the variation among rounds.
+    /// The 95 % interval of the median, and the variation among rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<Spread>,
     /// Times of the `send` call alone, which are not a latency.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub send_ns: Option<SendTimes>,
-    /// Messages per second of a stream.
+    /// Messages received per second in a stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub msgs_per_s: Option<f64>,
     /// 95 % interval of `msgs_per_s`, computed from the rates of the streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub msgs_per_s_ci: Option<[f64; 2]>,
-    /// Number of threads that are busy at the same time, if the placement in the id does not tell
+    /// Number of threads that are busy at the same time. Absent if the placement in the id implies
     /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy_threads: Option<usize>,
@@ -57,7 +57,8 @@ pub struct Row {
     /// scheduler.
     #[serde(default, skip_serializing_if = "is_false")]
     pub oversubscribed: bool,
-    /// Median ratio to the floor of two cache lines, in the same placement and run.
+    /// Median of the row divided by the floor of two cache lines, measured in the same placement
+    /// and run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor_ratio: Option<f64>,
     /// Bootstrap 95 % interval of `floor_ratio`.
@@ -66,7 +67,7 @@ pub struct Row {
     /// Values that only some rows have.
     #[serde(flatten)]
     pub figures: Figures,
-    /// All samples, for [`histograms`]; not in the JSON.
+    /// All samples, which are written to a file of [`histograms`]. The JSON does not contain them.
     #[serde(skip)]
     pub samples: Option<TimedSamples>,
 }
@@ -88,7 +89,8 @@ pub struct SendTimes {
 }
 
 impl Row {
-    /// Makes a row from samples whose unit is `ns_per_unit` nanoseconds; all operations succeeded.
+    /// Makes a row from samples whose unit is `ns_per_unit` nanoseconds. All operations count as
+    /// successful.
     pub fn from_samples(id: &str, samples: &Samples, ns_per_unit: f64) -> Row {
         Row {
             id: id.to_owned(),
@@ -118,7 +120,7 @@ impl Row {
         }
     }
 
-    /// Makes a row from ping-pong rounds: one-way latency (see [`Round::ns_per_unit`]).
+    /// Makes a row of one-way latencies from ping-pong rounds: see [`Round::ns_per_unit`].
     pub fn from_rounds(id: &str, round: &Round, clock: &TscClock) -> Row {
         let row = Row::from_samples(id, &round.ticks, round.ns_per_unit(clock));
         let lost = round.sent - round.received;
@@ -130,7 +132,8 @@ impl Row {
         }
     }
 
-    /// Makes a row from repeated streams: the messages of all of them, and the rate `msgs_per_s`.
+    /// Makes a row from repeated streams: adds up the messages of all of them, and sets the rate to
+    /// `msgs_per_s`.
     pub fn from_streams(id: &str, streams: &[StreamResult], msgs_per_s: Option<f64>) -> Row {
         let received = streams.iter().map(|stream| stream.received).sum();
         let lost = streams.iter().map(|stream| stream.lost).sum();
@@ -144,7 +147,7 @@ impl Row {
         }
     }
 
-    /// Adds the ratio to the floor, if there is one.
+    /// Returns the row with the ratio to the floor, if `ratio` has one.
     pub fn with_floor_ratio(self, ratio: Option<Ratio>) -> Row {
         let floor_ratio_ci = ratio.map(|ratio| [ratio.low, ratio.high]);
         Row {
@@ -154,7 +157,8 @@ impl Row {
         }
     }
 
-    /// Sets the rate to the median of the streams' rates, and its interval.
+    /// Returns the row with its rate set to the median of `rates`, the rates of the streams, and
+    /// with the interval of that median.
     pub fn with_rates(self, rates: &[f64]) -> Row {
         if rates.is_empty() {
             return self;
@@ -168,8 +172,8 @@ impl Row {
         }
     }
 
-    /// Sets the number of threads that are busy at the same time. If the machine has fewer CPUs,
-    /// the row is marked as oversubscribed when it is added.
+    /// Returns the row with the number of threads that are busy at the same time. If the machine
+    /// has fewer CPUs, the report marks the row as oversubscribed when it is added.
     pub fn with_busy_threads(self, threads: usize) -> Row {
         Row {
             busy_threads: Some(threads),
@@ -177,14 +181,14 @@ impl Row {
         }
     }
 
-    /// Returns the number of threads that are busy at the same time. If the row does not say it:
-    /// two between two threads or processes, else one.
+    /// Returns the number of threads that are busy at the same time. If the row does not have this
+    /// number, it is two for a row between two threads or processes, else one.
     fn busy_threads(&self) -> usize {
         self.busy_threads
             .unwrap_or(1 + usize::from(self.id.contains("/cross_")))
     }
 
-    /// Adds the times of the `send` call, from rounds that timed it.
+    /// Returns the row with the times of the `send` call, from rounds that timed it.
     pub fn with_send_call(self, round: &Round, clock: &TscClock) -> Row {
         let ns = round.ticks.percentiles(round.ns_per_unit(clock));
         Row {
@@ -197,7 +201,7 @@ impl Row {
     }
 }
 
-/// All results of a run, with the machine, the commit and the settings.
+/// All results of a run, with the machine, the commit and the settings of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Report {
@@ -220,19 +224,20 @@ impl Report {
         }
     }
 
-    /// Stores a setting.
+    /// Stores `value` as the setting `name`.
     pub fn set(&mut self, name: &str, value: impl Into<Value>) {
         self.settings.insert(name.to_owned(), value.into());
     }
 
-    /// Adds a row and stores how it was measured (`RTT/2`, `TSC`, `batches of 1024`).
+    /// Adds a row, and stores in the settings how it was measured (`RTT/2`, `TSC`, `batches of
+    /// 1024`).
     pub fn push(&mut self, mut row: Row, basis: &str) {
         row.oversubscribed |= row.busy_threads() > self.machine.usable_cpus();
         self.note(BASIS_SETTING, &row.id, basis);
         self.rows.push(row);
     }
 
-    /// Stores a value for the row `id` in `group` of the settings.
+    /// Stores a value for the row `id` in the group `group` of the settings.
     pub fn note(&mut self, group: &str, id: &str, value: impl Into<Value>) {
         let notes = self
             .settings
@@ -248,7 +253,8 @@ impl Report {
         self.rows.iter().find(|row| row.id == id)
     }
 
-    /// Writes the report as JSON, and the histograms of its rows beside it (`.hlog`).
+    /// Writes the report as JSON to `path`. Writes the histograms of its rows to a file beside it,
+    /// whose name ends with `.hlog`.
     pub fn write_json(&self, path: &Path) -> io::Result<()> {
         let mut text = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
         text.push('\n');
@@ -256,7 +262,8 @@ impl Report {
         histograms::write_log(&self.rows, &path.with_extension("hlog"))
     }
 
-    /// Returns the value for the row `id` in `group` of the settings, if there is one of this type.
+    /// Returns the value for the row `id` in the group `group` of the settings. Returns `None` if
+    /// there is none, or if it has a type other than `T`.
     pub(crate) fn noted<T: DeserializeOwned>(&self, group: &str, id: &str) -> Option<T> {
         let note = self.settings.get(group)?.get(id)?.clone();
         serde_json::from_value(note).ok()

@@ -1,4 +1,4 @@
-//! A report as text: the machine, the warnings about it, and tables of the rows.
+//! Renders a report as text: the machine, the warnings about it, and tables of the rows.
 
 use comfy_table::{CellAlignment, Table, presets};
 
@@ -18,7 +18,7 @@ x floor: median over alternating rounds of the ratio of medians to the two-line 
 [95 % bootstrap interval].
 x theirs: their time by ours, or our rate by theirs, median over rounds: ours is ahead above 1.";
 
-/// The columns: a heading, and a template that is filled from the row.
+/// The columns: for each, a heading and a template that is filled from the row.
 const COLUMNS: [(&str, &str); 36] = [
     ("id", "{/id}"),
     ("sent", "{/sent}"),
@@ -81,7 +81,7 @@ pub fn render(report: &Report) -> String {
     )
 }
 
-/// Returns the tables of times, of rates and of comparisons that have any rows.
+/// Returns those of the tables of times, of rates and of comparisons that have rows.
 fn render_tables(report: &Report) -> Vec<String> {
     let (timed, others): (Vec<&Row>, Vec<_>) = report.rows.iter().partition(|row| row.ns.is_some());
     let (compared, streamed) = others
@@ -125,7 +125,7 @@ fn render_heading(report: &Report) -> String {
     )
 }
 
-/// Returns the table, without the columns that are empty in all rows.
+/// Returns a table of `rows`, without the columns that are empty in all of them.
 fn make_table(report: &Report, rows: &[&Row]) -> Table {
     let rows: Vec<Value> = rows.iter().map(|row| row_with_basis(report, row)).collect();
     let columns: Vec<_> = COLUMNS
@@ -157,7 +157,7 @@ fn make_table(report: &Report, rows: &[&Row]) -> Table {
     table
 }
 
-/// Returns the JSON of a row, to which it adds the compared values with their unit, and how the row
+/// Returns the JSON of `row`, to which it adds the compared values with their unit, and how the row
 /// was measured.
 fn row_with_basis(report: &Report, row: &Row) -> Value {
     let mut value = json!(row);

@@ -1,9 +1,9 @@
-//! Formats numbers, and fills templates from the JSON of a row.
+//! Formats numbers, and fills templates with values from the JSON of a row.
 
 use serde_json::Value;
 
-/// Fills a template from `value`: `{/ns/p50:time}` becomes the number at that JSON pointer,
-/// formatted as a time. Returns `None` if a value is missing.
+/// Fills a template with values from `value`. For example, `{/ns/p50:time}` becomes the number at
+/// the JSON pointer `/ns/p50`, formatted as a time. Returns `None` if a value is missing.
 pub(crate) fn fill_template(template: &str, value: &Value) -> Option<String> {
     let mut text = String::new();
     let mut rest = template;
@@ -49,8 +49,8 @@ fn format_value(value: &Value, format: &str) -> Option<String> {
     })
 }
 
-/// Formats nanoseconds without the unit, with their significant digits: two decimals below 10 ns,
-/// one below 100, none above.
+/// Formats nanoseconds without the unit. The result has two decimals below 10 ns, one below 100 ns,
+/// and none above.
 pub(crate) fn format_ns(ns: f64) -> String {
     let decimals = if ns < 10.0 {
         2
@@ -60,7 +60,7 @@ pub(crate) fn format_ns(ns: f64) -> String {
     format!("{ns:.decimals$}")
 }
 
-/// Formats nanoseconds in a unit that gives a short number.
+/// Formats nanoseconds in a unit in which the number is short.
 pub(crate) fn format_time(ns: f64) -> String {
     format_in_units(ns, ["ns", "µs", "ms", "s"])
 }

@@ -1,4 +1,5 @@
-//! Rows `vs_<peer>/…`, which compare ours with a peer's, and the minimum ratio of each.
+//! Rows `vs_<peer>/…`, which compare our library with a peer's, and the minimum ratio of each such
+//! row.
 
 use crate::measure::stats::{self, Ratio};
 use crate::report::figures::Figures;
@@ -15,7 +16,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// Returns the name in ids.
+    /// Returns the name of this quantity in the ids of rows.
     pub const fn id(self) -> &'static str {
         match self {
             Measure::Latency => "latency",
@@ -24,7 +25,8 @@ impl Measure {
     }
 }
 
-/// Prefixes of ids of rows, each with the minimum ratio of such rows; the first match counts.
+/// Prefixes of row ids, each with the minimum ratio for rows whose id begins with it. The first
+/// prefix that matches counts.
 const RATIO_GOALS: [(&str, f64); 44] = [
     ("vs_iceoryx2/same_thread/16B", 20.0),
     ("vs_iceoryx2/cross_thread/16B", 3.5),
@@ -73,8 +75,8 @@ const RATIO_GOALS: [(&str, f64); 44] = [
     ("vs_best_peer/blitz/mt/all", 1.7),
 ];
 
-/// Makes a row from figures that were measured in adjacent rounds: `ours` and `theirs`, one for
-/// each round. `None` if there are no rounds.
+/// Makes a row that compares values measured in adjacent rounds. `figures` has our values and then
+/// the peer's, one of each for every round. Returns `None` if there are no rounds.
 pub fn comparison_row(id: &str, measure: Measure, figures: [&[f64]; 2]) -> Option<Row> {
     let [ours, theirs] = figures;
     let better = |(&ours, &theirs): (&f64, &f64)| match measure {
@@ -97,7 +99,8 @@ pub fn comparison_row(id: &str, measure: Measure, figures: [&[f64]; 2]) -> Optio
     })
 }
 
-/// Returns the goal, the ratio and the verdict; `None` if there is no goal for this row.
+/// Returns the texts of the goal, of the ratio and of the verdict; `None` if there is no goal for
+/// this row.
 pub(crate) fn judge_ratio(row: &Row) -> Option<[String; 3]> {
     let &(_, min) = RATIO_GOALS
         .iter()
@@ -121,7 +124,8 @@ pub(crate) fn judge_ratio(row: &Row) -> Option<[String; 3]> {
     ])
 }
 
-/// Formats the time or the rate of a row `vs_<peer>/…`, whose id tells which of them it has.
+/// Formats the time or the rate of a row `vs_<peer>/…`. The id of the row says which of them
+/// `figure` is.
 pub(crate) fn format_figure(id: &str, figure: f64) -> String {
     match id.contains(Measure::Throughput.id()) {
         true => format!("{:.2}M/s", figure / 1e6),

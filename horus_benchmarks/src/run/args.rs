@@ -45,8 +45,9 @@ impl Args {
         Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 
-    /// Sets the number of rounds and of samples in each, unless the command line gives them: to
-    /// those of `quick` with `--quick`, otherwise to those of `full`. Returns the number of rounds.
+    /// Sets the number of rounds and the number of samples in each round, unless the command line
+    /// gives them. With `--quick` they are taken from `quick`, otherwise from `full`. Returns the
+    /// number of rounds.
     pub fn set_default_rounds(&mut self, quick: (u32, u64), full: (u32, u64)) -> u32 {
         let (rounds, samples) = self.quick_or_full((quick, full));
         self.samples.get_or_insert(samples);
@@ -58,13 +59,13 @@ impl Args {
         if self.quick { quick } else { full }
     }
 
-    /// Returns true if the row `id` is to be measured.
+    /// Returns true if the command line selects the row `id`.
     pub fn wants_row(&self, id: &str) -> bool {
         self.filter.as_deref().is_none_or(|part| id.contains(part))
     }
 }
 
-/// The numbers of rounds and of messages in each.
+/// The number of rounds, and the numbers of messages in each round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
     /// Number of rounds, which alternate between the floor and the subject.
@@ -76,9 +77,9 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// Returns the effort that the command line requests. By default, 60 rounds of 50 000 timed
-    /// messages, with `--quick` 20 rounds of 20 000. Each round also has a tenth of that number of
-    /// warm-up messages.
+    /// Returns the effort that the command line requests. The default is 60 rounds of 50 000 timed
+    /// messages, or with `--quick` 20 rounds of 20 000. In addition to the timed messages, each
+    /// round has warm-up messages: a tenth of that number.
     pub fn new(args: &Args) -> Effort {
         let (rounds, samples) = args.quick_or_full(((VERDICT_ROUNDS, 20_000), (60, 50_000)));
         let samples = args.samples.unwrap_or(samples);

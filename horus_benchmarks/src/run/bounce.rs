@@ -1,4 +1,4 @@
-//! The two ends of the floor: one writes a word, the other watches it and answers.
+//! The two ends of the floor: one end writes a word, the other end watches the word and answers.
 
 use std::sync::atomic;
 
@@ -13,20 +13,21 @@ use crate::measure::workload::{
     Echo, Round, RoundPlan, Timing, WorkloadError, run_far_end, run_near_end,
 };
 
-/// The cache lines that the ends of the floor write.
+/// The cache lines that the two ends of the floor write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FloorLines {
     /// Both ends write the same word in turn.
     One,
-    /// Each end writes a line of its own: the floor that ratios refer to.
+    /// Each end writes a different line. Ratios are computed with this floor.
     Two,
 }
 
-/// Maximum number of `pause` instructions between two loads that the floor tries.
+/// Maximum number of `pause` instructions between two loads. The floor tries every number from 0 to
+/// this one.
 pub const PAUSES_MAX: u32 = 3;
 
-/// A job for the far end: one round of the floor.
+/// A job for the far end of the floor: one round.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct FloorJob {
     /// The lines that the two ends write.
@@ -40,7 +41,8 @@ pub struct FloorJob {
     pub source: TickSource,
 }
 
-/// Runs a timed loop with an end of the floor for the job's number of pauses and message type.
+/// Runs a timed loop over one end of the floor. Selects the code that was compiled for the job's
+/// number of pauses and message type.
 macro_rules! over_lines {
     ($run:ident, $memory:expr, $job:expr, $end:expr, $watch:expr) => {{
         macro_rules! with {
@@ -61,8 +63,8 @@ macro_rules! over_lines {
     }};
 }
 
-/// Runs the measuring end of a round. The lines must be clear, and the far end must have got the
-/// same job.
+/// Runs the measuring end of a round. Before the call, all words of the lines must be 0, and the
+/// far end must have been given the same job.
 pub fn run_near(
     memory: &SharedLines,
     job: &FloorJob,
@@ -90,12 +92,12 @@ enum EndRole {
 struct FloorEnd<'a, const PAUSES: u32> {
     out: &'a Line,
     back: &'a Line,
-    /// The lowest bit of every word that this end writes. It tells the words of the ends apart if
-    /// both use one line.
+    /// The lowest bit of every word that this end writes. It distinguishes the words of the two
+    /// ends if both use one line.
     mark: u64,
     one_line: bool,
-    /// The value of the watched word while there is no new message: the last one that this end read
-    /// from it or wrote to it.
+    /// The value that the watched word has while there is no new message. It is the last value that
+    /// this end read from the word or wrote to it.
     last_word: u64,
 }
 
@@ -160,8 +162,8 @@ impl<const PAUSES: u32> Endpoint<Seq> for FloorEnd<'_, PAUSES> {
     }
 }
 
-/// Sends and receives messages with a stamp, which is in the second word of the line. Only with two
-/// lines.
+/// Sends and receives messages with a stamp, which is stored in the second word of the line. This
+/// works only with two lines.
 impl<const PAUSES: u32> Endpoint<[u64; 2]> for FloorEnd<'_, PAUSES> {
     #[inline(always)]
     fn send(&mut self, message: &[u64; 2]) -> bool {

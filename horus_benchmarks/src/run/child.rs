@@ -1,4 +1,5 @@
-//! Child processes that run the same binary: each has a role, is watched, and ends with its parent.
+//! Child processes that run the same binary. Each has a role, is watched by its parent, and ends
+//! together with its parent.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,10 +18,11 @@ use rustix::process::{
 /// First argument of a child process. The arguments after it are `ROLE CPU SHARE_CPU FD`.
 const CHILD_ARGUMENT: &str = "--child";
 
-/// The argument for a child that shares no memory, instead of the number of a file descriptor.
+/// The last argument of a child that shares no memory. It replaces the number of the file
+/// descriptor.
 const NO_SHARED_MEMORY: &str = "-";
 
-/// An error between parent and child.
+/// An error in the communication between parent and child.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say it")]
@@ -39,20 +41,21 @@ pub enum ChildError {
 #[derive(Debug, Clone, Default)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct ChildSpec<'a> {
-    /// The role, from which the child's `main` chooses what to do.
+    /// The role of the child. The child's `main` chooses by it what to do.
     pub role: &'a str,
     pub cpu: usize,
     pub share_cpu: bool,
     /// Shared memory for the child to inherit, as an open file.
     pub memory: Option<BorrowedFd<'a>>,
-    /// Variables to add to the child's environment, such as the private namespace.
+    /// Variables that are added to the child's environment, such as those for the private
+    /// namespace.
     pub env: &'a [(String, OsString)],
 }
 
 /// A running child. It is killed and reaped when dropped.
 ///
-/// The child also ends when the thread that spawned it does (`PR_SET_PDEATHSIG`), so spawn from
-/// the main thread.
+/// The child is also killed when the thread that spawned it ends (`PR_SET_PDEATHSIG`). So spawn it
+/// from the main thread.
 #[derive(Debug)]
 pub struct ChildProcess {
     process: Child,
@@ -115,8 +118,8 @@ impl ChildProcess {
             .map_or_else(|e| Err(ChildError::Pipe(e)), |s| Err(ChildError::Died(s)))
     }
 
-    /// Returns a function that returns true if the child has ended. Any thread can call it, but
-    /// only while this object exists.
+    /// Returns a function that returns true if the child has ended. Any thread can call that
+    /// function, but only while this object exists.
     pub fn death_watch(&self) -> impl Fn() -> bool + Send + Sync + 'static {
         let pid = Pid::from_child(&self.process);
         move || has_ended(pid)
@@ -138,12 +141,12 @@ impl Drop for ChildProcess {
     }
 }
 
-/// The settings of this process, if it is a child.
+/// The settings that this process got from its parent, if it is a child.
 #[derive(Debug)]
 pub struct ChildContext {
     pub(crate) role: String,
     pub(crate) cpu: usize,
-    /// True if the parent runs on the same CPU.
+    /// True if the parent runs on the same CPU as this child.
     pub(crate) share_cpu: bool,
     memory: Option<RawFd>,
 }
@@ -175,14 +178,16 @@ impl ChildContext {
             .open(format!("/proc/self/fd/{fd}"))
     }
 
-    /// Returns a function that returns true if the parent has ended, for the child's waits.
+    /// Returns a function that returns true if the parent has ended. The child calls it while it
+    /// waits.
     pub fn orphan_watch(&self) -> impl Fn() -> bool + Send + Sync + 'static {
         let parent = parent_id();
         move || parent_id() != parent
     }
 }
 
-/// Runs in the child between fork and exec: makes it die with its parent and keeps `memory` open.
+/// Runs in the child between `fork` and `exec`. Makes the child die with its parent, and lets it
+/// inherit `memory`.
 fn prepare_child(parent: u32, memory: Option<RawFd>) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     // The parent may have died before the line above, and then no signal comes.
@@ -198,7 +203,8 @@ fn prepare_child(parent: u32, memory: Option<RawFd>) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until `fd` has something to read or its other end was closed; returns false after `limit`.
+/// Waits until `fd` has something to read, or until its other end is closed. Returns false if
+/// neither happens within `limit`.
 fn readable_within(fd: &impl AsFd, limit: Duration) -> io::Result<bool> {
     let deadline = Instant::now() + limit;
     loop {
@@ -213,7 +219,8 @@ fn readable_within(fd: &impl AsFd, limit: Duration) -> io::Result<bool> {
 
 /// Returns true if the child `pid` has ended, without reaping it.
 ///
-/// WHY: `kill(pid, 0)` calls a zombie alive, and `Child::try_wait` needs the owner's `&mut`.
+/// WHY not other calls: `kill(pid, 0)` also succeeds for a zombie, and `Child::try_wait` needs
+/// exclusive access to the child.
 fn has_ended(pid: Pid) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     // An error means that there is no such child any more: it was reaped.

@@ -1,9 +1,8 @@
-//! The hardware floor: one word that two cores exchange. No message between them can be faster.
+//! The hardware floor: the time in which two cores exchange one word. No message between them can
+//! be faster.
 //!
-//! ```text
-//! two lines   near writes line 0, far answers on line 1     what a ring with two lanes does
-//! one line    near and far write the same word              a single line changes hands
-//! ```
+//! ```text two lines   near writes line 0, far answers on line 1     what a ring with two lanes
+//! does one line    near and far write the same word              a single line changes hands ```
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -28,14 +27,15 @@ use crate::run::peer::{self, Peer};
 /// The role of a child process that is the floor's far end; [`serve_child`] serves it.
 pub const FLOOR_ROLE: &str = "floor";
 
-/// Number of rounds that are measured with each number of pauses, to report the best number of
-/// pauses; fewer if the run has fewer rounds.
+/// Number of rounds that are measured with each number of pauses, in order to report the best
+/// number of pauses. If the run has fewer rounds, it measures no more than those.
 const CHOICE_ROUNDS: u32 = 25;
 
 /// Number of recent rounds whose medians decide which number of pauses is best.
 const ROUNDS_REMEMBERED: usize = 5;
 
-/// Number of messages timed in each of those rounds ([`CHOICE_ROUNDS`]); fewer in shorter rounds.
+/// Number of messages that are timed in each of the [`CHOICE_ROUNDS`] rounds. If the rounds of the
+/// run are shorter, these rounds are shorter as well.
 const CHOICE_SAMPLES: u64 = 4_000;
 
 /// The placement of the two ends.
@@ -48,7 +48,7 @@ pub enum Placement {
 }
 
 impl Placement {
-    /// Returns the name in ids.
+    /// Returns the name of the placement in the ids of rows.
     pub fn id(self) -> &'static str {
         match self {
             Placement::CrossThread => "cross_thread",
@@ -59,17 +59,18 @@ impl Placement {
 
 type AnyError = Box<dyn Error>;
 
-/// The best number of pauses between two loads, according to the medians of interleaved rounds.
+/// The best number of pauses between two loads, according to the medians of rounds. The rounds of
+/// all numbers of pauses alternate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SpinChoice {
-    /// Median one-way times in nanoseconds: with no `pause` after a load that found nothing, with
-    /// one, and so on.
+    /// Median one-way times in nanoseconds, indexed by the number of `pause` instructions after a
+    /// load that found nothing new.
     pub p50_ns: Vec<f64>,
-    /// The number of pauses with the smallest median.
+    /// The number of pauses that has the smallest median.
     pub pauses: u32,
 }
 
-/// The best numbers of pauses for one line and for two lines, at the beginning of the run.
+/// The best numbers of pauses at the beginning of the run, for one line and for two lines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct SpinChoices {
@@ -77,8 +78,8 @@ pub struct SpinChoices {
     pub two_lines: SpinChoice,
 }
 
-/// Both ends of the floor, the fastest exchange that this machine can do. They measure a round on
-/// request; the far end sleeps in between.
+/// Both ends of the floor, which is the fastest exchange that this machine can do. They measure a
+/// round when asked to. Between rounds the far end sleeps.
 #[derive(Debug)]
 pub struct Floor {
     memory: Arc<SharedLines>,
@@ -87,16 +88,18 @@ pub struct Floor {
     /// The best number of pauses for [`FloorLines::Two`] at the beginning of the run.
     pauses: u32,
     resolution_ticks: u64,
-    /// Medians of the recent rounds in ticks, indexed by lines and by number of pauses.
+    /// Medians of the recent rounds in ticks, indexed by the kind of lines and by the number of
+    /// pauses.
     recent_medians: [[VecDeque<f64>; PAUSES_MAX as usize + 1]; 2],
     choice: Effort,
 }
 
 impl Floor {
-    /// Starts the far end, pinned to `cpus.far`, and measures the best number of pauses. With two
-    /// CPUs this takes some 100 ms. It measures at most as many rounds as `effort` has.
+    /// Starts the far end, pinned to `cpus.far`, and measures which number of pauses is best. With
+    /// two CPUs this takes about 100 ms. It measures at most as many rounds as `effort` has.
     ///
-    /// The caller must be pinned to `cpus.near`, and its `main` must serve [`FLOOR_ROLE`].
+    /// The caller must be pinned to `cpus.near`, and the `main` of this binary must serve
+    /// [`FLOOR_ROLE`] in a child process.
     pub fn new(
         placement: Placement,
         cpus: CpuPair,
@@ -151,14 +154,14 @@ impl Floor {
         ))
     }
 
-    /// Measures one round of verified round trips. Each number of pauses gets an equal part of
-    /// `samples`; the part whose number was best in the recent rounds is returned. Spins all the
-    /// time.
+    /// Measures one round of verified round trips. Each number of pauses is used for an equal part
+    /// of the `samples` messages. Returns only the part with the number of pauses that was best in
+    /// the recent rounds. Spins all the time.
     ///
-    /// WHY: which number is best depends on where the hypervisor puts the two CPUs, which may
-    /// change at any moment. A floor that is too high would flatter the rings that are compared
-    /// with it. But the best part of every single round would be a matter of luck, which no ring
-    /// has.
+    /// WHY all numbers in each round: the best number depends on where the hypervisor places the
+    /// two CPUs, which may change at any moment. With a wrong number the floor is too high, and the
+    /// ratios of the rings to it look too good. WHY not the best part of each round: it would be
+    /// the best by chance, and the rings that are compared with it have no such choice.
     pub fn round(
         &mut self,
         lines: FloorLines,
@@ -188,7 +191,8 @@ impl Floor {
         Ok(round)
     }
 
-    /// Sends messages with stamps both ways to check whether the two cores' counters agree.
+    /// Checks whether the counters of the two cores agree. For this, it sends messages with stamps
+    /// in both directions.
     pub fn check_offset(&mut self, clock: &TscClock) -> Result<OffsetCheck, AnyError> {
         let plan = round_plan(Timing::OneWay, self.choice.warm_up, self.choice.samples * 5);
         let (near, far) = self.run_round(FloorLines::Two, self.pauses, plan)?;
@@ -245,7 +249,7 @@ impl Floor {
     }
 }
 
-/// Serves [`FLOOR_ROLE`] in a child process until the parent hangs up.
+/// Serves [`FLOOR_ROLE`] in a child process, until the parent closes the connection.
 pub fn serve_child(context: &ChildContext) -> ExitCode {
     peer::serve(context, || {
         let memory = SharedLines::map(context.memory()?)?;

@@ -1,5 +1,5 @@
-//! One run of a benchmark binary: its command line, processes, session and hardware floor. This
-//! module imports only `measure` and `report`.
+//! The parts of one run of a benchmark binary: its command line, processes, session and hardware
+//! floor. This module imports only `measure` and `report`.
 
 pub mod args;
 pub mod bounce;

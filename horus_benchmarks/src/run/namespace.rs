@@ -1,4 +1,5 @@
-//! A private directory for a benchmark's shared files, removed at the end.
+//! A private directory for the shared files of a benchmark. It is removed at the end of the
+//! benchmark.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
@@ -15,14 +16,15 @@ const NAMESPACE_NAME: &str = "bench";
 /// The prefix of the names of private directories.
 pub(crate) const DIRECTORY_PREFIX: &str = "horus-bench-";
 
-/// The file system in memory, in which private directories are made. If it does not exist, they are
+/// The memory file system in which private directories are made. If it does not exist, they are
 /// made in the temporary directory.
 const SHARED_MEMORY: &str = "/dev/shm";
 
 /// A private directory for topics, so that a benchmark neither sees nor disturbs a running robot.
 ///
-/// When dropped, it removes the directory, and also the files beside it whose names begin with the
-/// directory's name: other libraries create theirs there. A run that is killed leaves them behind.
+/// When dropped, it removes the directory. It also removes the files beside the directory whose
+/// names begin with the directory's name, because other libraries create their files there. A run
+/// that is killed leaves all of these behind.
 #[derive(Debug)]
 pub struct PrivateNamespace {
     directory: PathBuf,
@@ -52,12 +54,12 @@ impl PrivateNamespace {
         Ok(PrivateNamespace { directory })
     }
 
-    /// Returns the directory.
+    /// Returns the path of the directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Returns the environment variables with which a child process finds the namespace.
+    /// Returns the environment variables by which a child process finds the namespace.
     pub fn environment(&self) -> [(String, OsString); 2] {
         [
             (
@@ -68,7 +70,7 @@ impl PrivateNamespace {
         ]
     }
 
-    /// Opens the namespace in this process. A child process that has the
+    /// Opens the namespace in this process. A child process that was started with the variables of
     /// [`environment`](Self::environment) opens it with [`Namespace::current`].
     pub fn open(&self) -> Result<Arc<Namespace>, NamespaceError> {
         Namespace::open(&NamespaceConfig::new(
@@ -92,7 +94,7 @@ impl Drop for PrivateNamespace {
 }
 
 impl PrivateNamespace {
-    /// Returns the files in shared memory whose names begin with the directory's name.
+    /// Returns the files in shared memory whose names begin with the name of the private directory.
     fn files_beside(&self) -> impl Iterator<Item = PathBuf> {
         let name = self.directory.file_name().unwrap_or_default().to_owned();
         let entries = fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten();

@@ -1,7 +1,7 @@
 //! The far end of a benchmark: a pinned thread or a pinned child process that runs jobs.
 //!
-//! Between jobs a peer sleeps in the kernel. So several peers can share one CPU while only one of
-//! them works, and rounds of a ring can alternate with rounds of the floor.
+//! Between jobs a peer sleeps in the kernel. So several peers can share one CPU if only one of them
+//! works at a time. For the same reason, rounds of a ring can alternate with rounds of the floor.
 
 use std::error::Error;
 use std::io::{self, BufRead, Write};
@@ -36,9 +36,10 @@ pub enum PeerError {
     Encoding(#[from] serde_json::Error),
 }
 
-/// A far end that runs jobs `J` and returns answers `R`, one at a time.
+/// A far end that runs jobs of type `J` and returns answers of type `R`, one job at a time.
 ///
-/// Dropping it ends the far end: a process is killed, a thread is told to stop and joined.
+/// When it is dropped, the far end is ended as well: a process is killed, a thread is told to stop
+/// and joined.
 #[derive(Debug)]
 pub struct Peer<J, R> {
     far: FarEnd<J, R>,
@@ -56,10 +57,11 @@ where
     J: Serialize + DeserializeOwned + Send + 'static,
     R: Serialize + DeserializeOwned + Send + 'static,
 {
-    /// Starts a thread on `cpu`. The service that `make` creates in that thread answers each job.
+    /// Starts a thread that is pinned to `cpu`. In that thread, `make` creates a service, which
+    /// then answers each job.
     ///
-    /// The service spins with the [`PeerWatch`] that it is given, whose waits end when the peer is
-    /// dropped. It need not be `Send`. `share_cpu` says that the caller runs on the same CPU.
+    /// The service gets a [`PeerWatch`] for its waits, which end when the peer is dropped. The
+    /// service need not be `Send`. `share_cpu` is true if the caller runs on the same CPU.
     pub fn thread<S>(
         cpu: usize,
         share_cpu: bool,
@@ -76,7 +78,8 @@ where
         })
     }
 
-    /// Starts a child process of this binary, whose `main` must [`serve`] the role.
+    /// Starts a child process of this binary. The binary's `main` must call [`serve`] for the role
+    /// of the child.
     pub fn process(spec: &ChildSpec<'_>) -> Result<Peer<J, R>, PeerError> {
         let child = ChildProcess::spawn(spec)?;
         let watch = PeerWatch::new(spec.share_cpu, child.death_watch());
@@ -86,7 +89,7 @@ where
         })
     }
 
-    /// Returns a watch for the near end's waits, which ends them if the far end dies.
+    /// Returns a watch for waits of the near end. It ends them if the far end dies.
     pub fn watch(&self) -> PeerWatch {
         self.watch.clone()
     }
@@ -108,17 +111,19 @@ where
         answer.map_err(PeerError::Failed)
     }
 
-    /// Calls [`start`](Self::start) and [`finish`](Self::finish): for jobs such as opening a topic.
+    /// Calls [`start`](Self::start) and then [`finish`](Self::finish). It is meant for jobs during
+    /// which the near end has nothing to do, such as opening a topic.
     pub fn call(&mut self, job: J) -> Result<R, PeerError> {
         self.start(job)?;
         self.finish()
     }
 }
 
-/// Runs in a child process: pins itself, then answers each job on standard input with the service
-/// that `make` creates, until the parent closes the pipe.
+/// Serves jobs in a child process: pins the process, then answers each job from standard input with
+/// the service that `make` creates. Returns when the parent closes the pipe.
 ///
-/// An error outside of a job is printed to standard error and gives a failing exit code.
+/// An error outside of a job is printed to standard error, and the returned exit code then reports
+/// a failure.
 pub fn serve<J, R, S>(
     context: &ChildContext,
     make: impl FnOnce() -> Result<S, Box<dyn Error>>,
@@ -154,9 +159,9 @@ where
 struct FarThread<J, R> {
     jobs: Option<Sender<J>>,
     answers: Receiver<Result<R, String>>,
-    /// Raised by the near end to end the thread, including its current job.
+    /// Set by the near end to end the thread, including its current job.
     abandoned: Flag,
-    /// Raised by the far end when it ends, for whatever reason.
+    /// Set by the far end when it ends, for whatever reason.
     ended: Flag,
     handle: Option<JoinHandle<()>>,
 }
@@ -234,7 +239,7 @@ impl<J, R> Drop for FarThread<J, R> {
     }
 }
 
-/// Raises its flag when dropped, on return and on panic.
+/// A guard that sets its flag when it is dropped, on return and on panic.
 struct RaiseAtEnd(Flag);
 
 impl Drop for RaiseAtEnd {

@@ -1,4 +1,4 @@
-//! A progress bar on a terminal; no output anywhere else.
+//! A progress bar on a terminal. It prints nothing if the output is not a terminal.
 
 use std::io::{self, IsTerminal};
 
@@ -6,14 +6,16 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 const TEMPLATE: &str = "{msg:40!} [{bar:30}] {pos}/{len} {elapsed}";
 
-/// Shows the progress of a benchmark. Draws only when a step is reported, so never during a round.
+/// Shows the progress of a benchmark. It draws only when the benchmark reports a step, so never
+/// during a round.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
-    /// Makes a bar of `steps` steps on standard error; silent if that is not a terminal.
+    /// Makes a bar of `steps` steps on standard error. The bar is silent if standard error is not a
+    /// terminal.
     pub fn new(steps: u64) -> Progress {
         let target = if io::stderr().is_terminal() {
             ProgressDrawTarget::stderr()
@@ -26,7 +28,7 @@ impl Progress {
         Progress { bar }
     }
 
-    /// Shows what is being measured now.
+    /// Shows `what`, the name of the present measurement.
     pub fn label(&self, what: &str) {
         self.bar.set_message(what.to_owned());
     }

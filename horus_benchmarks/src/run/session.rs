@@ -17,20 +17,20 @@ use crate::run::args::{Args, Effort, VERDICT_ROUNDS};
 
 const CALIBRATION_TIME: Duration = Duration::from_millis(100);
 
-/// The objects that every benchmark needs while it runs.
+/// The objects that every benchmark needs while it is running.
 #[derive(Debug)]
 pub struct BenchmarkSession {
     /// The command line.
     pub args: Args,
-    /// The CPUs of the ends; this thread is pinned to `cpus.near`.
+    /// The CPUs of the two ends. The main thread is pinned to `cpus.near`.
     pub cpus: CpuPair,
     /// The calibrated timer.
     pub clock: TscClock,
-    /// The numbers of rounds and of messages in each.
+    /// The number of rounds, and the numbers of messages in each round.
     pub effort: Effort,
-    /// The results so far.
+    /// The results measured so far.
     pub report: Report,
-    /// CPU times at the beginning of the run.
+    /// CPU times at the beginning of the run; `None` if the kernel does not report them.
     cpu_times: Option<CpuTimes>,
 }
 
@@ -49,7 +49,8 @@ impl BenchmarkSession {
         Ok(session)
     }
 
-    /// Like [`begin`](Self::begin), for a benchmark without ratios that sets its own `effort`.
+    /// Begins a run like [`begin`](Self::begin), for a benchmark that computes no ratios and sets
+    /// its own `effort`.
     pub fn begin_with(args: Args, effort: Effort) -> Result<BenchmarkSession, PinError> {
         let cpus = CpuPair::choose(args.cpus)?;
         let clock = TscClock::calibrate(CALIBRATION_TIME);
@@ -79,8 +80,8 @@ impl BenchmarkSession {
         })
     }
 
-    /// Stores in the report whether the counters of both CPUs agree, under the placement `place`.
-    /// Adds a warning if they do not.
+    /// Stores in the report whether the counters of both CPUs agree. `place` names the placement of
+    /// the two ends. Adds a warning if the counters do not agree.
     pub fn note_offset(&mut self, place: &str, offset: &OffsetCheck) {
         self.report
             .set(&format!("tsc_offset/{place}"), json!(offset));
@@ -94,7 +95,7 @@ impl BenchmarkSession {
     }
 
     /// Prints the report and the verdicts on the goals, which it also stores in the settings.
-    /// Writes the JSON and the histograms if the command line asks for it.
+    /// Writes the JSON and the histograms to files if the command line asks for them.
     pub fn finish(mut self) -> io::Result<()> {
         self.report
             .machine
@@ -112,7 +113,8 @@ impl BenchmarkSession {
     }
 }
 
-/// Returns the exit code of a benchmark. Prints a failure with all of its causes to standard error.
+/// Returns the exit code of a benchmark. If it failed, prints the error with all of its causes to
+/// standard error.
 pub fn exit_code(name: &str, outcome: Result<(), Box<dyn Error>>) -> ExitCode {
     let Err(error) = outcome else {
         return ExitCode::SUCCESS;

@@ -1,5 +1,6 @@
-//! Our actors beside those of other crates: each workload on each runtime, in alternating rounds. A
-//! round is a process of its own, so that memory and threads of one do not help or hurt another.
+//! Compares our actors with those of other crates: each workload on each runtime, in alternating
+//! rounds. Every round is a separate process, so that the memory and the threads of one round do
+//! not influence another round.
 
 mod workload;
 
@@ -35,14 +36,14 @@ const ROUNDS: (u32, u32) = (3, 5);
 /// Divisor of the number of operations with `--quick`.
 const QUICK_DIVISOR: u64 = 10;
 
-/// The longest time of a round.
+/// Maximum duration of a round.
 const ROUND_MAX: Duration = Duration::from_secs(300);
 
 const ROLE: &str = "actors";
 
 type PerformFn = fn(&WorkloadJob) -> Result<WorkloadResult, Box<dyn Error>>;
 
-/// The runtimes that are built in, ours first.
+/// The actor runtimes that this binary was built with, ours first.
 const RUNTIMES: &[(&str, PerformFn)] = &[
     (OURS, perform_job::<actors::ours::Ours>),
     #[cfg(feature = "actor_peers")]
@@ -61,7 +62,8 @@ const OURS: &str = "ours";
 const PEERS: [&str; 4] = ["tokio", "actix", "ractor", "kameo"];
 
 impl Workload {
-    /// Returns the name in ids, the number of operations, and the meaning of one operation.
+    /// Returns the name of the workload in the ids of rows, the number of operations, and a
+    /// description of one operation.
     const fn describe(self) -> (&'static str, u64, &'static str) {
         match self {
             Self::Create => ("create", 100_000, "an actor, created and initialised"),
@@ -81,7 +83,7 @@ impl Workload {
         }
     }
 
-    /// Returns true if a thread that runs no actors also works in this workload, as the sender.
+    /// Returns true if the workload also has a thread that runs no actors and sends the messages.
     const fn is_driven_from_outside(self) -> bool {
         matches!(
             self,
@@ -95,7 +97,7 @@ impl Workload {
     }
 }
 
-/// Runs a benchmark of actors: the `main` of its binary.
+/// Runs a benchmark of actors. It is the `main` function of the benchmark's binary.
 pub fn main(name: &'static str, about: &str, workloads: &'static [Workload]) -> ExitCode {
     let about = format!(
         "{about} Ours beside tokio, actix, ractor and kameo (feature actor_peers), on one thread \
@@ -120,7 +122,7 @@ fn serve(_: &ChildContext) -> ExitCode {
     crate::run::session::exit_code(ROLE, round())
 }
 
-/// Returns the runtimes that the command line asks for.
+/// Returns the names of the runtimes that the command line asks for.
 fn wanted_runtimes(name: &str, args: &Args) -> Result<Vec<&'static str>, String> {
     let Some(wanted) = &args.runtimes else {
         return Ok(RUNTIMES.iter().map(|(name, _)| *name).collect());
@@ -232,7 +234,7 @@ impl Benchmark {
         Ok(())
     }
 
-    /// Runs one round in a process of its own.
+    /// Runs one round in a new child process.
     fn run_round(&self, job: &WorkloadJob) -> Result<WorkloadResult, Box<dyn Error>> {
         let mut child = ChildProcess::spawn(&ChildSpec {
             role: ROLE,
@@ -324,8 +326,9 @@ fn handled_per_s(measured: &WorkloadResult, operations: u64) -> f64 {
     Workload::Blitz.messages(operations) as f64 / measured.messages_ns * 1e9
 }
 
-/// Makes the row of a workload on one runtime. Its samples are times of one operation: each is the
-/// mean of a round, or is of a single operation if the operations were timed one by one.
+/// Makes the row of a workload on one runtime. A sample is the time of one operation. If the
+/// operations were timed one by one, there is a sample for each operation; otherwise there is one
+/// for each round, which is the mean of that round.
 fn workload_row(id: &str, workload: Workload, operations: u64, rounds: &[WorkloadResult]) -> Row {
     let mut samples = Samples::new();
     for measured in rounds {

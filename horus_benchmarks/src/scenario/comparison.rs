@@ -1,5 +1,5 @@
-//! Measures candidates next to each other: one round of each, again and again, so that all of them
-//! meet the machine in the same state. Compares each of ours with each of the others.
+//! Measures candidates side by side: one round of each, again and again, so that all of them run
+//! while the machine is in the same state. Compares each of our carriers with each of the others.
 
 use std::error::Error;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::scenario::entry::Outcome;
 use crate::transport::carrier::{Carrier, MessageSize, Transport};
 use crate::transport::connection::{Connection, LoopedTransport};
 
-/// Number of messages of the first stream, which shows how long a stream takes.
+/// Number of messages of a first, short stream, from which the duration of a stream is estimated.
 const PROBE_MESSAGES: u64 = 2_000;
 
 const STREAM_FACTOR: u64 = 500;
@@ -32,18 +32,20 @@ const BUSY_THREADS: usize = 2;
 /// Candidates that carry messages of the same size between the same two ends.
 #[derive(Debug)]
 pub struct CandidateGroup {
-    /// The candidates. Each of ours is compared with each of the others.
+    /// The candidates. Each carrier of our library is compared with each carrier of another
+    /// library.
     pub candidates: Vec<Carrier>,
-    /// Placement and number of the ends: a part of the rows' ids, such as `cross_thread`.
+    /// The part of the rows' ids that says where the two ends are, such as `cross_thread`.
     pub place: &'static str,
     /// The size of the messages.
     pub size: MessageSize,
-    /// The id of the row that compares two candidates, if it is not derived from their names.
+    /// The id of the row that compares two candidates. If it is `None`, the id is derived from
+    /// their names.
     pub versus: Option<&'static str>,
 }
 
 impl CandidateGroup {
-    /// Returns the id of a candidate's row: `one_way/cross_thread/spsc/16B`.
+    /// Returns the id of a candidate's row, such as `one_way/cross_thread/spsc/16B`.
     pub fn id(&self, measure: Measure, candidate: Carrier) -> String {
         let kind = match measure {
             Measure::Latency => "one_way",
@@ -57,7 +59,7 @@ impl CandidateGroup {
         )
     }
 
-    /// Returns the id of the row that compares two candidates: `vs_rtrb/spsc/latency/16B`.
+    /// Returns the id of the row that compares two candidates, such as `vs_rtrb/spsc/latency/16B`.
     pub fn versus_id(&self, measure: Measure, ours: Carrier, theirs: Carrier) -> String {
         let made = || {
             let ours = ours.id();
@@ -68,7 +70,8 @@ impl CandidateGroup {
         self.versus.map_or_else(made, str::to_owned)
     }
 
-    /// Returns the indices of all pairs of a carrier of ours and a carrier of another library.
+    /// Returns all pairs of a carrier of ours and a carrier of another library, as indices into
+    /// `candidates`.
     pub fn pairs(&self) -> Vec<(usize, usize)> {
         let (ours, theirs): (Vec<usize>, Vec<usize>) =
             (0..self.candidates.len()).partition(|&index| self.candidates[index].is_ours());
@@ -92,7 +95,7 @@ impl CandidateGroup {
     }
 }
 
-/// Compares candidates, all between the same two ends.
+/// A comparison of candidates, all of them between the same two ends.
 #[derive(Debug)]
 pub struct Comparison<'a> {
     session: &'a mut BenchmarkSession,
@@ -109,8 +112,8 @@ struct CandidateResults<M> {
 }
 
 impl<'a> Comparison<'a> {
-    /// Starts the far ends of the floor and of the candidates. The progress bar gets about `steps`
-    /// steps.
+    /// Starts the far ends of the floor and of the candidates. `steps` is the approximate number of
+    /// steps that the progress bar will have.
     pub fn start(
         session: &'a mut BenchmarkSession,
         placement: Placement,
@@ -134,13 +137,13 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// Stores a note about the row `id` in the report.
+    /// Stores `value` as a note about the row `id` in the group `group` of the report's settings.
     pub fn note(&mut self, group: &str, id: &str, value: String) {
         self.session.report.note(group, id, value);
     }
 
-    /// Returns true if a row of the group is to be measured, and then shows the step on the
-    /// terminal.
+    /// Returns true if the command line selects a row of the group. In that case, shows the group
+    /// on the progress bar.
     fn begin_step(&mut self, group: &CandidateGroup, measure: Measure) -> bool {
         self.progress.step();
         let place = group.place;
@@ -191,9 +194,9 @@ impl<'a> Comparison<'a> {
         Ok(())
     }
 
-    /// Measures streams of all candidates in turn. Each round has `parts` streams of about `time`;
-    /// its result is their median. WHY several: on a machine with other work to do, both ends have
-    /// their CPUs at the same time for short intervals only.
+    /// Measures streams of all candidates in turn. Each round has `parts` streams of about `time`,
+    /// and its result is their median. WHY several: on a machine with other work to do, both ends
+    /// have their CPUs at the same time for short intervals only.
     pub fn measure_throughput(
         &mut self,
         group: &CandidateGroup,
@@ -279,7 +282,7 @@ fn empty<M>(group: &CandidateGroup) -> Vec<CandidateResults<M>> {
     group.candidates.iter().map(none).collect()
 }
 
-/// Adds the row `id`, which compares the figures of adjacent rounds, of `count` messages.
+/// Adds the row `id`, which compares values of adjacent rounds. `count` is the number of messages.
 pub fn push(
     session: &mut BenchmarkSession,
     id: &str,
@@ -299,8 +302,8 @@ pub fn push(
     Ok(())
 }
 
-/// Sends and receives in this thread, over ours and theirs in turn. Adds the row `id` that compares
-/// them, and a row for each.
+/// Sends and receives messages in this thread, over our carrier and the other one in turn. Adds a
+/// row for each of the two carriers, and the row `id` that compares them.
 pub fn same_thread(
     session: &mut BenchmarkSession,
     private: &PrivateNamespace,

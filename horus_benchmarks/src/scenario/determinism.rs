@@ -1,5 +1,5 @@
-//! Differences among the times of messages, and between runs: repeated runs of pinned threads and
-//! processes.
+//! Measures how much the latencies of messages vary, within a run and between runs. The runs are
+//! repeated with pinned threads and processes.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -32,7 +32,7 @@ by itself. A round is a run with ends of its own. No sample is left out.";
 
 const RUNS: u32 = 10;
 
-/// Number of messages of a run with `--quick`, and by default.
+/// Number of messages of a run, with `--quick` and without.
 const SAMPLES: (u64, u64) = (20_000, 100_000);
 
 /// The deadline of one message, in nanoseconds.
@@ -88,11 +88,11 @@ fn run(args: Args) -> Outcome {
 /// The samples of a run, in ticks, with none removed.
 type RunSamples = Result<Samples, Box<dyn Error>>;
 
-/// A row, and the function that makes one of its runs, given the run's number.
+/// The id of a row, and the function that makes one of its runs, given the run's number.
 type Subject<'a> = (&'static str, Box<dyn FnMut(u32) -> RunSamples + 'a>);
 
-/// Makes a run of each subject in turn, so that all of them meet the machine in the same state;
-/// then adds their rows.
+/// Makes one run of each subject in turn, so that all of them run while the machine is in the same
+/// state. Then adds a row for each subject.
 fn measure_subjects(
     session: &mut BenchmarkSession,
     subjects: Vec<Subject<'_>>,
@@ -167,9 +167,9 @@ fn run_channel(plan: &RoundPlan, source: TickSource) -> RunSamples {
     time_messages(&mut ends, plan, source)
 }
 
-/// Sends a message and receives it, again and again, in one thread. Each message is timed from
-/// before the send until after it was received. A message that has not arrived when `send` returns
-/// would never arrive.
+/// Repeatedly sends a message and receives it, in one thread. Each message is timed from before the
+/// send until after it was received. A message that has not arrived when `send` returns would never
+/// arrive.
 fn time_messages(
     ends: &mut impl Endpoint<Packet16>,
     plan: &RoundPlan,
@@ -200,7 +200,7 @@ fn measure_two_ends(session: &mut BenchmarkSession, private: &PrivateNamespace) 
     measure_subjects(session, subjects, unit, TWO_ENDS_BASIS)
 }
 
-/// The unit of a run's samples.
+/// The unit of the samples of a run.
 #[derive(Debug, Clone, Copy)]
 struct SampleUnit {
     ns: f64,
@@ -209,8 +209,8 @@ struct SampleUnit {
 }
 
 impl SampleUnit {
-    /// Returns the unit of samples that are ticks of a number of ways: one way is half of a round
-    /// trip.
+    /// Returns the unit of samples that are ticks and that consist of `ways` one-way times. A round
+    /// trip consists of two.
     fn new(clock: &TscClock, ways: u32) -> SampleUnit {
         SampleUnit {
             ns: clock.ns_per_tick() / f64::from(ways),
@@ -218,14 +218,16 @@ impl SampleUnit {
         }
     }
 
-    /// Returns the number of samples above the deadline. It is as exact as the percentiles.
+    /// Returns the number of samples above the deadline. It is as exact as the percentiles of the
+    /// samples.
     fn count_misses(self, samples: &Samples) -> u64 {
         let is_late = |&(ticks, _): &(u64, u64)| ticks as f64 * self.ns > DEADLINE_NS;
         let late = samples.value_counts().filter(is_late);
         late.map(|(_, count)| count).sum()
     }
 
-    /// Returns the figures that may differ from run to run, for the report's settings.
+    /// Returns the values of one run that are stored in the report's settings, because they may
+    /// differ from run to run.
     fn record_of(self, run: &Samples) -> Value {
         let ns = run.percentiles(self.ns);
         json!({

@@ -1,4 +1,5 @@
-//! The `main` of every benchmark: runs the benchmark, or the far end in a child process.
+//! The `main` function that the benchmarks share: runs the benchmark or, in a child process, the
+//! far end.
 
 use std::env;
 use std::error::Error;
@@ -18,7 +19,8 @@ pub type Outcome = Result<(), Box<dyn Error>>;
 /// A role that child processes of only some benchmarks have, and the function that serves it.
 pub type ChildRole = (&'static str, fn(&ChildContext) -> ExitCode);
 
-/// The variable that replaces settings of copies and pauses, in this process and in its children.
+/// Name of the environment variable that replaces the settings for copying messages and for pausing
+/// in spin loops, in this process and in its children.
 const TUNING_VARIABLE: &str = "HORUS_BENCH_TUNING";
 
 fn apply_tuning() -> Result<(), String> {

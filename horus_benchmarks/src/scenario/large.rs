@@ -1,4 +1,5 @@
-//! Large messages between two processes, copied or loaned, next to a copy within one process.
+//! Measures large messages between two processes, copied or loaned, and compares them with a plain
+//! copy within one process.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -26,7 +27,8 @@ const ABOUT: &str = "Messages of 4 KiB to 8 MiB between two processes: copied in
 and read where they lie, beside a copy of as many bytes within one process. Timed from before the \
 send to after a small answer.";
 
-/// Number of rounds, and the bytes of all messages in a round, with `--quick` and without.
+/// Number of rounds, and total size of all messages in a round in bytes, with `--quick` and
+/// without.
 const QUICK_ROUNDS_AND_BYTES: (u32, u64) = (20, 16 << 20);
 const FULL_ROUNDS_AND_BYTES: (u32, u64) = (40, 64 << 20);
 
@@ -131,8 +133,8 @@ fn measure(
     Ok(())
 }
 
-/// Copies of a warm buffer to [`CAPACITY`] others in turn, which measures the cost of a copy within
-/// one process.
+/// Copies a warm buffer to each of [`CAPACITY`] other buffers in turn. This measures the cost of a
+/// copy within one process.
 struct BufferCopies {
     from: Vec<u64>,
     to: Vec<Vec<u64>>,

@@ -1,5 +1,5 @@
-//! Lateness of a thread that acts at exact times: of a scheduler's node, and of a thread that only
-//! sleeps with the kernel's timer.
+//! Measures how late a thread is that has to act at exact times. The thread is either a node of a
+//! scheduler, or only sleeps with the kernel's timer.
 
 use std::error::Error;
 use std::sync::{Arc, mpsc};
@@ -23,22 +23,24 @@ use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::Outcome;
 use crate::scenario::stalls::{Stalls, become_real_time};
 
-/// Rate, its name in ids, and the seconds for each row with `--quick` and without.
+/// The rates to measure: for each, its value in Hz, its name in ids, and the number of seconds for
+/// each row with `--quick` and without.
 const RATES: [(u32, &str, (u64, u64)); 2] = [(1000, "1kHz", (6, 60)), (10_000, "10kHz", (6, 12))];
 
-/// Duration for which stalls are looked for, with `--quick` and without.
+/// Duration of the search for stalls, with `--quick` and without.
 const STALLS_TIME: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(20));
 
-/// Priority of the measured threads under SCHED_FIFO.
+/// Priority of the measured threads under the real-time policy SCHED_FIFO.
 const PRIORITY: u8 = 80;
 
-/// Group of the report's settings that holds the thread settings which the kernel refused.
+/// Name of the group in the report's settings that stores the thread settings which the kernel
+/// refused.
 const REFUSED_GROUP: &str = "refused";
 
-/// The longest tick before the scheduler calls its node stuck.
+/// Duration of a tick after which the scheduler considers its node stuck.
 const WATCHDOG_TIME: Duration = Duration::from_secs(1);
 
-/// Measures nodes with a rate, and before each the floor at the same rate.
+/// Measures nodes that have a rate. Before each node, measures the floor at the same rate.
 pub(super) fn measure(
     session: &mut BenchmarkSession,
     private: &PrivateNamespace,
@@ -83,7 +85,7 @@ pub(super) fn measure(
     Ok(())
 }
 
-/// Adds the row `id` of a node, and a row of its due times in quiet windows.
+/// Adds the row `id` for a node, and a second row that has only the due times in quiet windows.
 fn measure_node(
     session: &mut BenchmarkSession,
     private: &PrivateNamespace,
@@ -134,7 +136,7 @@ fn note_refusals(session: &mut BenchmarkSession, id: &str, refused: &[String]) {
     session.report.machine.warnings.extend(warnings);
 }
 
-/// A thread that has to start on time: how often, and how long it runs.
+/// The plan for a thread that has to act at due times: how often it acts, and for how long it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct LatenessPlan {
     /// Due times per second.
@@ -142,7 +144,7 @@ struct LatenessPlan {
     /// Number of due times, at least 2.
     ticks: u64,
     cpu: usize,
-    /// True if the machine's processors are kept from sleeping.
+    /// True if the processors of the machine are prevented from going to sleep.
     awake: bool,
 }
 
@@ -158,7 +160,7 @@ impl LatenessPlan {
             .saturating_mul(1_000_000_000 / u64::from(self.hz))
     }
 
-    /// Returns the maximum time that a scheduler may take for the plan.
+    /// Returns the maximum duration that a scheduler may take for the plan.
     fn limit(&self) -> Duration {
         Duration::from_nanos(self.duration_ns()) * 2 + Duration::from_secs(10)
     }
@@ -177,14 +179,14 @@ impl MetDueTime {
     }
 }
 
-/// The lateness of a thread.
+/// The measured lateness of a thread.
 #[derive(Debug, Clone, PartialEq)]
 struct Lateness {
     /// The due times at which the thread began, in order.
     begun: Vec<MetDueTime>,
-    /// Both clocks at the first and at the last tick.
+    /// Readings of both clocks: the first one at the first tick, the second one at the last tick.
     ends: [ClockPair; 2],
-    /// The settings that the kernel refused, with the reason.
+    /// The thread settings that the kernel refused, each with the reason.
     refused: Vec<String>,
 }
 
@@ -207,10 +209,10 @@ impl ClockPair {
 }
 
 impl Lateness {
-    /// Makes a row: `sent` counts the due times, `received` those at which the thread began, `lost`
-    /// those that it skipped. A skipped due time also has a lateness: the time until the thread
-    /// next began, even if that was for an earlier due time. WHY: a thread that stood still for ten
-    /// of its periods was late ten times.
+    /// Makes a row. In it, `sent` counts the due times, `received` counts the due times at which
+    /// the thread began, and `lost` counts those that it skipped. A skipped due time also has a
+    /// lateness: the time until the thread next began, even if that was for an earlier due time.
+    /// WHY: a thread that was stopped for ten of its periods was late ten times.
     fn row(&self, id: &str, plan: &LatenessPlan) -> Row {
         let [first, last] = self.ends;
         let wall_ns = last.wall_ns.saturating_sub(first.wall_ns).max(1) as f64;
@@ -229,7 +231,7 @@ impl Lateness {
         Row { figures, ..row }
     }
 
-    /// Makes a row from the due times in quiet windows; `None` if there are none.
+    /// Makes a row from those due times that lie in quiet windows; `None` if there are none.
     fn quiet_row(&self, id: &str, plan: &LatenessPlan, windows: &StealWindows) -> Option<Row> {
         let row = self.row_of(id, plan, |due_ns| windows.is_quiet_at(due_ns));
         (row.sent > 0).then_some(row)
@@ -370,8 +372,8 @@ fn measure_lateness_of_node(
     Ok(lateness)
 }
 
-/// Measures the floor: a thread with the same core and priority that only sleeps until each due
-/// time.
+/// Measures the floor: the lateness of a thread with the same core and priority as the node. It
+/// does nothing but sleep until each due time.
 fn measure_lateness_of_sleep(plan: LatenessPlan) -> Result<Lateness, Box<dyn Error>> {
     let thread = thread::Builder::new().name("floor".to_owned());
     let sleeper = thread.spawn(move || sleep_until_due_times(&plan))?;
@@ -435,8 +437,8 @@ mod tests {
         }
     }
 
-    /// Returns the lateness of ten due times at 1 kHz, starting at 5 ms, of which two were skipped:
-    /// the last began 500 us late, so that the two before it were 1.5 and 2.5 ms late.
+    /// Returns the lateness of ten due times at 1 kHz, starting at 5 ms. Two of them were skipped.
+    /// The last one began 500 us late, so that the two before it were 1.5 and 2.5 ms late.
     fn lateness() -> Lateness {
         let stamp = |wall_ns, cpu_ns| ClockPair { wall_ns, cpu_ns };
         let ends = [stamp(5_000_000, 100_000), stamp(14_500_000, 575_000)];

@@ -1,4 +1,4 @@
-//! The measurements: each scenario drives transports and makes rows of a report. No other module
+//! The measurements. Each scenario runs transports and makes the rows of a report. No other module
 //! imports this one.
 
 pub mod actors;

@@ -1,4 +1,5 @@
-//! Standard messages of robots, their usual rates, and whether control loops have time for them.
+//! Data about robots: standard messages, their usual rates, and whether control loops have time for
+//! them.
 
 use comfy_table::{Table, presets};
 use serde_json::{Value, json};
@@ -14,7 +15,8 @@ const TYPICAL_HZ: [(MessageSize, f64); 4] = [
     (MessageSize::LaserScan, 40.0),
 ];
 
-/// Control loops of robots: name, rate per second, and the message that each waits for.
+/// Control loops of robots: for each, its name, its rate per second, and the message that it waits
+/// for.
 const CONTROL_LOOPS: [(&str, f64, MessageSize); 5] = [
     ("1 kHz (motor control)", 1000.0, MessageSize::CmdVel),
     ("10 kHz (servo control)", 10_000.0, MessageSize::CmdVel),
@@ -23,7 +25,7 @@ const CONTROL_LOOPS: [(&str, f64, MessageSize); 5] = [
     ("40 Hz (lidar)", 40.0, MessageSize::LaserScan),
 ];
 
-/// The carrier of the messages: the one that a robot's programs use.
+/// The carrier of the messages. It is the one that programs of a robot use.
 pub const ROBOT_CARRIER: Carrier = Carrier::Topic;
 
 fn row_id(kind: &str, place: &str, size: MessageSize) -> String {
@@ -31,7 +33,8 @@ fn row_id(kind: &str, place: &str, size: MessageSize) -> String {
     format!("{kind}/{place}/{}", Transport { carrier, size }.id())
 }
 
-/// Adds to the rows of throughput how many times the usual rate the messages could have.
+/// Adds a value to the rows of throughput: the measured rate divided by the usual rate of the
+/// message in a robot.
 pub fn add_headroom(report: &mut Report, place: &str) {
     for (size, typical_hz) in TYPICAL_HZ {
         let id = row_id("throughput", place, size);
@@ -60,10 +63,11 @@ impl Suitability {
     }
 }
 
-/// Compares the periods of the loops with the rows of `place`: returns a table, and stores the
-/// result in the report. `None` if there are no such rows.
+/// Compares the period of each control loop with the latency of its message in the rows of `place`.
+/// Returns a table, and stores the result in the report. Returns `None` if there are no such rows.
 ///
-/// The budget is the whole period. The maximum was seen in this run and is not a guaranteed bound.
+/// The time budget of a message is the whole period. The maximum was seen in this run and is not a
+/// guaranteed bound.
 pub fn real_time_table(report: &mut Report, place: &str) -> Option<String> {
     let all: Vec<Suitability> = CONTROL_LOOPS
         .iter()

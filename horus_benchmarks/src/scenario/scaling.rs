@@ -1,5 +1,5 @@
-//! Many publishers and subscribers of one topic. Each is a thread or a process, on a CPU of its own
-//! as long as there are enough.
+//! Measures one topic with many publishers and subscribers. Each is a thread or a process. Each has
+//! its own CPU as long as there are enough CPUs.
 //!
 //! Every subscriber receives every message or counts it as lost, so a message counts once for each
 //! subscriber.
@@ -39,7 +39,7 @@ Every subscriber gets every message.";
 
 const BASIS: &str = "best-effort topic, 16 B; a message counts once for each subscriber";
 
-/// Number of messages of each publisher that the topic can hold.
+/// Number of unread messages of each publisher that the topic can hold.
 const CAPACITY: u64 = 1024;
 
 /// Number of streams for each row, with `--quick` and without.
@@ -48,13 +48,14 @@ const STREAMS_PER_ROW: (u32, u32) = (5, 15);
 /// Approximate duration of a stream, with `--quick` and without.
 const STREAM_TIME: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(300));
 
-/// Number of messages of each publisher in the first stream, which shows how long a stream takes.
+/// Number of messages that each publisher sends in a first, short stream, from which the duration
+/// of a stream is estimated.
 const PROBE_MESSAGES: u64 = 5_000;
 
-/// The position of the publisher's number in a message's number, in bits.
+/// The position of the lowest bit of the publisher's number in the number of a message.
 const PUBLISHER_SHIFT: u32 = 32;
 
-/// Maximum number of messages of each publisher in a stream.
+/// Maximum number of messages that each publisher sends in a stream.
 const MESSAGES_MAX: u64 = 5_000_000;
 
 type AnyError = Box<dyn Error>;
@@ -123,7 +124,7 @@ fn measure_streams(
     (0..rounds).map(|_| workers.run_stream(messages)).collect()
 }
 
-/// Returns the row of a number of publishers and subscribers. `base` stores the rate of the first
+/// Returns the row for a number of publishers and subscribers. `base` stores the rate of the first
 /// row, with which the rates of later rows are compared.
 fn scaling_row(
     id: &str,
@@ -155,7 +156,8 @@ pub struct EndpointCounts {
 }
 
 impl EndpointCounts {
-    /// Returns the numbers of endpoints to measure; all others are compared with the first one.
+    /// Returns the numbers of publishers and subscribers to measure. All of them are compared with
+    /// the first one.
     pub fn all() -> impl Iterator<Item = EndpointCounts> {
         let more_producers = [(1, 1), (2, 1), (3, 1), (4, 1), (6, 1), (8, 1)];
         let more_consumers = [(1, 2), (1, 4), (1, 8), (2, 2), (4, 4), (8, 8)];
@@ -171,7 +173,7 @@ impl EndpointCounts {
         self.producers + self.consumers
     }
 
-    /// Returns the name in ids: `2p1c`.
+    /// Returns the name in the ids of rows, such as `2p1c` for two publishers and one subscriber.
     pub fn id(self) -> String {
         format!("{}p{}c", self.producers, self.consumers)
     }
@@ -181,7 +183,7 @@ impl EndpointCounts {
 enum ScalingJob {
     Publish(u64),
     Subscribe(u64),
-    /// Sends the plan's number of messages, as publisher `index`.
+    /// Sends the number of messages that the plan states, as publisher `index`.
     Send {
         index: usize,
         plan: ScalingPlan,
@@ -193,14 +195,14 @@ enum ScalingJob {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct ScalingPlan {
     producers: usize,
-    /// Number of messages of each publisher.
+    /// Number of messages that each publisher sends.
     messages: u64,
     source: TickSource,
 }
 
 impl ScalingPlan {
-    /// Returns the messages of publisher `index`. The upper bits of a message's number are the
-    /// number of its publisher.
+    /// Returns the plan of the messages that publisher `index` sends. The upper bits of the number
+    /// of a message are the number of its publisher.
     fn of_publisher(&self, index: usize) -> StreamPlan {
         StreamPlan {
             messages: self.messages,
@@ -222,8 +224,8 @@ struct Workers {
 }
 
 impl Workers {
-    /// Starts all members, pinned to `cpus` in turn. If there are fewer CPUs than members, a member
-    /// that waits yields its CPU.
+    /// Starts all publishers and subscribers, pinned to `cpus` in turn. If there are fewer CPUs
+    /// than endpoints, an endpoint that waits yields its CPU.
     fn start(
         are_threads: bool,
         crowd: EndpointCounts,
@@ -265,8 +267,8 @@ impl Workers {
         })
     }
 
-    /// Streams `messages` messages of each publisher on a new topic. A message counts once for each
-    /// subscriber; the duration is the slowest subscriber's.
+    /// Streams `messages` messages from each publisher on a new topic. A message counts once for
+    /// each subscriber. The duration of the stream is that of the slowest subscriber.
     fn run_stream(&mut self, messages: u64) -> Result<StreamResult, AnyError> {
         self.opened += 1;
         let number = self.opened;
@@ -317,7 +319,7 @@ impl Workers {
     }
 }
 
-/// Serves [`ROLE`] in a child process until the parent hangs up.
+/// Serves [`ROLE`] in a child process, until the parent closes the connection.
 fn serve_child(context: &ChildContext) -> ExitCode {
     peer::serve(context, || Ok(make_service(Namespace::current()?)))
 }
@@ -358,7 +360,7 @@ fn make_service(
     }
 }
 
-/// Sends messages whose sequence numbers tell which publisher sent them.
+/// Sends messages whose sequence numbers contain the number of their publisher, which is `index`.
 fn send(publisher: &mut Publisher<Packet16>, index: usize, plan: ScalingPlan) -> Outcome {
     for number in 0..plan.messages {
         publisher.send(Packet16::compose(
@@ -368,8 +370,8 @@ fn send(publisher: &mut Publisher<Packet16>, index: usize, plan: ScalingPlan) ->
     Ok(())
 }
 
-/// Receives until all messages have arrived or are known to be lost. Time runs from the first
-/// message.
+/// Receives until all messages have arrived or are known to be lost. The measured time starts with
+/// the first message.
 fn receive(
     subscriber: &mut Subscriber<Packet16>,
     plan: ScalingPlan,

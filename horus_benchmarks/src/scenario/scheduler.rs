@@ -1,4 +1,5 @@
-//! Costs of the scheduler, lateness of its nodes, and the time in which a topic wakes a node.
+//! Measures the costs of the scheduler, the lateness of its nodes, and the time in which a topic
+//! wakes a node.
 
 use std::process::ExitCode;
 

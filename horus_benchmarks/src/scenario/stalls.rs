@@ -1,5 +1,6 @@
-//! Stalls: times in which a CPU runs not even the thread with the highest priority, because the
-//! kernel, the firmware or a hypervisor uses it. No thread can start on time then.
+//! Measures stalls: times in which a CPU does not even run the thread with the highest priority,
+//! because the kernel, the firmware or a hypervisor uses the CPU. During a stall, no thread can
+//! start on time.
 
 use std::error::Error;
 use std::thread;
@@ -15,10 +16,11 @@ use crate::report::rows::Row;
 /// Minimum time between two readings of the clock that counts as a stall, in nanoseconds.
 const STALL_NS: u64 = 5_000;
 /// Lateness in nanoseconds above which a delay counts. A thread that becomes due during a stall is
-/// late by the rest of the stall.
+/// late by the remaining duration of the stall.
 const LATE_NS: u64 = 20_000;
-/// Duration for which the thread looks for stalls before it sleeps a little. WHY: the kernel stops
-/// a real-time thread that uses more than 95 % of a second, which would look like a stall.
+/// Duration for which the thread looks for stalls before it sleeps for a short time. WHY: the
+/// kernel stops a real-time thread that uses more than 95 % of a second, which would look like a
+/// stall.
 const LOOK_TIME: Duration = Duration::from_millis(40);
 const REST_TIME: Duration = Duration::from_millis(10);
 
@@ -28,9 +30,10 @@ pub(super) struct Stalls {
     samples: Samples,
     longest_ns: u64,
     looked_ns: u64,
-    /// Time in which a thread that becomes due would begin later than [`LATE_NS`], in nanoseconds.
+    /// Total time, in nanoseconds, such that a thread that becomes due in it would begin later than
+    /// [`LATE_NS`].
     late_ns: u64,
-    /// The settings that the kernel refused, with the reason.
+    /// The thread settings that the kernel refused, each with the reason.
     pub(super) refused: Vec<String>,
 }
 
@@ -92,7 +95,7 @@ fn look_for_stalls(cpu: usize, priority: u8, time: Duration) -> Stalls {
     stalls
 }
 
-/// Pins the calling thread and gives it a priority under SCHED_FIFO; returns the settings that the
+/// Pins the calling thread, and gives it a priority under SCHED_FIFO. Returns the settings that the
 /// kernel refused.
 pub(super) fn become_real_time(cpu: usize, priority: u8) -> Vec<String> {
     let pinned = rt::pin_thread_to(cpu).map_err(|error| format!("core {cpu}: {error}"));

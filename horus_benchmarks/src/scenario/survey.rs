@@ -1,4 +1,5 @@
-//! Rows of message paths: latency, cost of `send`, and throughput, each next to the floor.
+//! Measures the rows of message paths: latency, cost of `send`, and throughput, each next to the
+//! floor.
 
 use std::error::Error;
 use std::time::Duration;
@@ -23,30 +24,30 @@ use crate::transport::carrier::{CAPACITY, CAPACITY_LARGE, MessageSize, Transport
 use crate::transport::connection::{Connection, LoopedTransport};
 use crate::transport::rendezvous::ConnectionError;
 
-/// Number of rounds, and of timed messages in each, with `--quick` and without. WHY many short
-/// rounds: the floor is then the same before and after most of them.
+/// Number of rounds, and number of timed messages in each round, with `--quick` and without. WHY
+/// many short rounds: the floor is then the same before and after most of them.
 const QUICK_ROUNDS_AND_SAMPLES: (u32, u64) = (20, 6_000);
 const FULL_ROUNDS_AND_SAMPLES: (u32, u64) = (40, 20_000);
 
-/// Number of additional rounds in which only the `send` call is timed, or one way with both
-/// counters.
+/// Number of additional rounds with a different timing: those that time only the `send` call, and
+/// those that time one way with the counters of both cores.
 const EXTRA_ROUNDS: u32 = 4;
 
-/// Number of messages in a stream for each timed message of a round, for messages of at most
-/// [`FULL_STREAM_MESSAGE_BYTES_MAX`] bytes.
+/// Factor from the number of timed messages of a round to the number of messages of a stream. It
+/// applies to messages of at most [`FULL_STREAM_MESSAGE_BYTES_MAX`] bytes.
 const STREAM_FACTOR: u64 = 500;
 
-/// Maximum size in bytes of messages of which a stream has the full number. A stream of messages of
-/// up to n times this size has 1/n of that number.
+/// Maximum message size in bytes for which a stream has its full number of messages. A stream of
+/// larger messages, of up to n times this size, has 1/n of that number.
 const FULL_STREAM_MESSAGE_BYTES_MAX: u64 = 100;
 
-/// Approximate maximum duration of a stream, with `--quick` and without, on a machine with other
-/// work to do.
+/// Approximate maximum duration of a stream on a machine with other work to do, with `--quick` and
+/// without.
 const STREAM_TIME: (Duration, Duration) = (Duration::from_millis(300), Duration::from_millis(600));
 
 const STREAM_MESSAGES_MIN: u64 = 1000;
 
-/// Number of rounds for each stream of a row.
+/// Number of rounds of a row for which there is one stream.
 const ROUNDS_PER_STREAM: u32 = 6;
 
 /// A run of a benchmark that measures message paths.
@@ -58,8 +59,8 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Begins a run of about `rows` rows: 40 rounds of 20 000 messages, with `--quick` 20 rounds of
-    /// 6000.
+    /// Begins a run of about `rows` rows. By default a row has 40 rounds of 20 000 messages, or
+    /// with `--quick` 20 rounds of 6000.
     pub fn begin(mut args: Args, rows: usize) -> Result<Survey, Box<dyn Error>> {
         args.set_default_rounds(QUICK_ROUNDS_AND_SAMPLES, FULL_ROUNDS_AND_SAMPLES);
         let mut survey = Survey {
@@ -87,7 +88,7 @@ impl Survey {
         report.set("floor_change_max", STEADY_RATIO_MAX);
     }
 
-    /// The results so far.
+    /// Returns the report with the results measured so far.
     pub fn report(&mut self) -> &mut Report {
         &mut self.session.report
     }
@@ -98,20 +99,21 @@ impl Survey {
         Ok(self.session.finish()?)
     }
 
-    /// Returns true if the row `id` is to be measured, and shows it on the terminal.
+    /// Returns true if the command line selects the row `id`, and then shows it on the progress
+    /// bar.
     fn wants_row(&self, id: &str) -> bool {
         self.progress.step();
         self.progress.label(id);
         self.session.args.wants_row(id)
     }
 
-    /// Returns the number of messages in a stream.
+    /// Returns the number of messages in a stream of messages of this size.
     fn stream_messages(&self, size: MessageSize) -> u64 {
         let all = self.session.effort.samples.saturating_mul(STREAM_FACTOR);
         (all / (size.bytes() as u64).div_ceil(FULL_STREAM_MESSAGE_BYTES_MAX)).max(1)
     }
 
-    /// Returns the number of streams for a row, which is odd.
+    /// Returns the number of streams for a row. It is odd, so that one stream has the median.
     fn stream_count(&self) -> u32 {
         (self.session.effort.rounds / ROUNDS_PER_STREAM) | 1
     }
@@ -206,8 +208,8 @@ impl Survey {
     }
 }
 
-/// Sends a message and receives it in this thread, again and again. `per_batch` says how many
-/// samples a batch has.
+/// Repeatedly sends a message and receives it in this thread. `per_batch` is the number of samples
+/// in a batch.
 pub fn measure_loop(
     session: &BenchmarkSession,
     private: &PrivateNamespace,
@@ -289,8 +291,9 @@ impl SurveyEnds<'_> {
         Ok((near, forward))
     }
 
-    /// Stores the median and the 99th percentile of the one-way times measured with both cores'
-    /// counters, if the counters agree and a message is large enough for a stamp.
+    /// Stores the median and the 99th percentile of the one-way times that were measured with the
+    /// counters of both cores. Does so only if the counters agree, and if a message is large enough
+    /// for a stamp.
     fn measure_one_way_by_tsc(
         &mut self,
         id: &str,

@@ -1,4 +1,5 @@
-//! A node that is replaced by a new version again and again while messages go through it.
+//! Measures how long it takes to replace a node by a new version, again and again, while messages
+//! are sent to it.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ const MESSAGES_PER_SWAP: u64 = 4;
 const NODE_NAME: &str = "handler";
 const TOPIC_NAME: &str = "swapping";
 
-/// Measures a node that is replaced again and again while messages go through it.
+/// Measures a node that is replaced again and again while messages are sent to it.
 pub(super) fn measure(session: &mut BenchmarkSession, private: &PrivateNamespace) -> Outcome {
     if !session.args.wants_row(SWAP_ROW) {
         return Ok(());
@@ -73,29 +74,29 @@ pub(super) fn measure(session: &mut BenchmarkSession, private: &PrivateNamespace
     Ok(())
 }
 
-/// A running scheduler with a node that receives a topic's messages, and the ends that send
-/// messages and swap the node. Everything runs in one thread.
+/// A running scheduler with a node that receives the messages of a topic. It also has the objects
+/// that send messages and swap the node. Everything runs in one thread.
 struct SwapBenchmark {
     running: Running,
     handle: Handle,
     publisher: Publisher<Packet16>,
     sent: u64,
     swaps: u64,
-    /// Number of messages that the node has received; set when the scheduler ends.
+    /// Number of messages that the node has received. It is set when the scheduler ends.
     handled: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
 struct SwapTimes {
-    /// Time of each swap in ticks, including its messages and the node's tick.
+    /// Time of each swap in ticks. It includes the messages of the swap and the tick of the node.
     ticks: Samples,
     swaps: u64,
     /// Time of all swaps together, in ticks.
     elapsed_ticks: u64,
 }
 
-/// The node, with its state. `KIND` makes it two types, so that a swap changes the type and moves
-/// the state from one type to the other.
+/// The node, with its state. `KIND` makes it two types. A swap replaces one type by the other, and
+/// moves the state.
 struct Handler<const KIND: bool>(HandlerState);
 
 struct HandlerState {
@@ -155,8 +156,8 @@ impl SwapBenchmark {
         })
     }
 
-    /// Swaps the node `swaps` times. Before each swap it sends messages that the old node has not
-    /// received yet, so its successor has to.
+    /// Swaps the node `swaps` times. Before each swap, sends messages that the old node does not
+    /// receive, so that the new node has to receive them.
     fn round(&mut self, source: TickSource, swaps: u64) -> Result<SwapTimes, Box<dyn Error>> {
         let mut ticks = Samples::new();
         let begin = source.start();

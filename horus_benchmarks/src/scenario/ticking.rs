@@ -1,4 +1,5 @@
-//! Rounds of a scheduler whose nodes do almost nothing: the cost of calling nodes.
+//! Measures rounds of a scheduler whose nodes do almost nothing, which is the cost of calling
+//! nodes.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -23,7 +24,7 @@ use crate::scenario::entry::Outcome;
 /// Number of scheduler rounds for each sample that the command line asks for.
 const TICKS_PER_SAMPLE: u64 = 10;
 
-/// Number of nodes, and the id of their row.
+/// The rows to measure: for each, the number of nodes, and the id of the row.
 const TICK_ROWS: [(u64, &str); 5] = [
     (0, "tick/rust/0_nodes"),
     (1, "tick/rust/1_node"),
@@ -32,12 +33,12 @@ const TICK_ROWS: [(u64, &str); 5] = [
     (1000, "tick/rust/1000_nodes"),
 ];
 
-/// Number of nodes that are timed with the kernel's clock, and the id of their row.
+/// The row that is timed with the kernel's clock: the number of nodes, and the id of the row.
 const KERNEL_CLOCK_ROW: (u64, &str) = (50, "tick/rust/50_nodes/kernel_clock");
 
 const TICK_BASIS: &str = "a round of all nodes, each timed by itself";
 
-/// Measures rounds of schedulers whose nodes only count.
+/// Measures rounds of schedulers whose nodes only count their ticks.
 pub(super) fn measure(session: &mut BenchmarkSession, private: &PrivateNamespace) -> Outcome {
     let mut all = Vec::new();
     // WHY on the far CPU: a scheduler's supervisor stays where it was started.
@@ -101,7 +102,7 @@ pub struct TickingScheduler {
     running: Running,
     nodes: u64,
     rounds: u64,
-    /// Number of ticks of all nodes; set when the scheduler ends.
+    /// Sum of the ticks of all nodes. It is set when the scheduler ends.
     counted: Arc<AtomicU64>,
 }
 
@@ -126,8 +127,8 @@ impl Node for CountingNode {
 }
 
 impl TickingScheduler {
-    /// Starts `nodes` nodes, timed with the kernel's clock or with the clock that the scheduler
-    /// chooses.
+    /// Starts a scheduler with `nodes` nodes. It uses the kernel's clock, or the clock that the
+    /// scheduler chooses.
     pub fn start(
         nodes: u64,
         by_kernel: bool,
@@ -155,7 +156,8 @@ impl TickingScheduler {
         })
     }
 
-    /// Runs rounds in which every node ticks once; each round is timed, in ticks of the counter.
+    /// Runs rounds, in each of which every node ticks once. Each round after the warm-up is timed,
+    /// in ticks of the counter.
     pub fn run_rounds(&mut self, source: TickSource, warm_up: u64, samples: u64) -> Samples {
         let mut ticks = Samples::new();
         for number in 0..warm_up + samples {
@@ -182,8 +184,8 @@ impl TickingScheduler {
         self.nodes
     }
 
-    /// Stops the scheduler, and verifies that every node ticked in every round, according to its
-    /// own count and to the scheduler's.
+    /// Stops the scheduler. Verifies that every node ticked in every round, according to the counts
+    /// of the nodes and to the count of the scheduler.
     pub fn finish(self) -> Result<(), Box<dyn Error>> {
         let report = self.running.finish()?;
         let told: u64 = report.nodes.iter().map(|node| node.metrics.ticks).sum();

@@ -1,4 +1,5 @@
-//! Waking a receiver that is blocked in another process, with several mechanisms.
+//! Measures how long it takes to wake a receiver that is blocked in another process, with several
+//! mechanisms.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -28,11 +29,12 @@ const ABOUT: &str = "How long it takes to wake a receiver that is blocked in ano
 before the send to after its blocked call returned: topics, a wait set, a bare futex, a pipe and, \
 with the feature iceoryx2, an iceoryx2 event. And what a send costs when nobody sleeps.";
 
-/// Number of wake-ups in a round with `--quick`, and by default. Each takes a tenth of a
+/// Number of wake-ups in a round, with `--quick` and without. Each wake-up takes a tenth of a
 /// millisecond.
 pub(super) const SAMPLES: (u64, u64) = (200, 500);
 
-/// Rounds for the check of the counters: enough messages for a median.
+/// The rounds of the check whether the counters of both CPUs agree. They have enough messages for a
+/// median.
 const CHECK_EFFORT: Effort = Effort {
     rounds: 1,
     warm_up: 100,
@@ -62,7 +64,7 @@ fn run(mut args: Args) -> Outcome {
     Ok(session.finish()?)
 }
 
-/// Adds the row for sends on a topic whose reader has slept before and is awake during the sends.
+/// Adds the row for sends on a topic whose reader has slept before, but is awake during the sends.
 fn measure_awake_sends(
     session: &mut BenchmarkSession,
     private: &PrivateNamespace,
@@ -96,7 +98,7 @@ pub fn check_counters(session: &mut BenchmarkSession) -> Outcome {
     Ok(())
 }
 
-/// The measured rounds of one mechanism: times of wake-ups, and times of sends.
+/// The measured rounds of one mechanism: the times of the wake-ups, and the times of the sends.
 struct MechanismTimes {
     mechanism: Mechanism,
     connection: Connection,
@@ -104,8 +106,8 @@ struct MechanismTimes {
     send: Samples,
 }
 
-/// Measures a round of each mechanism, again and again, so that all of them meet the machine in the
-/// same state. Adds their rows, and the ratios between them, to the report.
+/// Measures a round of each mechanism, again and again, so that all of them run while the machine
+/// is in the same state. Adds their rows, and the ratios between them, to the report.
 pub fn compare(
     session: &mut BenchmarkSession,
     private: &PrivateNamespace,
@@ -114,7 +116,8 @@ pub fn compare(
     measure(session, private, mechanisms).map(drop)
 }
 
-/// Runs [`compare`] with ours and theirs, and adds the row `id` with their ratio.
+/// Runs [`compare`] with our mechanism and that of another library. Adds the row `id` with their
+/// ratio.
 pub fn compare_two(
     session: &mut BenchmarkSession,
     private: &PrivateNamespace,

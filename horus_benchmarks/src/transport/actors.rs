@@ -1,8 +1,8 @@
-//! Runtimes of actors, ours and those of other crates, behind one trait.
+//! A trait for runtimes of actors, which our runtime and those of other crates implement.
 //!
-//! A process runs one workload on one runtime, in a few passes, so a runtime has no handle: its
-//! functions are called in that process, by the work that [`Runtime::run_workload`] was given, or
-//! by actors.
+//! A process runs one workload on one runtime, in a few passes. So a runtime needs no handle, and
+//! its functions have no `self`. They are called by actors, or by the closure that was passed to
+//! [`Runtime::run_workload`].
 
 use std::error::Error;
 use std::future::Future;
@@ -32,49 +32,49 @@ pub trait WorkloadActor: Send + Sync + Unpin + 'static {
     /// The type of the messages.
     type Message: Send + 'static;
 
-    /// Called by the runtime before the first message.
+    /// Called by the runtime before the actor gets its first message.
     fn started(&mut self) {}
 
     /// Handles one message. The result is the answer, if the message is a question.
     fn handle(&mut self, message: Self::Message) -> u64;
 }
 
-/// A runtime of actors. All mailboxes are unbounded.
+/// A runtime of actors. All mailboxes must be unbounded.
 pub trait Runtime: Send + 'static {
-    /// An address of a player.
+    /// The address of an actor, to which messages can be sent.
     type Address<P: WorkloadActor>: Clone + Send + Sync + Unpin + 'static;
 
     /// Starts the runtime with `threads` threads, calls `work` on the calling thread, waits until
     /// [`GATE`] opens, and ends all actors. With 0 threads, one thread runs the actors and calls
-    /// `work`. The result of `work` is kept until the gate opens.
+    /// `work`. The result of `work` is not dropped before the gate opens.
     ///
     /// # Errors
     ///
-    /// Returns an error if the runtime cannot start, or did not end well.
+    /// Returns an error if the runtime cannot start, or if it failed.
     fn run_workload<T: Send + 'static>(
         threads: usize,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> RunResult;
 
-    /// Runs the task that `work` returns and all actors on one thread. The task asks by
-    /// [`Self::ask_alone`] and does nothing else.
+    /// Runs all actors and the task that `work` returns on one thread. The task does nothing but
+    /// ask actors with [`Self::ask_alone`].
     ///
     /// # Errors
     ///
-    /// The same as of [`Self::run_workload`].
+    /// Returns the same errors as [`Self::run_workload`].
     fn run_alone<F: Future<Output = ()> + Send + 'static>(
         work: impl FnOnce() -> F + Send + 'static,
     ) -> RunResult {
         Self::run_workload(0, move || Self::spawn_task(work()))
     }
 
-    /// Spawns an actor.
+    /// Spawns an actor, and returns its address.
     fn spawn<P: WorkloadActor>(player: P) -> Self::Address<P>;
 
     /// Sends a message; returns false if the actor has ended.
     fn tell<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> bool;
 
-    /// Sends messages at once where the runtime can.
+    /// Sends several messages. Sends them in one call if the runtime supports that.
     fn tell_all<P: WorkloadActor>(
         address: &Self::Address<P>,
         mut messages: impl Iterator<Item = P::Message>,
@@ -88,7 +88,7 @@ pub trait Runtime: Send + 'static {
         message: P::Message,
     ) -> impl Future<Output = Option<u64>> + Send;
 
-    /// Does the same as [`Self::ask`], for a task of [`Self::run_alone`].
+    /// Does the same as [`Self::ask`], but only within the task of [`Self::run_alone`].
     fn ask_alone<P: WorkloadActor>(
         address: &Self::Address<P>,
         message: P::Message,
@@ -96,7 +96,7 @@ pub trait Runtime: Send + 'static {
         Self::ask(address, message)
     }
 
-    /// Sends a question, and waits for the answer as a thread that runs no actors.
+    /// Sends a question and blocks until the answer arrives. The calling thread runs no actors.
     fn ask_and_wait<P: WorkloadActor>(
         address: &Self::Address<P>,
         message: P::Message,
@@ -108,7 +108,7 @@ pub trait Runtime: Send + 'static {
     fn spawn_task(future: impl Future<Output = ()> + Send + 'static);
 }
 
-/// A message, or a question with the end that replies.
+/// A message, or a question together with an object for the reply.
 #[derive(Debug)]
 pub enum Mail<M, R> {
     /// A message.
@@ -117,12 +117,12 @@ pub enum Mail<M, R> {
     Ask(M, R),
 }
 
-/// A time in a workload, with the memory of the process at that time.
+/// A moment of a workload, with the memory that the process used at that moment.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
-    /// The time.
+    /// The time of the moment.
     pub at: Instant,
-    /// The memory of the process, in bytes.
+    /// The resident memory of the process, in bytes.
     pub rss_bytes: u64,
 }
 
@@ -134,14 +134,14 @@ impl Moment {
     }
 }
 
-/// Number of passes in a process: the first one uses new memory, the last one is timed.
+/// Number of passes in a process. The first one uses new memory, the last one is timed.
 pub const PASSES: usize = 2;
 
-/// A value of each pass. WHY not a lock: it is read for each actor that is spawned.
+/// One value for each pass. WHY not a lock: the value is read for each actor that is spawned.
 #[derive(Debug)]
 pub struct PerPass<T>([OnceLock<T>; PASSES]);
 
-/// The number of the pass that runs.
+/// The number of the pass that is running.
 static PASS_NUMBER: AtomicUsize = AtomicUsize::new(0);
 
 impl<T> PerPass<T> {
@@ -156,7 +156,8 @@ impl<T> PerPass<T> {
     }
 }
 
-/// A gate that opens in each pass, when as many parts of it as the gate was closed for are done.
+/// A gate that is closed and opened once in each pass. It opens when as many parts of the work are
+/// done as it was closed for.
 #[derive(Debug)]
 pub struct Gate {
     left: AtomicU64,
@@ -166,7 +167,8 @@ pub struct Gate {
     waker: Mutex<Option<Waker>>,
 }
 
-/// The gate of this process. WHY static: in an actor it would take memory, which is measured.
+/// The gate of this process. WHY static: a reference in an actor would take memory, and the memory
+/// of actors is measured.
 pub static GATE: Gate = Gate {
     left: AtomicU64::new(0),
     is_wrong: AtomicBool::new(false),
@@ -176,20 +178,21 @@ pub static GATE: Gate = Gate {
 };
 
 impl Gate {
-    /// Begins pass `pass`, which is less than [`PASSES`].
+    /// Begins pass number `pass`, which must be less than [`PASSES`].
     pub fn begin_pass(&self, pass: usize) {
         // Relaxed: no other thread runs.
         PASS_NUMBER.store(pass, Ordering::Relaxed);
     }
 
-    /// Closes the gate until `parts` parts are done, of which the first begins now.
+    /// Closes the gate until `parts` parts of the work are done. Records the present moment as the
+    /// beginning of the work.
     pub fn close(&self, parts: u64) {
         // Relaxed: the messages order it.
         self.left.store(parts, Ordering::Relaxed);
         self.closed.of_this_pass().get_or_init(Moment::now);
     }
 
-    /// Counts a part as done, and opens the gate with the last part.
+    /// Counts one part of the work as done. Opens the gate if it was the last part.
     pub fn finish_part(&self) {
         // Relaxed: nothing is read because of it until all threads have ended.
         if self.left.fetch_sub(1, Ordering::Relaxed) == 1 {
@@ -197,7 +200,7 @@ impl Gate {
         }
     }
 
-    /// Opens the gate at once if `is_right` is false, and records that the run is wrong.
+    /// If `is_right` is false, opens the gate at once, and records that the run is wrong.
     #[inline]
     pub fn fail_unless(&self, is_right: bool) {
         if !is_right {
@@ -207,8 +210,8 @@ impl Gate {
         }
     }
 
-    /// Returns the moments at which the gate was closed and opened in this pass; `None` if it was
-    /// not, or if something was wrong.
+    /// Returns the moments at which the gate was closed and opened in this pass. Returns `None` if
+    /// one of the two did not happen, or if the run is wrong.
     pub fn moments(&self) -> Option<[Moment; 2]> {
         let moments = [
             *self.closed.of_this_pass().get()?,

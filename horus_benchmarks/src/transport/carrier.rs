@@ -33,7 +33,7 @@ pub const CAPACITY_LARGE: u64 = 32;
 /// Maximum payload of a UDP datagram, in bytes.
 const UDP_BYTES_MAX: usize = 65_507;
 
-/// The report's description of the calls on datagram sockets, UDP and Unix.
+/// The report's description of the calls on datagram sockets (UDP and Unix).
 const DATAGRAM_CALLS: &str = "connected, not blocking, polled, 4 MiB of buffer requested; send; \
 recv, streams received by recvmmsg of up to 64";
 
@@ -52,8 +52,8 @@ pub enum Carrier {
     /// A best-effort topic with one publisher, one subscriber and the default number of slots.
     TopicDefault,
     TopicLoan,
-    /// One N:N ring on which each side publishes and subscribes. Its lanes are open: no reader
-    /// is gated.
+    /// One ring with any number of publishers and subscribers, on which each side publishes and
+    /// subscribes. Its lanes are open, so publishers do not wait for readers.
     FanoutShmDuplex,
     /// One best-effort topic on which each side publishes and subscribes.
     TopicDuplex,
@@ -72,7 +72,7 @@ pub enum Carrier {
     MessageQueue,
     Iceoryx2,
     /// The same iceoryx2 service, for the comparison with our loans. WHY another variant: each
-    /// comparison measures both candidates anew, so it has rows of its own.
+    /// comparison measures both of its candidates again, so each candidate has separate rows.
     Iceoryx2Loan,
     /// The iceoryx2 service for use within a process.
     Iceoryx2Local,
@@ -81,26 +81,27 @@ pub enum Carrier {
     Iceoryx2Duplex,
 }
 
-/// A way to block until the other process sends something.
+/// A mechanism by which a process blocks until another process sends something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the texts of their rows say it")]
 pub enum Mechanism {
     /// A futex word in shared memory, and nothing else. Every other mechanism is built on it.
     Futex,
     Pipe,
-    /// `recv_timeout` on a topic whose waiters execute barriers.
+    /// `recv_timeout` on a topic on which waiting readers execute a barrier for all processes.
     Topic,
-    /// `recv_timeout` on a topic whose publishers execute fences.
+    /// `recv_timeout` on a topic on which publishers execute a fence for each message.
     TopicFence,
-    /// A wait set of several topics.
+    /// A wait set that watches several topics.
     WaitSet,
-    /// A scheduler's node that a topic wakes. Timed until its tick begins.
+    /// A node of a scheduler that a topic wakes. The timed interval ends when the node's tick
+    /// begins.
     EventNode,
     Iceoryx2,
 }
 
 impl Mechanism {
-    /// The mechanisms of a receiver. The others are compared with the first one.
+    /// The mechanisms that wake a receiver. The others are compared with the first one.
     pub const ALL: &'static [Mechanism] = &[
         Mechanism::Futex,
         Mechanism::Pipe,
@@ -142,28 +143,29 @@ pub enum ChannelProvider {
     Flume,
 }
 
-/// The number of endpoints of each side of a channel.
+/// The number of endpoints on each side of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ChannelShape {
     /// One sender, one receiver.
     OneToOne,
     /// Two senders that take turns, one receiver.
     TwoToOne,
-    /// One sender, two receivers that both get every message. If a channel cannot broadcast, the
-    /// sender has one channel to each receiver.
+    /// One sender, two receivers that both get every message. For channels that cannot broadcast,
+    /// the sender has a separate channel to each receiver.
     OneToTwo,
     /// Two senders that take turns, two receivers that both get every message.
     TwoToTwo,
 }
 
 impl ChannelProvider {
-    /// All makers that are compared with both endpoints in one thread.
+    /// All providers whose channels are compared with both endpoints in one thread.
     pub const ONE_THREAD: [ChannelProvider; 8] = {
         use ChannelProvider::{Crossbeam, Direct, Disruptor, Flume, Kanal, Rtrb, Spsc, Std};
         [Direct, Spsc, Rtrb, Disruptor, Crossbeam, Std, Kanal, Flume]
     };
 
-    /// Returns the name of this maker in the ids of carriers, and a description of the timed calls.
+    /// Returns the name of this provider in the ids of carriers, and a description of the timed
+    /// calls.
     const fn name_and_description(self) -> (&'static str, &'static str) {
         const OUR_CALLS: &str = "try_send_ref, try_recv_into; streams received by drain_in_place";
         match self {
@@ -202,7 +204,7 @@ impl ChannelShape {
         ChannelShape::OneToTwo,
     ];
 
-    /// Returns the shape's part of an id.
+    /// Returns the name of this shape in the ids of carriers.
     pub const fn id(self) -> &'static str {
         match self {
             ChannelShape::OneToOne => "cross_thread",
@@ -251,7 +253,7 @@ impl Carrier {
     /// Our channel with two senders and two receivers.
     pub const FANOUT: Carrier = Carrier::Channel(ChannelProvider::Fanout, ChannelShape::TwoToTwo);
 
-    /// The carriers between processes that are compared, in the order of their rows.
+    /// The carriers that are compared between processes, in the order of their rows.
     pub const BETWEEN_PROCESSES: [Carrier; 8] = [
         Carrier::Topic,
         Carrier::TopicReliable,
@@ -263,7 +265,7 @@ impl Carrier {
         Carrier::MessageQueue,
     ];
 
-    /// Returns the name in ids, and the report's description of endpoints and calls.
+    /// Returns the name in ids, and a description of the endpoints and calls for the report.
     const fn name_and_description(self) -> (&'static str, &'static str) {
         match self {
             Carrier::SpscShm => ("spsc_shm", "1:1, gated ring"),
@@ -376,7 +378,7 @@ impl Carrier {
         }
     }
 
-    /// Returns true for our own carriers, each of which is compared with all others.
+    /// Returns true for the carriers of our library, each of which is compared with all others.
     pub const fn is_ours(self) -> bool {
         use Carrier as C;
         use ChannelProvider::{Direct, Fanout, Mpsc, Spmc, Spsc};
@@ -389,7 +391,7 @@ impl Carrier {
         }
     }
 
-    /// Returns the number of endpoints on each side that send in turn.
+    /// Returns the number of sending endpoints on each side. They send in turn.
     pub const fn producers(self) -> u64 {
         match self {
             Carrier::MpscShm | Carrier::FanoutShm2p2s => 2,
@@ -398,8 +400,8 @@ impl Carrier {
         }
     }
 
-    /// Returns true if the carrier neither overwrites nor drops unread messages. A lost message is
-    /// then an error.
+    /// Returns true if the carrier neither overwrites nor drops unread messages. On such a carrier,
+    /// a lost message is an error.
     pub const fn is_lossless(self) -> bool {
         use Carrier as C;
         matches!(
@@ -417,14 +419,15 @@ impl Carrier {
         )
     }
 
-    /// Returns true if one ring serves both directions. The benchmarks measure such a carrier by
-    /// exchanges, in which both sides send at the same time, instead of streams.
+    /// Returns true if one ring serves both directions. The benchmarks measure such a carrier with
+    /// exchanges, in which both sides send at the same time, and not with streams.
     pub const fn is_duplex(self) -> bool {
         use Carrier::{FanoutShmDuplex, Iceoryx2Duplex, TopicDuplex};
         matches!(self, FanoutShmDuplex | TopicDuplex | Iceoryx2Duplex)
     }
 
-    /// Returns the reason why this machine cannot carry messages of `bytes` bytes, if there is one.
+    /// Returns the reason why this machine cannot carry messages of `bytes` bytes; `None` if it
+    /// can.
     pub fn reason_unsupported(self, bytes: usize) -> Option<String> {
         match self {
             Carrier::Udp if bytes > UDP_BYTES_MAX => {
@@ -440,7 +443,8 @@ impl Carrier {
     }
 }
 
-/// Reads a limit of the kernel for message queues; `None` if the kernel has no queues.
+/// Reads the limit `name` of the kernel for message queues; `None` if the kernel has no message
+/// queues.
 pub(crate) fn queue_limit(name: &str) -> Option<usize> {
     std::fs::read_to_string(format!("/proc/sys/fs/mqueue/{name}"))
         .ok()?
@@ -449,7 +453,7 @@ pub(crate) fn queue_limit(name: &str) -> Option<usize> {
         .ok()
 }
 
-/// A message: one with the given number of bytes, or a standard message of robots.
+/// The size of a message: a number of bytes, or that of a standard message of robots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum MessageSize {
@@ -495,7 +499,7 @@ impl MessageSize {
         }
     }
 
-    /// Returns true if a message is large enough to hold the time at which it was sent.
+    /// Returns true if a message is large enough to hold a stamp, the time at which it was sent.
     pub const fn has_stamp(self) -> bool {
         self.bytes() > size_of::<u64>()
     }

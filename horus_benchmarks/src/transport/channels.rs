@@ -1,8 +1,9 @@
 //! Channels between threads, ours and those of other crates.
 //!
-//! Every channel holds [`CAPACITY`] messages. Each is polled, with `try_send` and `try_recv` or the
-//! closest calls that it has; while both sides have a CPU, this is faster than blocking for all of
-//! them. Several senders take turns in one thread, so that two CPUs are enough.
+//! Every channel holds [`CAPACITY`] messages. Each is polled with `try_send` and `try_recv`, or
+//! with the closest equivalents that it has. For every channel this is faster than blocking, as
+//! long as each side has a CPU. Several senders take turns in one thread, so that two CPUs are
+//! enough.
 
 use disruptor::{BusySpin, build_multi_producer, build_single_producer};
 use horus_core::channel::{direct, fanout, mpsc, spmc, spsc};
@@ -30,15 +31,15 @@ pub(super) trait ChannelMessage: Payload + Send + Sync + 'static {}
 
 impl<P: Payload + Send + Sync + 'static> ChannelMessage for P {}
 
-/// Returns false, because the channel is full at the moment.
+/// Reports that the channel is full: always returns false, like an [`Endpoint::send`] that failed.
 #[inline(always)]
 pub(super) fn report_full() -> bool {
     std::hint::spin_loop();
     false
 }
 
-/// Opens the near side of a transport, and makes the driver of the far thread as well; or both ends
-/// in one thread.
+/// Opens the near side of a transport, and also makes the driver of the far thread. If both ends
+/// are in one thread, opens both.
 pub(super) fn open(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
     if !transport.carrier.is_ours() {
         return with_packet!(
@@ -82,7 +83,8 @@ where
     }
 }
 
-/// Makes channels whose senders can be alternating_clones, in the shapes with one receiver.
+/// Opens channels with one receiver. The sender is either used alone, or cloned into two senders
+/// that take turns.
 fn open_to_one<P: ChannelMessage, T, R>(
     transport: Transport,
     rendezvous: &Rendezvous<'_>,
@@ -199,7 +201,7 @@ fn open_peers<P: ChannelMessage>(transport: Transport, rendezvous: &Rendezvous<'
     })
 }
 
-/// Returns the initial value of a disruptor's event, before anything was published.
+/// Returns the value that an event of a disruptor has before anything was published.
 fn empty_message<P: ChannelMessage>() -> P {
     P::compose(0)
 }

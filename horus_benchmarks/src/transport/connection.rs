@@ -1,5 +1,5 @@
-//! A connection: the near side in this thread, the far side in another thread or in a child
-//! process.
+//! A connection between two sides: the near side in this thread, and the far side in another thread
+//! or in a child process.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -30,7 +30,7 @@ enum ConnectionJob {
     Open {
         transport: Transport,
         number: u64,
-        /// The driver, if the near side has made it.
+        /// The driver of the far side, if the near side has made it.
         #[serde(skip)]
         far: Option<SendDriver>,
     },
@@ -41,7 +41,8 @@ enum ConnectionJob {
     Close,
 }
 
-/// The answer of the far side to a job. It has a result if the job was a task.
+/// The answer of the far side to a job. It is `Some` if the job was a task, and has the result of
+/// the task.
 type Answer = Option<TaskResult>;
 
 /// Both sides of a transport; one transport is open at a time. The far side sleeps between rounds.
@@ -77,8 +78,8 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    /// Starts the far side, pinned to `cpus.far`. The caller must be pinned to `cpus.near`, and its
-    /// `main` must serve [`CONNECTION_ROLE`].
+    /// Starts the far side, pinned to `cpus.far`. The caller must be pinned to `cpus.near`, and the
+    /// `main` of this binary must serve [`CONNECTION_ROLE`] in a child process.
     pub fn start(
         placement: Placement,
         cpus: CpuPair,
@@ -113,7 +114,8 @@ impl Connection {
         })
     }
 
-    /// Opens both sides of a transport, in both directions; closes the previous one.
+    /// Opens both sides of a transport, in both directions. Closes the transport that was open
+    /// before.
     pub fn open(&mut self, transport: Transport) -> Result<(), ConnectionError> {
         self.close()?;
         let number = next_connection_number();
@@ -133,7 +135,7 @@ impl Connection {
     }
 
     /// Runs one round of ping-pong. Spins all the time. After an error the transport cannot be used
-    /// any more.
+    /// any longer.
     pub fn round(
         &mut self,
         timing: Timing,
@@ -202,7 +204,7 @@ impl Connection {
     }
 
     /// Runs a task on each side at the same time. If the near side failed because it waited in
-    /// vain, returns the error of the far side, which has the reason.
+    /// vain, returns the error of the far side instead, because that error explains the failure.
     fn run_tasks(
         &mut self,
         near: Task,
@@ -238,7 +240,7 @@ fn unexpected_answer(answer: &impl fmt::Debug) -> ConnectionError {
     )))
 }
 
-/// Refuses a stream that lost messages although its carrier is lossless.
+/// Returns an error if the stream lost messages although its carrier is lossless.
 fn check_loss(carrier: Carrier, streamed: &StreamResult) -> Result<(), ConnectionError> {
     match streamed.lost {
         lost if lost > 0 && carrier.is_lossless() => Err(ConnectionError::Lost { lost }),
@@ -246,7 +248,7 @@ fn check_loss(carrier: Carrier, streamed: &StreamResult) -> Result<(), Connectio
     }
 }
 
-/// Both ends of one ring or topic in this thread.
+/// A transport whose two ends are in this thread: one ring or topic.
 #[expect(missing_debug_implementations, reason = "a driver is a function")]
 pub struct LoopedTransport {
     driver: Driver,
@@ -277,7 +279,7 @@ impl LoopedTransport {
         })
     }
 
-    /// Sends messages and receives each, in batches.
+    /// Sends messages and receives each of them, in timed batches.
     pub fn round(&mut self, plan: &MicroPlan) -> Result<MicroResult, ConnectionError> {
         match (self.driver)(&Task::Loop(*plan, self.next_seq), &self.timer)? {
             TaskResult::MicroResult(micro) => {
@@ -288,7 +290,7 @@ impl LoopedTransport {
         }
     }
 
-    /// Streams `messages` messages in bursts.
+    /// Sends `messages` messages in bursts, and receives each burst before the next one.
     pub fn stream(&mut self, messages: u64) -> Result<StreamResult, ConnectionError> {
         let plan = StreamPlan {
             messages,
@@ -305,7 +307,7 @@ impl LoopedTransport {
     }
 }
 
-/// Serves [`CONNECTION_ROLE`] in a child process until the parent hangs up.
+/// Serves [`CONNECTION_ROLE`] in a child process, until the parent closes the connection.
 pub fn serve_child(context: &ChildContext) -> ExitCode {
     peer::serve(context, || Ok(make_service(Namespace::current()?)))
 }

@@ -1,4 +1,4 @@
-//! Runs the timed loops over an endpoint, whatever its type and the type of its messages.
+//! Runs the timed loops over an endpoint of any type, for messages of any type.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +12,8 @@ use crate::measure::wait::PeerWatch;
 use crate::measure::workload::{Echo, Round, RoundPlan, WorkloadError, run_far_end, run_near_end};
 use crate::transport::duplex;
 
-/// The counter that times the loops of a driver, and the watch that ends their waits if the other
-/// side is gone.
+/// The counter that times the loops of a driver, and a watch that ends the waits of these loops if
+/// the other side is gone.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct LoopTimer {
@@ -21,25 +21,27 @@ pub struct LoopTimer {
     pub watch: PeerWatch,
 }
 
-/// The work of one side.
+/// The work of one side of a connection.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub enum Task {
-    /// Runs [`run_near_end`] of a round.
+    /// Runs a round of ping-pong with [`run_near_end`].
     Ping(RoundPlan),
-    /// Runs [`run_far_end`] of a round.
+    /// Runs a round of ping-pong with [`run_far_end`].
     Echo(RoundPlan),
-    /// Runs [`stream::stream_send`].
+    /// Sends a stream with [`stream::stream_send`].
     Send(StreamPlan),
-    /// Runs [`stream::stream_receive`]; the losses are compared with the endpoint's own count.
+    /// Receives a stream with [`stream::stream_receive`]. Compares the losses with the endpoint's
+    /// own count.
     Receive(StreamPlan),
-    /// Runs an exchange over a shared ring, in which both sides send, as the side that sends first.
-    /// The losses are compared with the endpoint's own count.
+    /// Exchanges messages over a ring on which both sides send, as the side that sends the first
+    /// message. Compares the losses with the endpoint's own count.
     ExchangeFirst(StreamPlan),
-    /// Runs an exchange over a shared ring as the side that sends second.
+    /// Exchanges messages over a ring on which both sides send, as the side that sends the second
+    /// message. Compares the losses with the endpoint's own count.
     ExchangeSecond(StreamPlan),
-    /// Runs [`loopback::send_and_receive`], with messages that are numbered from this number on.
+    /// Runs [`loopback::send_and_receive`]. The number is the sequence number of the first message.
     Loop(MicroPlan, u64),
-    /// Measures a stream that one thread sends to itself, by [`loopback::stream`].
+    /// Runs [`loopback::stream`], a stream that one thread sends to itself.
     LoopStream(StreamPlan),
 }
 
@@ -57,8 +59,8 @@ pub enum TaskResult {
 /// The result of a task, or the reason why it failed.
 pub type DriverResult = Result<TaskResult, WorkloadError>;
 
-/// A function that does the tasks of one side over its endpoint. A task that the endpoint does not
-/// support returns [`WorkloadError::Unsuited`].
+/// A function that runs the tasks of one side over its endpoint. For a task that the endpoint does
+/// not support, it returns [`WorkloadError::Unsuited`].
 pub type Driver = Box<dyn FnMut(&Task, &LoopTimer) -> DriverResult>;
 
 /// A [`Driver`] that can be sent to another thread.
@@ -67,7 +69,7 @@ pub type SendDriver = Box<dyn FnMut(&Task, &LoopTimer) -> DriverResult + Send>;
 // WHY several functions: each loop is compiled for every carrier and message size, and most
 // combinations would never run.
 
-/// Returns a driver of one side of a connection.
+/// Returns a driver for `end`, one side of a connection.
 pub fn one_side_driver<P: Payload>(
     mut end: impl Endpoint<P>,
 ) -> impl FnMut(&Task, &LoopTimer) -> DriverResult {
@@ -85,8 +87,10 @@ pub fn one_side_driver<P: Payload>(
     }
 }
 
-/// Returns a driver of one side of a ring on which both sides publish and subscribe. `first`
-/// differs between the two sides, so that their messages can be told apart.
+/// Returns a driver for one side of a connection that uses a single ring or topic in both
+/// directions. Each side publishes with `out` and subscribes with `back`, so it also receives its
+/// own messages. `first` must be true for one side and false for the other. It marks the messages
+/// of a side, and the side for which it is true sends first.
 pub fn duplex_side_driver<P: Payload + 'static>(
     (out, back): (impl Endpoint<P> + 'static, impl Endpoint<P> + 'static),
     first: bool,
@@ -102,7 +106,7 @@ pub fn duplex_side_driver<P: Payload + 'static>(
     })
 }
 
-/// Returns a driver of both ends of a ring in one thread.
+/// Returns a driver for both ends of a ring that are in one thread.
 pub fn both_ends_driver<P: Payload + 'static>(mut ends: impl Endpoint<P> + 'static) -> Driver {
     Box::new(move |task, timer| match task {
         Task::Loop(plan, first_seq) => loopback::send_and_receive::<P>(&mut ends, plan, *first_seq)
@@ -126,7 +130,8 @@ fn ping_pong<P: Payload>(
     }
 }
 
-/// Runs `receive`, and compares the losses with the endpoint's own count, if it counts them.
+/// Runs `receive`. If the endpoint counts its losses, compares the losses that `receive` found with
+/// that count.
 fn receive_and_compare_losses<P, E: Endpoint<P>>(
     end: &mut E,
     receive: impl FnOnce(&mut E) -> Result<StreamResult, WorkloadError>,

@@ -1,5 +1,5 @@
-//! One ring for both directions: each side publishes and subscribes, and every subscriber receives
-//! all messages, including those that its own side sent.
+//! Connections that use one ring for both directions. Each side publishes and subscribes, and every
+//! subscriber receives all messages, including those that its own side sent.
 
 use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::{CorruptMessage, Payload};
@@ -11,14 +11,15 @@ use crate::measure::workload::WorkloadError;
 /// Sequence number of the message that tells the other side to begin.
 const READY_SEQ: u64 = 0;
 
-/// Maximum number of attempts to receive a message that this thread has sent itself: more than any
-/// lane has slots.
+/// Maximum number of attempts to receive a message that this thread has sent itself. It is larger
+/// than the number of slots of any lane.
 const RECEIVE_ATTEMPTS_MAX: u32 = 1 << 16;
 
-/// Number of messages received for each one sent: both sides send, and each receives all.
+/// Number of messages received for each one sent. Both sides send, and each side receives all
+/// messages.
 const RECEIVED_PER_SENT: u32 = 2;
 
-/// The side that sent a message, in the lowest bit of the message's stamp.
+/// The mark of the side that sent a message. It is the lowest bit of the message's stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SideMark(u64);
 
@@ -28,7 +29,7 @@ impl SideMark {
     }
 }
 
-/// A sending end that puts its side's mark on each message.
+/// A sending end that puts the mark of its side on each message.
 #[derive(Debug)]
 pub(super) struct MarkedSender<T> {
     end: T,
@@ -44,8 +45,8 @@ impl<P: Payload, T: Endpoint<P>> Endpoint<P> for MarkedSender<T> {
     }
 }
 
-/// A receiving end that returns the other side's messages, and stores its own side's to be verified
-/// by `verify_copies`.
+/// A receiving end that returns only messages of the other side. It stores the last message of its
+/// own side, which `verify_copies` then verifies.
 #[derive(Debug)]
 pub(super) struct OtherSideReceiver<R, P> {
     end: R,
@@ -110,8 +111,8 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for OtherSideReceiver<R, P> {
     }
 }
 
-/// Returns the two ends of one side of a ring. The sending end marks its messages, by which the
-/// receiving end tells them from those of the other side.
+/// Returns the sending and the receiving end of one side of a ring. The sending end marks its
+/// messages, so that the receiving end can distinguish them from those of the other side.
 pub(super) fn duplex_ends<P: Payload, T, R>(
     out: T,
     back: R,
@@ -129,9 +130,9 @@ pub(super) fn duplex_ends<P: Payload, T, R>(
     )
 }
 
-/// Sends every other message of the plan (the `first` side sends the first one, the third, …) and
-/// receives the messages of both sides at the same time. Verifies each message, and counts each
-/// loss.
+/// Sends every other message of the plan, and at the same time receives the messages of both sides.
+/// If `first` is true, this side sends the first message, the third, and so on; the other side
+/// sends the rest. Verifies each message, and counts each loss.
 #[inline(never)]
 pub(super) fn exchange<P: Payload>(
     end: &mut impl Endpoint<P>,
@@ -202,7 +203,7 @@ mod tests {
         OtherSideReceiver<Consumer<Packet16>, Packet16>,
     );
 
-    /// Two sides on one ring.
+    /// Returns two sides that use the same ring.
     fn sides() -> [Sharing; 2] {
         let ring = FanoutShm::<Packet16>::heap(&RingOptions::capacity(64)).unwrap();
         [true, false]

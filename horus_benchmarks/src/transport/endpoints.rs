@@ -1,4 +1,4 @@
-//! The endpoints of our rings and topics, one or two on a side.
+//! Implements [`Endpoint`] for our rings and topics, with one or two endpoints on a side.
 
 use horus_core::topic::{Publisher, Subscriber};
 use horus_shm::{Consumer, LoanError, Producer};
@@ -8,8 +8,8 @@ use crate::measure::payload::{CorruptMessage, Payload};
 use crate::measure::stream::PRODUCERS_MAX;
 use crate::transport::packet::Packet;
 
-/// Implements [`Endpoint`] for the ends of a ring or topic, given the call that sends by reference
-/// and the call that counts losses.
+/// Implements [`Endpoint`] for the ends of a ring or topic. Its arguments are the call that sends a
+/// message by reference, and the call that counts losses.
 macro_rules! endpoints {
     ($sender:ident::$send:ident, $receiver:ident, |$end:ident| $lost:expr) => {
         impl<P: Packet> Endpoint<P> for $sender<P> {
@@ -80,8 +80,8 @@ impl<P: Packet> Endpoint<P> for BorrowSubscriber<P> {
     }
 }
 
-/// Handles a refused send: returns false to wait if the ring is full; otherwise the benchmark
-/// cannot go on.
+/// Handles a send that failed. Returns false if the ring is full, so that the caller tries again.
+/// Otherwise panics, because the benchmark cannot continue.
 #[inline(always)]
 fn handle_refusal(is_full: bool) -> bool {
     assert!(
@@ -130,7 +130,7 @@ impl<P, T: Endpoint<P>> Endpoint<P> for AlternatingSenders<T> {
     }
 }
 
-/// Returns clones of a sender that send in turn, and the receiver.
+/// Returns two clones of a sender that send in turn, and the receiver.
 pub(crate) fn alternating_clones<T: Clone, R>((tx, rx): (T, R)) -> (AlternatingSenders<T>, R) {
     (AlternatingSenders::new([tx.clone(), tx]), rx)
 }

@@ -25,8 +25,8 @@ struct HeadTailRing<P> {
     packet: PhantomData<fn(P)>,
 }
 
-/// Opens the ends of one side: it sends to the ring in the file `out`, and receives from that in
-/// `back`.
+/// Opens the two ends of one side. The side sends to the ring in the file `out`, and receives from
+/// the ring in the file `back`.
 pub(super) fn open_ends<P: Packet>(
     [out, back]: [PathBuf; 2],
     capacity: u64,
@@ -76,13 +76,13 @@ impl<P: Packet> HeadTailRing<P> {
         unsafe { &*counter }
     }
 
-    /// Returns the counter of messages sent.
+    /// Returns the counter of messages that were sent.
     #[inline(always)]
     fn head(&self) -> &AtomicU64 {
         self.counter(0)
     }
 
-    /// Returns the counter of messages received.
+    /// Returns the counter of messages that were received.
     #[inline(always)]
     fn tail(&self) -> &AtomicU64 {
         self.counter(1)
@@ -157,8 +157,8 @@ impl<P: Packet> Endpoint<P> for Consumer<P> {
         true
     }
 
-    /// Receives all available messages in their slots: loads the head once and stores the tail
-    /// once.
+    /// Receives all available messages, and reads each in its slot. Loads the head once and stores
+    /// the tail once for all of them.
     #[inline(always)]
     fn drain(&mut self, _message: &mut P, each: &mut impl FnMut(&P)) -> bool {
         // ORDERING(ring_head): Acquire. Pairs with the Release in `send`.

@@ -1,10 +1,10 @@
 //! Publishers and subscribers of iceoryx2, with the settings that its own benchmark uses.
 //!
-//! These settings are: the `ipc` service whose ports each belong to one thread, no more than the
-//! needed number of ports, no history, and samples that are loaned in advance with `loan_uninit`,
-//! so that the loan is not part of a round trip. Messages are copied into the loan and out of the
-//! sample, as with our topics. Within a process the `local` service is used. A stream waits for
-//! space with the library's own `RetryUntilDelivered`.
+//! With these settings, the service is of the variant `ipc`, in which each port belongs to one
+//! thread. There are no more ports than needed, and there is no history. Samples are loaned in
+//! advance with `loan_uninit`, so that the loan is not part of a round trip. Messages are copied
+//! into the loan and out of the sample, as with our topics. Within a process the `local` service is
+//! used. A stream waits for space with the library's own `RetryUntilDelivered`.
 
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt as _;
@@ -54,8 +54,8 @@ fn open_sized<P: Packet, const N: usize>(
     driver.map_err(|error| ConnectionError::Iceoryx2(error.to_string()))
 }
 
-/// Opens one side. WHY one service if the transport is duplex: both sides publish and subscribe on
-/// it.
+/// Opens one side of a transport. WHY one service if the transport is duplex: both sides publish
+/// and subscribe on the same service.
 fn open_side<S: service::Service + 'static, P: Packet, const N: usize>(
     carrier: Carrier,
     rendezvous: &Rendezvous<'_>,
@@ -76,7 +76,7 @@ fn open_side<S: service::Service + 'static, P: Packet, const N: usize>(
 }
 
 /// Creates a node whose files are in our own directory, or in shared memory under a name that
-/// begins with the directory's name. Both are removed with the directory.
+/// begins with the directory's name. In both cases they are removed together with the directory.
 pub(crate) fn node_in<S: service::Service>(namespace: &Namespace) -> Result<Node<S>, AnyError> {
     set_log_level(LogLevel::Error);
     let topics = namespace.topics_path();
@@ -99,7 +99,7 @@ pub(crate) fn node_in<S: service::Service>(namespace: &Namespace) -> Result<Node
     Ok(NodeBuilder::new().config(&config).create::<S>()?)
 }
 
-/// Opens or creates the service `name`, with the same settings on both sides.
+/// Opens the service `name`, or creates it. Both sides use the same settings.
 macro_rules! service {
     ($node:expr, $carrier:expr, $name:expr) => {{
         let ends = if $carrier == Carrier::Iceoryx2Duplex {
@@ -150,7 +150,7 @@ fn open_subscriber<S: service::Service, const N: usize>(
     ))
 }
 
-/// A publisher, and the loaned sample that it sends next.
+/// A publisher, together with the loaned sample that it sends next.
 struct PublisherWithLoan<S: service::Service, const N: usize> {
     ahead: Option<SampleMutUninit<S, MaybeUninit<WordArray<N>>, ()>>,
     publisher: Publisher<S, WordArray<N>, ()>,

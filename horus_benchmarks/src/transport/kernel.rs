@@ -1,7 +1,7 @@
 //! Sockets, pipes and message queues of the kernel.
 //!
-//! All are polled and never block: a wake-up by the kernel would take longer than any of them.
-//! Their buffers are as large as the kernel allows.
+//! All of them are polled and never block, because a wake-up by the kernel would take longer than
+//! any of their calls. Their buffers are as large as the kernel allows.
 
 pub(crate) mod datagram;
 pub(crate) mod queue;

@@ -1,4 +1,5 @@
-//! Large messages over a topic: copied in and out, or written and read in their slots.
+//! Sends large messages over a topic. They are either copied in and out, or written and read
+//! directly in their slots.
 //!
 //! The near side sends a large message. The far side answers with a small message as soon as it has
 //! received the large one, then verifies every word of it and sends a second answer. The timed
@@ -68,7 +69,7 @@ pub(super) fn open(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenRes
     Ok(far_driver(back, answers, is_lent))
 }
 
-/// Returns a driver of the near side. Messages that are copied are composed in `buffer`.
+/// Returns a driver for the near side. If messages are copied, they are composed in `buffer`.
 fn near_driver(
     mut out: Publisher<Bytes>,
     mut answers: Subscriber<Packet16>,
@@ -111,7 +112,7 @@ fn near_driver(
     })
 }
 
-/// Returns a driver of the far side.
+/// Returns a driver for the far side.
 fn far_driver(
     mut back: Subscriber<Bytes>,
     mut answers: Publisher<Packet16>,

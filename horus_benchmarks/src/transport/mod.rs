@@ -1,5 +1,5 @@
-//! The carriers of messages: endpoints of ours and of other libraries, and how two sides meet. This
-//! module imports only `measure` and `run`, and makes no rows of reports.
+//! The carriers of messages: endpoints of our library and of others, and the way in which two sides
+//! find each other. This module imports only `measure` and `run`, and makes no rows of reports.
 
 pub mod actors;
 pub mod carrier;

@@ -24,7 +24,7 @@ use crate::transport::rendezvous::{ConnectionError, OpenResult, Rendezvous, Side
 use crate::transport::wakeup;
 
 impl Transport {
-    /// Opens the side of the transport that `place` describes.
+    /// Opens one side of the transport: the one that `rendezvous` describes.
     pub fn open(self, rendezvous: &Rendezvous<'_>) -> Result<Driver, ConnectionError> {
         match self.carrier {
             Carrier::Channel(..) => channels::open(self, rendezvous),
@@ -76,7 +76,7 @@ impl Transport {
     }
 }
 
-/// Opens or creates a ring of type `$ring` for a direction.
+/// Opens a ring of type `$ring` for one direction, or creates it.
 macro_rules! ring {
     ($ring:ident, $options:expr, $rendezvous:expr, $direction:expr) => {
         match $direction.create {
@@ -86,7 +86,7 @@ macro_rules! ring {
     };
 }
 
-/// Opens or creates a ring of type `$ring` for each of the two directions.
+/// Opens a ring of type `$ring` for each of the two directions, or creates it.
 macro_rules! rings {
     ($ring:ident, $options:expr, $rendezvous:expr) => {{
         let [out, back] = $rendezvous.directions();
@@ -125,7 +125,7 @@ fn open_ring<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> Op
     })
 }
 
-/// Opens a ring or topic with two endpoints of a kind on one side.
+/// Opens a ring or topic that has two endpoints of the same kind on one side.
 fn open_many<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
     let capacity = transport.size.capacity();
     let options = RingOptions::capacity(capacity);
@@ -190,7 +190,7 @@ fn open_topic<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> O
     })
 }
 
-/// Opens a carrier of the kernel, or the ring with a head and a tail.
+/// Opens a carrier that is not ours: a carrier of the kernel, or the ring with a head and a tail.
 fn open_peer<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
     Ok(match transport.carrier {
         Carrier::HeadTailRing => {

@@ -75,9 +75,9 @@ payloads! {
     LaserScan: [u64; 185];
 }
 
-/// Calls `$open::<P>` with the message type of the transport's size, or with the standard message
-/// that it names. WHY each call lists its sizes: every size compiles a copy of every loop, which
-/// takes long.
+/// Calls `$open::<P>` with the message type `P` that belongs to the transport's message size. WHY
+/// each call lists its sizes: for every size, a copy of every loop has to be compiled, which takes
+/// long.
 macro_rules! with_packet {
     ($open:ident($transport:expr, $rendezvous:expr); $($packet:ty),+ $(; $($robot:ident),+)?) => {
         match $transport.size {

@@ -1,4 +1,4 @@
-//! The endpoints of other crates' channels.
+//! Implements [`Endpoint`] for the channels of other crates.
 
 use std::sync::mpsc;
 
@@ -7,7 +7,8 @@ use disruptor::{EventPoller, MultiProducerBarrier, Producer, SingleProducerBarri
 use crate::measure::endpoint::Endpoint;
 use crate::transport::channels::{ChannelMessage, SLOTS, report_full};
 
-/// Implements [`Endpoint`] for a sender, given an expression that sends and is true on success.
+/// Implements [`Endpoint`] for a sender. Its argument is an expression that sends a message and is
+/// true on success.
 macro_rules! sender {
     ($end:ty, |$tx:ident, $message:ident| $sent:expr) => {
         impl<P: ChannelMessage> Endpoint<P> for $end {
@@ -20,8 +21,8 @@ macro_rules! sender {
     };
 }
 
-/// Implements [`Endpoint`] for a receiver, given an expression for the message that it received, if
-/// any.
+/// Implements [`Endpoint`] for a receiver. Its argument is an expression that receives a message,
+/// if there is one.
 macro_rules! receiver {
     ($end:ty) => {
         impl<P: ChannelMessage> Endpoint<P> for $end {
@@ -67,13 +68,13 @@ impl<P: ChannelMessage> Endpoint<P> for rtrb::Consumer<P> {
     }
 }
 
-/// The receiver of kanal, with a buffer for all messages that it drains.
+/// The receiver of a kanal channel, with a buffer for all messages that one call receives.
 pub(super) struct KanalReceiver<P> {
     receiver: kanal::Receiver<P>,
     found: Vec<P>,
 }
 
-/// Returns both endpoints of kanal.
+/// Returns both endpoints of a kanal channel.
 pub(super) fn kanal<P: ChannelMessage>() -> (kanal::Sender<P>, KanalReceiver<P>) {
     let (sender, receiver) = kanal::bounded(SLOTS);
     (
@@ -120,7 +121,8 @@ impl<P: ChannelMessage> Endpoint<P> for flume::Receiver<P> {
     }
 }
 
-/// The sender of a disruptor, in a type of ours that implements [`Endpoint`].
+/// The sender of a disruptor. It is wrapped in a type of this crate, so that it can implement
+/// [`Endpoint`].
 #[derive(Clone)]
 pub(super) struct DisruptorSender<E>(pub(super) E);
 
@@ -134,7 +136,8 @@ impl<P: ChannelMessage, E: Producer<P>> Endpoint<P> for DisruptorSender<E> {
 /// The receiver of a disruptor.
 pub(super) struct DisruptorReceiver<E, B>(pub(super) EventPoller<E, B>);
 
-/// WHY a macro: the trait of barriers is private.
+/// Implements [`Endpoint`] for the receiver of a disruptor. WHY a macro: the trait of barriers is
+/// private.
 macro_rules! poller {
     ($barrier:ty) => {
         impl<P: ChannelMessage> Endpoint<P> for DisruptorReceiver<P, $barrier> {
@@ -161,8 +164,8 @@ macro_rules! poller {
 poller!(SingleProducerBarrier);
 poller!(MultiProducerBarrier);
 
-/// One sender for each of two receivers, for channels that deliver each message to only one
-/// receiver.
+/// A sender for each of two receivers. It is used for channels that deliver each message to only
+/// one receiver.
 pub(super) struct BroadcastSenders<T> {
     ends: [T; 2],
     first_has_it: bool,

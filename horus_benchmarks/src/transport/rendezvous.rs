@@ -1,5 +1,5 @@
-//! The meeting point of the two sides of a connection: they find each other by names in a
-//! namespace, or, between threads of one process, one side makes both drivers.
+//! The means by which the two sides of a connection find each other. Between processes they use
+//! names in a namespace. Between threads of one process, one side can make the drivers of both.
 
 use std::cell::Cell;
 use std::io;
@@ -32,8 +32,8 @@ pub enum ConnectionError {
     System(#[from] io::Error),
     #[error("iceoryx2: {0}")]
     Iceoryx2(String),
-    /// This transport cannot be opened: its carrier does not support messages of its size between
-    /// the two sides of this connection.
+    /// This transport cannot be opened, because its carrier does not support messages of its size
+    /// between the two sides of this connection.
     #[error("{0:?} cannot be opened here")]
     Unsuited(Transport),
     #[error(transparent)]
@@ -56,40 +56,40 @@ pub fn next_connection_number() -> u64 {
     NEXT_NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
-/// The part of one side in opening a connection.
+/// The role that one side has when a connection is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SideRole {
-    /// The near side, which creates the carriers of both directions. It opens first.
+    /// The near side. It opens first, and creates the carriers of both directions.
     Near,
-    /// The far side, which opens the carriers that the near side created.
+    /// The far side. It opens the carriers that the near side created.
     Far,
     /// Both ends in one thread. It creates one ring and opens it a second time, so that both
     /// directions are this ring.
     Loop,
 }
 
-/// The meeting point of the two sides of a connection, as one of them sees it.
+/// The information by which two sides find each other, as seen by one side.
 #[expect(missing_debug_implementations, reason = "a driver is a function")]
 pub struct Rendezvous<'a> {
-    /// The namespace that has the names of the connection.
+    /// The namespace in which the connection has its names.
     pub namespace: &'a Arc<Namespace>,
     /// The number of the connection, which is part of its names.
     pub number: u64,
     /// The role of this side.
     pub role: SideRole,
-    /// The driver that the near side has made for the far side, which is another thread: of
-    /// carriers without names.
+    /// The driver of the far side, if the near side has made it. This is the case for carriers
+    /// without names between threads.
     pub far: Cell<Option<SendDriver>>,
 }
 
-/// One direction of a connection: its name, and whether this side creates it.
+/// One direction of a connection: its name, and whether this side creates its carrier.
 pub(crate) struct Direction {
     pub(crate) name: String,
     pub(crate) create: bool,
 }
 
 impl<'a> Rendezvous<'a> {
-    /// Returns the view of one side of connection `number`.
+    /// Returns the rendezvous of connection `number`, as seen by the side with this role.
     pub fn new(namespace: &'a Arc<Namespace>, number: u64, role: SideRole) -> Self {
         let far = Cell::new(None);
         Self {
@@ -104,7 +104,8 @@ impl<'a> Rendezvous<'a> {
         self.role == SideRole::Near
     }
 
-    /// Returns two directions: the one in which this side sends, then the one in which it receives.
+    /// Returns the two directions of the connection. This side sends in the first one, and receives
+    /// in the second one.
     pub(crate) fn directions(&self) -> [Direction; 2] {
         let named = |way, create| Direction {
             name: format!("{way}-{}", self.number),
@@ -117,14 +118,14 @@ impl<'a> Rendezvous<'a> {
         }
     }
 
-    /// Returns the direction from the near side to the far side, which the near side creates. A
-    /// ring that serves both directions has its name.
+    /// Returns the direction from the near side to the far side. A ring that serves both directions
+    /// has the name of this direction, and the near side creates it.
     pub(crate) fn shared_direction(&self) -> Direction {
         let [out, back] = self.directions();
         if self.is_near_end() { out } else { back }
     }
 
-    /// Returns the file paths of both directions, in the private directory.
+    /// Returns the paths of the files for both directions, which are in the private directory.
     pub(crate) fn paths(&self) -> [PathBuf; 2] {
         self.directions()
             .map(|direction| self.directory().join(direction.name))
@@ -135,7 +136,7 @@ impl<'a> Rendezvous<'a> {
         topics.parent().map_or(topics.clone(), Path::to_path_buf)
     }
 
-    /// Returns a driver of `ends` for the role of this side.
+    /// Returns a driver for `ends` that suits the role of this side.
     pub(crate) fn make_driver<P: Payload + 'static>(
         &self,
         ends: impl Endpoint<P> + 'static,

@@ -1,5 +1,5 @@
-//! Mechanisms that wake a side that is blocked in the kernel. Before every message, the near side
-//! makes sure that the far side is asleep.
+//! Measures mechanisms that wake a process that is blocked in the kernel. Before every message, the
+//! near side makes sure that the far side is asleep.
 //!
 //! The far side times the interval from before the send until its blocked call returned, with the
 //! counters of both CPUs. The near side times the send.
@@ -31,27 +31,27 @@ use crate::transport::driver::{Driver, Task, TaskResult};
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::{ConnectionError, OpenResult, Rendezvous};
 
-/// Time for which the near side leaves the far side asleep before it wakes it.
+/// Time for which the far side must have been asleep before the near side wakes it.
 const ASLEEP_BEFORE_WAKE: Duration = Duration::from_micros(50);
 
 #[cfg(not(feature = "iceoryx2"))]
 const NOT_BUILT_ERROR: &str = "built without iceoryx2";
 
-/// Number of topics in a wait set; one of them gets the message.
+/// Number of topics in a wait set. Each message is sent to one of them.
 const SET_TOPICS: usize = 4;
 
 type AnyError = Box<dyn Error + Send + Sync>;
 
 type Lines = Arc<SharedLines>;
 
-/// Sends a message, which wakes the far side.
+/// A function that sends a message, which wakes the far side.
 type WakeSender = Box<dyn FnMut(Packet16) -> Result<(), AnyError>>;
 
-/// Blocks until there is a message; fails after the time `STALL_LIMIT`. Returns the message and the
-/// time at which the sleep ended.
+/// A function that blocks until there is a message, and fails after the time `STALL_LIMIT`. It
+/// returns the message, and the time at which the sleep ended.
 type Sleeper = Box<dyn FnMut(TickSource) -> Result<(Packet16, Ticks), AnyError>>;
 
-/// Returns a sleeper that calls `sleep` and reads the counter after it.
+/// Returns a [`Sleeper`] that calls `sleep`, and then reads the counter.
 fn make_sleeper(mut sleep: impl FnMut() -> Result<Packet16, AnyError> + 'static) -> Sleeper {
     Box::new(move |source| {
         let message = sleep()?;
@@ -99,7 +99,7 @@ fn open_waker(
     }
 }
 
-/// Returns the sleeper of a mechanism, and the number of the thread that sleeps.
+/// Returns the [`Sleeper`] of a mechanism, and the id of the thread that sleeps.
 fn open_sleeper(
     mechanism: Mechanism,
     rendezvous: &Rendezvous<'_>,
@@ -119,13 +119,13 @@ fn open_sleeper(
     Ok((sleeper, std::process::id()))
 }
 
-/// Returns the word in which the far side stores the number of the message that it is about to
-/// block for.
+/// Returns the shared word in which the far side stores the number of the next message, just before
+/// it blocks for that message.
 fn awaited_seq(lines: &SharedLines) -> &AtomicU64 {
     &lines.line(1).words[0]
 }
 
-/// Returns a driver of the side that sends, once the other side sleeps.
+/// Returns a driver for the side that sends. It sends each message once the other side is asleep.
 fn near_driver(mut waker: WakeSender, lines: Lines) -> Driver {
     let mut opened = None;
     Box::new(move |task, timer| {
@@ -153,8 +153,8 @@ fn near_driver(mut waker: WakeSender, lines: Lines) -> Driver {
     })
 }
 
-/// Returns a driver of the side that sleeps. It records the ticks from each send until the sleep
-/// ended.
+/// Returns a driver for the side that sleeps. For each message, it records the ticks from the send
+/// until the sleep ended.
 fn far_driver(mut sleeper: Sleeper, lines: Lines) -> Driver {
     Box::new(move |task, timer| {
         let Task::Echo(plan) = task else {
@@ -182,7 +182,7 @@ fn refusal_error(error: impl ToString) -> WorkloadError {
     WorkloadError::Refused(error.to_string())
 }
 
-/// Returns once the far side has been asleep for some time, waiting for message `number`.
+/// Waits until the far side has been asleep for some time while it waits for message `number`.
 fn await_sleep(
     blocked: &AtomicU64,
     state: &ThreadState,
@@ -206,7 +206,7 @@ struct ThreadState {
 }
 
 impl ThreadState {
-    /// Opens the state file of the far side's thread.
+    /// Opens the file in which the kernel reports the state of the far side's thread.
     fn open(lines: &SharedLines) -> io::Result<Self> {
         // Relaxed: the far side was open before this round began.
         let [pid, thread] =

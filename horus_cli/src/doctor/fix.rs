@@ -1,4 +1,5 @@
-//! Repairs that `--fix` makes. They concern files of a namespace, never settings of the machine.
+//! The repairs that `--fix` makes. They only change files of a namespace, never settings of the
+//! machine.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,8 +25,8 @@ pub(super) enum Fix {
     CloseDirectory(PathBuf),
 }
 
-/// Makes the repairs of the findings, and stores each result in its finding. If a repair fails, its
-/// finding stays as it is.
+/// Makes the repairs that the findings offer, and stores the result of each repair in its finding.
+/// If a repair fails, the finding does not change.
 pub(super) fn apply_fixes(findings: &mut [Finding], context: &Context) {
     for finding in findings {
         let Some(fix) = finding.fix.take() else {
@@ -63,8 +64,8 @@ impl Fix {
     }
 }
 
-/// Returns a finding about the topics of killed processes, which were removed when the namespace
-/// was opened. `before` are the topics that had files before it was opened.
+/// Returns a finding about topics that were removed when the namespace was opened, because their
+/// processes had been killed. `before` are the topics that had files before that.
 pub(super) fn report_removed_topics(
     before: &BTreeSet<String>,
     context: &Context,

@@ -19,8 +19,8 @@ pub(super) fn check_machine() -> Vec<Finding> {
     checks.into_iter().flatten().collect()
 }
 
-/// Reports the CPU, and how the library copies and waits on it. This explains why the latencies of
-/// two machines differ.
+/// Reports the CPU, and how the library copies data and waits on this CPU. This explains why two
+/// machines have different latencies.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "other checks find nothing on some machines"
@@ -29,7 +29,7 @@ fn report_processor() -> Option<Finding> {
     Some(Finding::ok("processor", horus_core::machine().to_string()))
 }
 
-/// Returns a soft resource limit of this process. `name` is its name in `/proc/self/limits`.
+/// Returns the soft limit of this process for the resource `name`, as `/proc/self/limits` calls it.
 fn soft_limit(name: &str) -> Option<String> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix(name))?;

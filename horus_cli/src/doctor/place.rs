@@ -47,7 +47,7 @@ fn report_variables(config: &NamespaceConfig) -> Finding {
     Finding::ok("namespace", format!("{} ({set})", path.display()))
 }
 
-/// Checks the free space of the file system of `dir`, which the command `df` reports.
+/// Checks the free space of the file system that contains `dir`.
 fn check_free_space(dir: &Path) -> Option<Finding> {
     const CHECK_NAME: &str = "memory for topics";
     let existing = dir.ancestors().find(|path| path.is_dir())?;

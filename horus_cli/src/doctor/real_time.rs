@@ -91,8 +91,8 @@ fn measure_lateness(time: Duration, context: &Context) -> Result<Report, Failure
     report.map_err(|error| Failure::system(error_chain_text(&error)))
 }
 
-/// Returns a finding about the real-time settings that the system refused. It refuses the same ones
-/// for all nodes, so the first node stands for all.
+/// Returns a finding about the real-time settings that the system refused; `None` if it refused
+/// none. It refuses the same settings for all nodes, so only the first node is checked.
 fn check_refused_settings(report: &Report) -> Option<Finding> {
     const CHECK_NAME: &str = "real-time settings";
     let refused = report.nodes.first()?.refused.join("; ");

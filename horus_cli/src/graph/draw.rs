@@ -1,7 +1,8 @@
-//! Graphs in the languages of Graphviz and Mermaid.
+//! Writes graphs in the languages of Graphviz and Mermaid.
 //!
-//! A process is a box that contains its nodes that have topics. If it is unknown to which node of a
-//! process a publisher or subscriber belongs, it belongs to an extra vertex in that box.
+//! A process is drawn as a box that contains those of its nodes that have topics. If it is unknown
+//! to which node of a process a publisher or subscriber belongs, its edge begins or ends at an
+//! extra vertex in that box.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
@@ -146,7 +147,7 @@ impl Graph {
         edges
     }
 
-    /// Returns the id of each process, with those of its vertices that have an edge.
+    /// Returns the id of each process, together with those of its vertices that have edges.
     fn vertices(&self, edges: &[Edge]) -> Vec<(u32, Vec<Vertex>)> {
         let endpoints = edges.iter().map(|edge| match edge {
             Edge::Writes(vertex, ..) | Edge::Reads(_, vertex, _) => *vertex,
@@ -190,8 +191,8 @@ fn by_process<T>(endpoints: impl Iterator<Item = (u32, T)>) -> BTreeMap<u32, Vec
 enum ProcessEndpoints<'a, T> {
     /// All of them belong to this vertex, and each has a value.
     OfVertex(Vertex, &'a [T]),
-    /// They belong to these nodes, and it is unknown which of them belongs to which node. The
-    /// value is the sum of all.
+    /// They belong to these nodes, but it is unknown which endpoint belongs to which node. The
+    /// value is the sum over all of them.
     OfSeveralNodes(Vec<usize>, T),
 }
 

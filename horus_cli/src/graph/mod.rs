@@ -1,6 +1,7 @@
-//! `horus graph`: which nodes and processes send messages to which, by their topics.
+//! `horus graph`: shows which nodes and processes send messages to each other over which topics.
 //!
-//! `model` reads the system, and `draw` writes it in the languages of pictures.
+//! `model` reads the namespace, and `draw` writes the graph in the languages of Graphviz and
+//! Mermaid.
 
 mod draw;
 mod model;
@@ -94,8 +95,9 @@ fn row_cells(
     ]
 }
 
-/// Returns the nodes of a process as `arm/controller (4711)`. If several of them have the topic,
-/// joins their names by "or"; if none is known, returns the name of the process.
+/// Returns text that names nodes of the process `pid`, such as `arm/controller (4711)`. If there
+/// are several nodes, joins their names by "or". If there are none, returns the name of the
+/// process.
 fn nodes_label(graph: &Graph, pid: u32, nodes: &[usize]) -> String {
     if nodes.is_empty() {
         return graph.process_label(pid);

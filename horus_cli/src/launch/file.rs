@@ -21,8 +21,8 @@ use crate::output::nearest;
 pub(super) struct LaunchFile {
     /// The namespace of all programs, unless the command line selects one.
     pub(super) namespace: Option<String>,
-    /// True if the namespace is for this run only. Its name then contains the id of the launcher's
-    /// process, and it is removed when the launcher ends.
+    /// True if the namespace is used for this run only. Its name then contains the process id of
+    /// the launcher, and it is removed when the launcher ends.
     #[serde(default)]
     pub(super) private: bool,
     /// Environment variables of all programs.
@@ -53,7 +53,8 @@ pub(super) struct ProgramSpec {
     pub(super) after: Vec<String>,
     #[serde(default)]
     pub(super) ready: Ready,
-    /// The longest time from start to readiness. A program that is not ready by then is killed.
+    /// Maximum time from the start of the program until it is ready. A program that is not ready by
+    /// then is killed.
     #[serde(default = "Seconds::ten")]
     pub(super) ready_timeout: Seconds,
     #[serde(flatten)]
@@ -61,12 +62,13 @@ pub(super) struct ProgramSpec {
     /// True if all other programs are stopped once this one has ended and is not restarted.
     #[serde(default)]
     pub(super) required: bool,
-    /// The longest time from SIGTERM to the end of the process. After it, SIGKILL is sent.
+    /// Maximum time from SIGTERM until the process has ended. After that time, SIGKILL is sent.
     #[serde(default = "Seconds::five")]
     pub(super) stop_timeout: Seconds,
 }
 
-/// The topics that make a program ready. Without any, it is ready at once.
+/// The topics that make a program ready. If there are none, the program is ready as soon as it has
+/// started.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Ready {
@@ -117,7 +119,8 @@ impl LaunchFile {
         Ok(file)
     }
 
-    /// Returns the command of the program `name` if this machine has no executable of that name.
+    /// Returns the command of the program `name` if this machine does not have that command;
+    /// otherwise `None`.
     pub(super) fn missing_command(&self, name: &str) -> Option<&str> {
         let program = self.programs.get(name)?;
         let command = program.command.first()?;
@@ -151,7 +154,7 @@ impl LaunchFile {
         file.checked()
     }
 
-    /// Checks the commands, and replaces the variables in texts.
+    /// Checks the commands, and replaces environment variables in texts. Returns the changed file.
     fn checked(mut self) -> Result<Self, String> {
         let file = &mut self;
         for value in file.env.values_mut() {
@@ -168,7 +171,8 @@ impl LaunchFile {
         Ok(self)
     }
 
-    /// Returns the names of the programs, ordered so that each comes after those in its `after`.
+    /// Returns the names of the programs in the order of their starts. Each program comes after
+    /// those in its `after`.
     pub(super) fn order(&self) -> Result<Vec<&str>, Failure> {
         let mut order: Vec<&str> = Vec::new();
         let mut left: Vec<&str> = self.programs.keys().map(String::as_str).collect();
@@ -201,8 +205,8 @@ impl LaunchFile {
     }
 }
 
-/// Replaces `${NAME}` by the environment variable, and `${NAME:-default}` by the default if that
-/// is not set or empty.
+/// Replaces `${NAME}` by the value of the environment variable `NAME`. Replaces `${NAME:-default}`
+/// by `default` if the variable is not set or empty.
 fn expand(text: &str) -> Result<String, String> {
     let mut expanded = String::new();
     let mut rest = text;

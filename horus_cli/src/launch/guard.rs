@@ -1,7 +1,8 @@
-//! The guard: a process that kills the processes that a dead launcher has left.
+//! The guard: a process that kills the processes which a launcher leaves behind when it dies.
 //!
-//! The kernel kills the programs with their launcher, but not what they started in turn. The guard
-//! knows the process groups of all programs, and kills them when its standard input is closed.
+//! The kernel kills the programs together with their launcher, but not the processes that these
+//! programs have started. The guard knows the process groups of all programs, and kills them when
+//! its standard input is closed.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -53,8 +54,8 @@ impl Drop for Guard {
     }
 }
 
-/// Runs the guard: reads process groups from stdin until it is closed, and kills those that have
-/// not ended.
+/// Runs the guard: reads process groups from stdin until stdin is closed. Then kills those process
+/// groups that have not ended.
 pub(crate) fn run() {
     let mut groups: BTreeSet<u32> = BTreeSet::new();
     for line in io::stdin().lock().lines().map_while(Result::ok) {

@@ -1,4 +1,4 @@
-//! The launcher: starts programs in order, restarts them, and stops them in reverse.
+//! The launcher: starts programs in order, restarts them, and stops them in reverse order.
 
 use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt as _;
@@ -39,8 +39,8 @@ pub(super) struct Launcher<'a> {
 }
 
 impl<'a> Launcher<'a> {
-    /// Opens the namespace; starts no program yet. If `keeps` is true, the programs may outlive the
-    /// launcher.
+    /// Opens the namespace. Does not start any program yet. If `keeps` is true, the programs may
+    /// outlive the launcher.
     pub(super) fn new(
         file: &'a LaunchFile,
         order: &[&'a str],
@@ -86,8 +86,8 @@ impl<'a> Launcher<'a> {
         })
     }
 
-    /// Runs the programs, and returns when all have ended and their output is written. Fails if the
-    /// last run of a program failed.
+    /// Runs the programs. Returns when all programs have ended and their output is written. Fails
+    /// if the last run of a program failed.
     pub(super) fn run(mut self) -> Result<(), Failure> {
         let printer = self.printer.clone();
         let result = self.supervise().and_then(|()| self.conclude());
@@ -121,8 +121,8 @@ impl<'a> Launcher<'a> {
         self.programs.iter().any(is_active)
     }
 
-    /// Starts a program whose time has come, or handles that it has ended, is ready or must be
-    /// stopped.
+    /// Updates the state of one program. Starts it if it is due, and handles that it has ended, has
+    /// become ready or must be stopped.
     fn update_program(&mut self, index: usize) -> Result<(), Failure> {
         match &mut self.programs[index].state {
             State::Ended => {}
@@ -153,7 +153,8 @@ impl<'a> Launcher<'a> {
         needed.all(Program::is_ready)
     }
 
-    /// Returns true if a program in the `after` of this one has failed, and is not started again.
+    /// Returns true if a program in the `after` of this one has failed and will not be started
+    /// again.
     fn waits_for_failed_program(&self, index: usize) -> bool {
         let after = &self.programs[index].spec.after;
         self.programs.iter().any(|other| {
@@ -211,7 +212,7 @@ impl<'a> Launcher<'a> {
         command
     }
 
-    /// Checks whether a running program is ready, and stops or kills it if that is due.
+    /// Checks whether a running program is ready. Stops or kills the program if that is due.
     fn update_running_program(&mut self, index: usize) {
         let may_stop = self.is_stopping && self.may_stop(index);
         let namespace = Arc::clone(&self.namespace);
@@ -281,7 +282,8 @@ impl<'a> Launcher<'a> {
         self.report(index, ProgramEvent::Restarting { delay_ns });
     }
 
-    /// Marks a program as ended without a restart, and stops all others if they need it.
+    /// Marks a program as ended without a restart. Stops all other programs if this program is
+    /// required, or if it has failed and other programs wait for it.
     fn end_permanently(&mut self, index: usize, is_failure: bool) {
         let program = &mut self.programs[index];
         program.has_failed = is_failure;
@@ -311,7 +313,8 @@ impl<'a> Launcher<'a> {
         }
     }
 
-    /// Prints an event. Never waits. If the output is closed, the programs run on.
+    /// Prints an event of a program. Never waits. If the output is closed, the programs continue to
+    /// run.
     fn report(&self, index: usize, event: ProgramEvent<'_>) {
         self.printer.event(index, &event);
     }

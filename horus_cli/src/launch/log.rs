@@ -5,7 +5,7 @@ use std::thread;
 
 use super::printer::LineSource;
 
-/// The longest line in bytes: a longer one is split.
+/// Maximum length of a line in bytes. Longer lines are split.
 const LINE_BYTES_MAX: u64 = 64 << 10;
 
 /// Starts a thread that prints the lines of `pipe` to `source`. It ends once no process has the

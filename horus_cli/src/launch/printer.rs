@@ -1,7 +1,8 @@
-//! The printer: a thread that writes what the launcher shows. Only this thread waits for a reader.
+//! The printer: a thread that writes the output of the launcher. Only this thread waits for the
+//! reader of that output.
 //!
-//! A full queue holds up the programs that print, but never the launcher. If nobody reads, lines
-//! are dropped and counted, so that the programs run on.
+//! If the queue is full, programs that print are blocked, but the launcher never is. If nobody
+//! reads the output, lines are dropped and counted, so that the programs continue to run.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -18,22 +19,22 @@ use crate::output;
 /// blocked.
 const LINES_MAX: usize = 1024;
 
-/// Number of events that may wait to be written besides the lines.
+/// Maximum number of events that wait to be written, in addition to the lines.
 const EVENTS_MAX: usize = 1024;
 
 /// Time without progress after which a full queue drops lines.
 const STALL_MAX: Duration = Duration::from_millis(100);
 
-/// Time without progress after which the launcher ends although lines are left to write.
+/// Time without progress after which the launcher ends although some lines have not been written.
 const LAST_STALL_MAX: Duration = Duration::from_secs(1);
 
-/// The longest time that the launcher waits at its end until all is written.
+/// Maximum time that the launcher waits at its end until everything is written.
 const LAST_LINES_MAX: Duration = Duration::from_secs(5);
 
 /// Time between two attempts to write to an output that does not block.
 const RETRY_PERIOD: Duration = Duration::from_millis(10);
 
-/// Number of bytes that are written at once. A pipe accepts so many in one piece.
+/// Number of bytes that are written in one call. A pipe accepts this many bytes as one piece.
 const WRITE_BYTES_MAX: usize = 4096;
 
 /// The printer of a launcher.
@@ -71,8 +72,8 @@ struct Queue {
     last_progress: Instant,
     /// True after the reader has stood still with a full queue, until half of the queue is empty.
     is_dropping: bool,
-    /// Number of lines that were not shown, since this was last reported: for each program, and
-    /// for stdout (false) and stderr (true).
+    /// Number of lines that were not shown since the last report about this. The key is the index
+    /// of the program, and false for stdout or true for stderr.
     not_shown: BTreeMap<(usize, bool), u64>,
     /// Number of threads that read the output of programs.
     sources: usize,
@@ -131,8 +132,8 @@ impl Printer {
         }
     }
 
-    /// Prints the message of a failure, and waits until all is written. Gives up if the reader
-    /// stands still, or is slow. Returns `result` without its message.
+    /// Prints the message of a failure, and waits until everything is written. Gives up if the
+    /// reader has stopped reading or is too slow. Returns `result` without its message.
     pub(super) fn finish(&self, mut result: Result<(), Failure>) -> Result<(), Failure> {
         let begin = Instant::now();
         let mut queue = self.0.lock();
@@ -160,7 +161,7 @@ impl Printer {
 
 impl LineSource {
     /// Prints a line. Waits while the queue is full and the reader makes progress. Drops the line
-    /// if the reader stands still.
+    /// if the reader has stopped reading.
     pub(super) fn line(&self, text: &str) {
         let shared = &self.printer.0;
         let stream = self.stream;
@@ -194,7 +195,7 @@ impl PrinterShared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the entry that shows an event, unless it is not to be shown.
+    /// Returns the entry that shows an event; `None` if the event is not shown.
     fn entry(&self, program: usize, event: &ProgramEvent<'_>, lines: u64) -> Option<QueueEntry> {
         let text = self.format.text(&self.programs[program], event)?;
         Some(QueueEntry {
@@ -241,7 +242,7 @@ impl PrinterShared {
         }
     }
 
-    /// Lets lines into the queue again, after a report of those that were not shown.
+    /// Accepts lines in the queue again, after it has reported the lines that were not shown.
     fn end_dropping(&self, queue: &mut Queue) {
         queue.is_dropping = false;
         // WHY not if nothing waits: a closed output refuses the report, too, and then the next one.
@@ -277,13 +278,13 @@ impl PrinterShared {
     }
 }
 
-/// Tells whether the queue has room for a line.
+/// States if the queue has room for a line.
 #[derive(Debug, PartialEq, Eq)]
 enum QueueRoom {
     Free,
-    /// There may be room within this time.
+    /// There may be room after this time.
     Wait(Duration),
-    /// The reader stands still.
+    /// There is no room, and the reader has stopped reading.
     None,
 }
 
@@ -328,8 +329,8 @@ impl Queue {
         }
     }
 
-    /// Returns how long the launcher may still wait for progress, if its end began at `begin`; zero
-    /// if nothing is left to write.
+    /// Returns how long the launcher may still wait for progress at its end, which began at
+    /// `begin`. Returns zero if nothing is left to write.
     fn time_left(&self, begin: Instant, now: Instant) -> Duration {
         if self.waiting.is_empty() && !self.is_writing && self.sources == 0 {
             return Duration::ZERO;

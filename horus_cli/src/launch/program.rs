@@ -1,4 +1,4 @@
-//! One program of a launch file: its process, its state, its start and its end.
+//! One program of a launch file: its process and its state, and how it is started and stopped.
 
 use std::io;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -27,19 +27,20 @@ pub(super) struct Program<'a> {
     pub(super) has_failed: bool,
     /// Number of attempts to start the program.
     starts: u32,
-    /// The time of the last attempt, in nanoseconds since 1970; 0 before the first.
+    /// The time of the last attempt to start the program, in nanoseconds since 1970; 0 before the
+    /// first attempt.
     started_ns: u64,
-    /// The exit status at the last end; `None` before the first.
+    /// The exit status of the last run; `None` before the first run has ended.
     last_end: Option<ExitStatus>,
 }
 
 /// The state of a program.
 #[derive(Debug)]
 pub(super) enum State {
-    /// It waits until this time, and until the programs in its `after` are ready.
+    /// The program waits until this time, and until the programs in its `after` are ready.
     Waiting(Instant),
     Running(Process),
-    /// It has ended, and is not restarted.
+    /// The program has ended, and will not be restarted.
     Ended,
 }
 
@@ -49,7 +50,7 @@ pub(super) struct Process {
     child: Child,
     pub(super) started: Instant,
     pub(super) is_ready: bool,
-    /// The time of SIGTERM, if it was sent.
+    /// The time at which SIGTERM was sent; `None` if it was not sent.
     pub(super) stopped: Option<Instant>,
     pub(super) is_killed: bool,
 }
@@ -111,8 +112,8 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Returns true if the programs that wait for this one may start: it is ready, or has ended
-    /// without a failure.
+    /// Returns true if the programs that wait for this one may start, because it is ready, or
+    /// because it has ended without a failure.
     pub(super) const fn is_ready(&self) -> bool {
         match &self.state {
             State::Running(process) => process.is_ready,
@@ -123,9 +124,9 @@ impl<'a> Program<'a> {
 }
 
 impl Process {
-    /// Starts the process in a group of its own: Ctrl-C on a terminal reaches only the launcher,
-    /// which then stops the programs in order. `index` marks the lines of its output. If there is a
-    /// guard, the process does not outlive the launcher.
+    /// Starts the process in a new process group. So Ctrl-C on a terminal reaches only the
+    /// launcher, which then stops the programs in order. `index` marks the lines of its output. If
+    /// there is a guard, the process does not outlive the launcher.
     pub(super) fn start(
         mut command: Command,
         index: usize,
@@ -184,7 +185,7 @@ impl Process {
         let _ = signal_group(self.child.id(), SIGKILL);
     }
 
-    /// Returns true if SIGTERM was sent longer than `timeout` ago, and SIGKILL was not sent.
+    /// Returns true if SIGTERM was sent more than `timeout` ago, and SIGKILL has not been sent.
     pub(super) fn is_overdue(&self, timeout: Duration) -> bool {
         !self.is_killed
             && self
@@ -192,7 +193,8 @@ impl Process {
                 .is_some_and(|stopped| stopped.elapsed() > timeout)
     }
 
-    /// Returns the exit status if the process has ended; then also kills what is left of its group.
+    /// Returns the exit status if the process has ended; otherwise `None`. When it has ended, also
+    /// kills the remaining processes of its group.
     pub(super) fn take_end(&mut self, guard: &mut Option<Guard>) -> io::Result<Option<ExitStatus>> {
         if !has_ended(&self.child)? {
             return Ok(None);
@@ -205,8 +207,8 @@ impl Process {
         self.child.wait().map(Some)
     }
 
-    /// Returns true if the exit status means a failure. The process may end by the SIGTERM that
-    /// [`Self::stop`] sends: that is no failure.
+    /// Returns true if the exit status means a failure. It is not a failure if the process ended
+    /// because of the SIGTERM that [`Self::stop`] sent.
     pub(super) fn is_failure(&self, status: ExitStatus) -> bool {
         let is_stopped = self.stopped.is_some() && status.signal() == Some(SIGTERM);
         !status.success() && !is_stopped

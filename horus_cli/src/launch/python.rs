@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// The Python program that evaluates a launch file, and prints a [`EvaluationReply`] as JSON.
+/// The Python program that evaluates a launch file, and prints an [`EvaluationReply`] as JSON.
 const EVALUATE_PROGRAM: &str = include_str!("evaluate.py");
 
 /// The result that [`EVALUATE_PROGRAM`] prints.

@@ -9,7 +9,7 @@ use horus_core::namespace::Namespace;
 use super::file::Ready;
 
 /// Returns a sentence about the first topic of `ready` that no process of the group publishes or
-/// subscribes to yet; `None` if they have all.
+/// subscribes to yet. Returns `None` if there is no such topic.
 pub(super) fn missing_topic(
     namespace: &Arc<Namespace>,
     ready: &Ready,

@@ -114,8 +114,8 @@ impl OutputLine {
 }
 
 impl OutputFormat {
-    /// Returns the line that shows an event: for stdout if it is a line of a program's stdout or
-    /// JSON, else for stderr. Returns `None` if the event is not to be shown.
+    /// Returns the line that shows an event. The line belongs on stdout if it is JSON or a line of
+    /// a program's stdout, otherwise on stderr. Returns `None` if the event is not shown.
     pub(super) fn text(self, program: &str, event: &ProgramEvent<'_>) -> Option<OutputLine> {
         if self.is_json {
             let record = versioned(EventRecord { program, event });

@@ -1,4 +1,5 @@
-//! Restarts of programs: decides when an ended program is started again, and after which delay.
+//! Restarts of programs: decides whether a program that has ended is started again, and after which
+//! delay.
 
 use std::time::Duration;
 
@@ -12,17 +13,18 @@ use super::file::Seconds;
 pub(super) struct Policy {
     #[serde(default)]
     pub(super) restart: Restart,
-    /// The delay of the first restart in a row. It doubles with each further one.
+    /// The delay before the first of several consecutive restarts. It doubles with each further
+    /// restart.
     #[serde(default = "default_restart_delay")]
     pub(super) restart_delay: Seconds,
     #[serde(default = "default_restart_delay_max")]
     pub(super) restart_delay_max: Seconds,
-    /// The largest number of restarts in a row; `None` for no limit.
+    /// Maximum number of consecutive restarts; `None` for no limit.
     #[serde(default)]
     pub(super) restarts_max: Option<u32>,
 }
 
-/// The ends that lead to a restart.
+/// The kinds of ends after which a program is restarted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Restart {
@@ -44,14 +46,14 @@ const fn default_restart_delay_max() -> Seconds {
 /// The restarts of one program so far.
 #[derive(Debug, Default)]
 pub(super) struct Restarts {
-    /// Number of restarts in a row: the program never ran longer than `restart_delay_max` between
-    /// them.
+    /// Number of consecutive restarts. Between them, the program never ran for longer than
+    /// `restart_delay_max`.
     in_a_row: u32,
 }
 
 impl Restarts {
-    /// Returns the delay until the restart after an end; `None` if the program is not restarted.
-    /// `ran` is the time since its last start.
+    /// Returns the delay until the program is restarted; `None` if it is not restarted. `ran` is
+    /// the time from its last start to its end.
     pub(super) fn next_delay(
         &mut self,
         policy: &Policy,

@@ -1,8 +1,8 @@
-//! The status of a launcher: a message on a latched topic, by which other processes see its
-//! programs.
+//! The status of a launcher: a message on a latched topic, which shows the programs of the launcher
+//! to other processes.
 //!
-//! Each launcher of a namespace has a lane of the topic. Its last status is valid as long as its
-//! publisher lives, which the kernel's file locks show.
+//! Each launcher of a namespace has a lane of the topic. The last status of a launcher is valid as
+//! long as its publisher exists, which the kernel's file locks show.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ pub(crate) enum ProgramState {
     Ended,
     /// It has ended with a failure, and is not started again.
     Failed,
-    /// A state that only later versions of this program know.
+    /// A state that is only known to later versions of this program.
     #[serde(other)]
     Unknown,
 }

@@ -1,9 +1,9 @@
-//! Access: decides which requests are answered. All others get an error before any topic is read.
+//! Decides which requests are answered. All other requests get an error before any topic is read.
 
 use super::http::{Request, Response};
 
-/// The rules of access: requests for data need the token, and a browser may send them only for
-/// pages of this server.
+/// The rules of access. A request for data must contain the token. A browser may send requests only
+/// for pages of this server.
 #[derive(Debug)]
 pub(super) struct Access {
     /// The values that the header `Host` may have: names of this server, with its port.
@@ -21,10 +21,11 @@ impl Access {
         }
     }
 
-    /// Checks that a browser sent the request for a page of this server.
+    /// Checks that, if a browser sent the request, it did so for a page of this server.
     ///
-    /// WHY the host: a foreign page whose name was made to resolve to 127.0.0.1 sends its own name.
-    /// WHY the origin: a foreign page may send requests, too, but the browser adds its origin.
+    /// WHY it checks the header `Host`: if the host name of a foreign page was made to resolve to
+    /// 127.0.0.1, the request contains that name. WHY it checks the header `Origin`: a foreign page
+    /// can send requests to this server, but the browser adds the origin of that page.
     pub(super) fn check_origin(&self, request: &Request) -> Result<(), Response> {
         let host = request.header("host").unwrap_or_default();
         if !self.hosts.iter().any(|known| *known == host) {
@@ -61,8 +62,8 @@ impl Access {
     }
 }
 
-/// Returns true if the texts are equal. The time does not depend on the number of equal bytes, so
-/// it gives nothing away about the token.
+/// Returns true if the texts are equal. The time that it takes does not depend on the number of
+/// equal bytes, so an attacker cannot use the time to guess the token.
 fn is_equal_in_constant_time(a: &[u8], b: &[u8]) -> bool {
     let differences = a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b));
     a.len() == b.len() && std::hint::black_box(differences) == 0

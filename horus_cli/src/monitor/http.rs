@@ -1,5 +1,5 @@
-//! HTTP/1.1, as far as a page on the same machine needs it: one request and one response for each
-//! connection. The syntax is checked by `httparse`; all sizes and times have limits.
+//! The part of HTTP/1.1 that a page on the same machine needs: one request and one response for
+//! each connection. The crate `httparse` checks the syntax. All sizes and times have limits.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -18,8 +18,8 @@ const BODY_BYTES_MAX: usize = 4 << 10;
 /// The largest number of headers.
 const HEADERS_MAX: usize = 64;
 
-/// The time in which a whole request has to arrive, and the time in which a client has to read a
-/// part of the response.
+/// Maximum time until a whole request has arrived, and maximum time until a client has read a part
+/// of the response.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -57,7 +57,7 @@ pub(super) struct Request {
 pub(super) struct Response {
     status: u16,
     content_type: &'static str,
-    /// Headers of this response besides [`COMMON_HEADERS`], each ending in `\r\n`.
+    /// Headers of this response in addition to [`COMMON_HEADERS`]. Each ends with `\r\n`.
     headers: String,
     body: Cow<'static, [u8]>,
 }
@@ -67,8 +67,8 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// The response to a request that is wrong; `None` if the connection is closed or idle, and no
-    /// response is to be sent.
+    /// The response to an invalid request. `None` if the connection is closed or idle; then no
+    /// response is sent.
     pub(super) fn read(connection: &mut TcpStream) -> Result<Self, Option<Response>> {
         let due = Instant::now() + READ_TIMEOUT;
         let mut bytes = Vec::new();
@@ -118,7 +118,7 @@ impl Request {
     }
 }
 
-/// Appends the next bytes of the connection to `bytes`. Fails if none come until `due`.
+/// Appends the next bytes from the connection to `bytes`. Fails if no bytes arrive before `due`.
 fn receive_bytes(
     connection: &mut TcpStream,
     bytes: &mut Vec<u8>,
@@ -208,7 +208,7 @@ fn parse_query(query: &str) -> Option<Vec<(String, String)>> {
     pairs.collect()
 }
 
-/// Replaces each `%XX` by its byte.
+/// Replaces each `%XX` in `text` by the byte that it encodes; `None` if the result is not valid.
 fn percent_decoded(text: &str) -> Option<String> {
     let mut parts = text.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();

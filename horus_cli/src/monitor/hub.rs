@@ -37,7 +37,8 @@ pub(super) struct NewestSample {
     events: VecDeque<NumberedEvent>,
     /// The number of events so far, which is also the number of the last one.
     events_number: u64,
-    /// The namespace and the topics in use, for code that reads messages or sends commands.
+    /// The namespace and the names of the topics in use. They are needed to read messages and to
+    /// send commands.
     pub(super) known: Arc<NamespaceTopics>,
 }
 
@@ -84,7 +85,7 @@ impl<'a> NodeHistograms<'a> {
     }
 }
 
-/// Guard that counts an open page until it is dropped.
+/// A guard that counts an open page until it is dropped.
 #[derive(Debug)]
 pub(super) struct OpenPageGuard<'a>(&'a Hub);
 
@@ -154,8 +155,8 @@ impl Hub {
 }
 
 impl NewestSample {
-    /// Returns the events after the one with this number as JSON, oldest first, and the number of
-    /// the last one; `None` if there are none.
+    /// Returns the events whose numbers are larger than `number` as JSON, oldest first, and the
+    /// number of the last event. Returns `None` if there are none.
     pub(super) fn events_after(&self, number: u64) -> Option<(Vec<u8>, u64)> {
         let new = self.events.iter().filter(|event| event.number > number);
         let new: Vec<_> = new.collect();

@@ -12,7 +12,7 @@ use super::watch::WatchedTopic;
 /// The shortest time between two images of a topic.
 const IMAGE_PERIOD: Duration = Duration::from_millis(200);
 
-/// A topic is closed if no page has asked for its images for this time.
+/// Time after which a topic is closed if no page has asked for its images.
 const UNUSED_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// The largest number of topics whose images are shown at the same time.
@@ -34,8 +34,9 @@ struct ImageTopic {
 }
 
 impl Images {
-    /// Answers the query `topic=TOPIC&width=PIXELS&after=NUMBER` with the newest image; without
-    /// content if there is none, or if its number is NUMBER.
+    /// Answers the query `topic=TOPIC&width=PIXELS&after=NUMBER` with the newest image of the
+    /// topic. The answer is empty if there is no image, or if the number of the newest image is
+    /// NUMBER.
     pub(super) fn answer(
         &self,
         request: &Request,
@@ -64,7 +65,7 @@ impl Images {
         Ok(response.with("Horus-Picture", picture.description))
     }
 
-    /// Closes the topics that no page asks for any more.
+    /// Closes the topics that no page asks for any longer.
     pub(super) fn close_unused(&self) {
         lock_mutex(&self.0).retain(|_, source| {
             // A source that is locked is in use.

@@ -33,7 +33,7 @@ use hub::Hub;
 use images::Images;
 use server::{RequestContext, Server};
 
-/// Time between two samples: while a page is open, and while none is.
+/// Time between two samples while a page is open. While no page is open, [`IDLE_PERIOD`] is used.
 const OPEN_PAGE_PERIOD: Duration = Duration::from_millis(250);
 const IDLE_PERIOD: Duration = Duration::from_secs(1);
 

@@ -1,4 +1,4 @@
-//! Pictures: images of cameras as files that browsers show. Uncompressed images are reduced to the
+//! Pictures: camera images as files that a browser can show. Uncompressed images are reduced to the
 //! width that the page requests.
 
 use horus_core::message::{DType, Encoding};
@@ -69,8 +69,8 @@ impl Picture {
 
 /// Returns a compressed image unchanged.
 ///
-/// WHY its type is found by the first bytes and not by the name of the format: no other type may
-/// reach the browser, whatever a message says.
+/// WHY it detects the type of the image by the first bytes, and not by the name of the format in
+/// the message: only these types may reach the browser, whatever the message contains.
 fn find_compressed(message: &Value) -> Result<Picture, String> {
     let file = image_data(message).ok_or("the message is no image")?;
     let known = COMPRESSED_FORMATS
@@ -93,7 +93,8 @@ fn image_data(message: &Value) -> Option<&[u8]> {
     }
 }
 
-/// Returns an image as a BMP file that is at most `width` wide and high, and its description.
+/// Returns an image as a BMP file that is at most `width` pixels wide and high, and a description
+/// of the original image.
 fn encode_bmp(message: &Value, width: usize) -> Result<(Vec<u8>, String), String> {
     let image = RawImage::of(message)?;
     let description = format!("{}x{} {}", image.width, image.height, image.encoding);
@@ -177,8 +178,8 @@ impl<'a> RawImage<'a> {
         &self.data[begin..begin + bytes]
     }
 
-    /// Returns the lowest and the highest number of the pixels that are shown: every `every`-th
-    /// pixel of every `every`-th row.
+    /// Returns the lowest and the highest value of the pixels that are shown. These are every
+    /// `every`-th pixel of every `every`-th row.
     fn number_range(&self, colors: PixelColors, every: usize) -> (f32, f32) {
         let mut range = (f32::INFINITY, f32::NEG_INFINITY);
         if matches!(colors, PixelColors::Bytes(_)) {

@@ -1,4 +1,4 @@
-//! The server: accepts connections from this machine, and answers each in a thread of its own.
+//! The server: accepts connections from this machine, and answers each on a separate thread.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,13 +18,13 @@ use super::stream;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// The largest number of connections; more are closed at once.
+/// Maximum number of connections. Additional connections are closed at once.
 const CONNECTIONS_MAX: usize = 64;
 
-/// Time until the next attempt after a connection could not be accepted.
+/// Time to wait before the next attempt to accept a connection, after an attempt has failed.
 const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(10);
 
-/// An HTTP server that listens on 127.0.0.1, and answers each connection on a thread of its own.
+/// An HTTP server that listens on 127.0.0.1, and answers each connection on a separate thread.
 #[derive(Debug)]
 pub(super) struct Server {
     listener: TcpListener,
@@ -51,8 +51,8 @@ enum Answer {
 }
 
 impl Server {
-    /// Opens `port` on 127.0.0.1 only; 0 selects a free port. Returns the server, and the number of
-    /// the port.
+    /// Opens a server on port `port` of 127.0.0.1 only; 0 selects a free port. Returns the server,
+    /// and the number of its port.
     pub(super) fn bind(port: u16) -> Result<(Self, u16), Failure> {
         let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
         let bound = bound.and_then(|listener| Ok((listener.local_addr()?, listener)));

@@ -1,7 +1,7 @@
 //! Sends server-sent events to a page until the page is closed.
 //!
-//! Nothing is queued: a page that reads slowly gets the newest sample, and the number of those that
-//! it did not get.
+//! No samples are queued: a page that reads slowly gets only the newest sample, and the number of
+//! samples that it has missed.
 
 use std::io;
 use std::net::TcpStream;
@@ -17,15 +17,15 @@ use super::watch::WatchedTopic;
 /// Time between two checks for new messages and samples.
 const POLL_PERIOD: Duration = Duration::from_millis(10);
 
-/// Time between two events that carry points of plots, and between two that carry the values of a
-/// message.
+/// Time between two events that contain points of plots. Also the time between two events that
+/// contain the values of a message.
 const POINTS_PERIOD: Duration = Duration::from_millis(100);
 const VALUES_PERIOD: Duration = Duration::from_millis(200);
 
 /// The largest number of plots on a page.
 const PLOTS_MAX: usize = 16;
 
-/// The topics whose messages a page wants besides the samples.
+/// The topics whose messages a page wants, in addition to the samples.
 #[derive(Debug)]
 pub(super) struct WantedTopics {
     /// The topic whose newest message is shown.
@@ -59,7 +59,7 @@ impl WantedTopics {
         Ok(wanted)
     }
 
-    /// Returns the plotted topic of this name, which is added if it is new.
+    /// Returns the plotted topic with this name. Adds it if it is not plotted yet.
     fn watch(&mut self, topic: &str) -> &mut WatchedTopic {
         let known = self.plots.iter().position(|watch| watch.topic() == topic);
         let index = known.unwrap_or(self.plots.len());

@@ -10,13 +10,13 @@ use crate::topic::field::FieldPath;
 const LINES_MAX: usize = 400;
 const TEXT_CHARACTERS_MAX: usize = 400;
 
-/// The longest array of which each element has a line. Of a longer array, only so many elements at
-/// the front and at the back have one.
+/// Maximum length of an array for which each element has a line. For a longer array, only this
+/// number of elements at the front and at the back have a line.
 const ELEMENTS_MAX: usize = 16;
 const ELEMENTS_FRONT: usize = 8;
 const ELEMENTS_BACK: usize = 2;
 
-/// The depth of nesting from which on a map or a list has a single line.
+/// The depth of nesting from which on a map or a list is shown on a single line.
 const DEPTH_MAX: usize = 16;
 
 /// A line that shows one value of a message, with its path.

@@ -38,12 +38,12 @@ struct Plot {
     points: Vec<PlotPoint>,
 }
 
-/// A point of a plot: the time in seconds since 1970, and the lowest and the highest value that
-/// were read at that time.
+/// A point of a plot: the time in seconds since 1970, then the lowest and the highest value that
+/// were read for that time.
 #[derive(Debug, Clone, Copy, Serialize)]
 struct PlotPoint(f64, f64, f64);
 
-/// The points of a plot that were not sent to the page yet.
+/// The points of a plot that have not been sent to the page yet.
 #[derive(Debug, Serialize)]
 pub(super) struct PlotPoints<'a> {
     topic: &'a str,
@@ -162,7 +162,8 @@ impl WatchedTopic {
 }
 
 impl Plot {
-    /// Adds the field of a message to the point of this time, in seconds since 1970.
+    /// Adds the value of the field in a message to the point for `time`, which is in seconds since
+    /// 1970.
     fn note(&mut self, time: f64, value: &Value) {
         let found = self.path.get(value);
         let number = found.as_ref().and_then(as_number);

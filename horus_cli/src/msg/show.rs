@@ -92,7 +92,8 @@ fn declaration_text(found: &FoundType, language: Language) -> Result<String, Fai
     }
 }
 
-/// Returns the message and all that are nested in it. Each comes after those nested in it.
+/// Returns the message and all messages that are nested in it. Each message comes after the
+/// messages that are nested in it.
 fn with_nested_messages(schema: &'static Schema) -> Vec<&'static Schema> {
     let mut all: Vec<&'static Schema> = Vec::new();
     for field in schema.fields {

@@ -25,8 +25,8 @@ pub(super) enum FoundType {
 }
 
 impl FoundType {
-    /// Finds `wanted`: a file if there is a dot or a slash in it and such a file exists, else a
-    /// standard message, else a topic.
+    /// Finds the message type `wanted`. If the text contains a dot or a slash and is the path of a
+    /// file, reads that file. Otherwise looks for a standard message, and then for a topic.
     pub(super) fn find(wanted: &str, context: &Context) -> Result<Self, Failure> {
         let path = Path::new(wanted);
         if wanted.contains(['.', '/']) && path.is_file() {

@@ -43,7 +43,8 @@ pub(crate) fn other_processes(namespace: &Namespace) -> Result<Vec<ProcessInfo>,
 
 /// Returns the sorted names of the namespaces in a directory, which need not exist.
 ///
-/// WHY only directories with a registry: opening any other one would make a namespace of it.
+/// WHY only directories with a registry: opening any other directory would turn it into a
+/// namespace.
 pub(crate) fn namespace_names(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let namespaces = entries.filter(|entry| entry.path().join(REGISTRY_FILE).is_file());

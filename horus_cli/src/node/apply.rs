@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::failure::{Failure, error_chain_text};
 use crate::stop::Deadline;
 
-/// The time limit until the node has applied the command, unless `--timeout` sets another.
+/// Maximum time until the node has applied the command, unless `--timeout` sets another limit.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time between two reads of the status.

@@ -28,8 +28,8 @@ struct NodeInfo<'a> {
     /// The topics that the node reads and writes; `None` if they are not known.
     reads: Option<Vec<String>>,
     writes: Option<Vec<String>>,
-    /// Element i counts the ticks that took less than 2^i nanoseconds, and that no element before
-    /// it counts.
+    /// The histogram of the durations of ticks. Element i counts the ticks that took less than 2^i
+    /// nanoseconds, and that no earlier element counts.
     durations: &'a [u64],
     /// The histogram of the lateness of ticks, which is the time from the due time to the start. It
     /// has the same buckets.

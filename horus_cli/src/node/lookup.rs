@@ -24,8 +24,9 @@ impl FoundNode {
     }
 }
 
-/// Finds the node `wanted`. If several schedulers have a node of this name, finds that of the live
-/// scheduler; if several are alive, the name must begin with that of the scheduler.
+/// Finds the node `wanted`. If several schedulers have a node with this name, returns the node of
+/// the scheduler that is alive. If several of them are alive, `wanted` must begin with the name of
+/// the scheduler.
 pub(super) fn find_node(context: &Context, wanted: &str) -> Result<FoundNode, Failure> {
     let namespace = context.open_existing_namespace()?;
     let namespace =

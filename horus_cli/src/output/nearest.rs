@@ -1,11 +1,11 @@
 //! Finds similar names, which errors about unknown names suggest.
 
-/// The most names that are suggested.
+/// Maximum number of suggested names.
 const SUGGESTIONS_MAX: usize = 3;
 
-/// Returns up to three of `names`: those that begin with `wanted` first, then those with the
-/// smallest edit distance. WHY also those at the end of `wanted`: a ROS user writes
-/// `geometry_msgs/Twist`.
+/// Returns up to three of `names` that are similar to `wanted`. Names that begin with `wanted` come
+/// first, then those with the smallest edit distance. WHY it also finds names with which `wanted`
+/// ends: a ROS user writes `geometry_msgs/Twist`.
 fn nearest_names<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
     let is_end = |name: &str| {
         wanted

@@ -1,5 +1,5 @@
-//! Colours of the output. They mark states that a reader must not overlook, which the text names,
-//! too.
+//! Colours of the output. They mark states that a reader must not overlook. The text names these
+//! states as well.
 
 use std::env;
 
@@ -34,8 +34,8 @@ pub(crate) struct Style {
 }
 
 impl Style {
-    /// Decides by the option, and then by the environment variables `NO_COLOR` and
-    /// `CLICOLOR_FORCE`, which many programs use.
+    /// Decides whether the output is coloured. The option decides first, and then the environment
+    /// variables `NO_COLOR` and `CLICOLOR_FORCE`, which many programs use.
     pub(crate) fn choose(color: ColorChoice, is_terminal: bool) -> Self {
         let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
         let is_forced = env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0");

@@ -7,10 +7,10 @@ use super::style::{Style, Tone};
 /// The space between two columns.
 pub(crate) const COLUMN_GAP: &str = "  ";
 
-/// Names are not shortened below this number of characters.
+/// Minimum number of characters to which names are shortened.
 const NAME_MIN: usize = 12;
 
-/// The title of a column, and how its cells are written.
+/// The title of a column, and the way in which its cells are written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
     title: &'static str,
@@ -122,8 +122,8 @@ impl Table {
         self.rows.iter_mut().for_each(|row| row.truncate(kept));
     }
 
-    /// Writes the table. If `width` is given, shortens names so that the table fits that many
-    /// columns of a terminal, if that is possible.
+    /// Writes the table. If `width` is given, shortens names so that the table fits into that many
+    /// columns of a terminal, if this is possible.
     pub(super) fn write(
         &self,
         to: &mut impl Write,
@@ -194,7 +194,7 @@ impl Table {
     }
 }
 
-/// Returns `text` in at most `width` characters, with the middle left out.
+/// Returns `text` in at most `width` characters. If it is longer, its middle is left out.
 fn shorten_middle(text: &str, width: usize) -> String {
     let count = text.chars().count();
     if count <= width {

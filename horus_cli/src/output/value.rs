@@ -1,4 +1,5 @@
-//! Formats values of messages as text: like JSON5, on one line, with long arrays shortened.
+//! Formats values of messages as text. The text looks like JSON5, is on one line, and shortens long
+//! arrays.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -8,8 +9,8 @@ use horus_core::value::{TypedArray, Value};
 
 use super::format::{count, is_visible};
 
-/// The longest array that is written in full. Of a longer array, only so many elements at the front
-/// and at the back are written.
+/// Maximum length of an array that is written in full. Of a longer array, only this number of
+/// elements at the front and at the back are written.
 const ELEMENTS_MAX: usize = 16;
 const ELEMENTS_FRONT: usize = 8;
 const ELEMENTS_BACK: usize = 2;

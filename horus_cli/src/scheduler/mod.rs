@@ -30,7 +30,7 @@ impl Command {
     }
 }
 
-/// Returns the failure that there is no scheduler `name`. It suggests similar names among
+/// Returns the failure for an unknown scheduler `name`. Its message suggests similar names among
 /// `schedulers`.
 pub(crate) fn unknown_scheduler(name: &str, schedulers: &[SchedulerInfo]) -> Failure {
     let names: Vec<String> = schedulers.iter().map(|info| info.name.clone()).collect();

@@ -1,4 +1,4 @@
-//! The rates of a topic in the last minute, as a line of bars.
+//! The rates of a topic in the last minute, shown as a line of bars.
 
 use std::collections::VecDeque;
 
@@ -17,8 +17,8 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Adds the rate at this time, in nanoseconds since 1970. It replaces the last one if that is
-    /// of the same second.
+    /// Adds the rate for the time `timestamp_ns`, in nanoseconds since 1970. If the last rate is
+    /// for the same second, replaces it.
     pub(super) fn add_rate(&mut self, timestamp_ns: u64, rate_hz: f64) {
         let second = timestamp_ns / 1_000_000_000;
         if second == self.second {
@@ -31,9 +31,9 @@ impl History {
         }
     }
 
-    /// Returns `width` bars, which divide the last minute; the newest is at the right. Each shows
-    /// the highest rate of its seconds, relative to the highest of the minute. A space is a rate of
-    /// 0.
+    /// Returns `width` bars, each of which stands for a part of the last minute; the newest part is
+    /// at the right. Each bar shows the highest rate in its part, relative to the highest rate in
+    /// the minute. A space is a rate of 0.
     pub(super) fn rate_bars(&self, width: usize) -> String {
         let highest = self.rates.iter().copied().fold(0.0, f64::max);
         let missing = SECONDS_KEPT - self.rates.len();

@@ -1,7 +1,7 @@
-//! `horus top`: programs, topics, nodes and events, measured again and again.
+//! `horus top`: shows programs, topics, nodes and events, and updates them again and again.
 //!
-//! [`crate::sample`] reads the system, `state` holds what is shown and reacts to keys, `view` draws
-//! it, and `screen` connects them with a terminal.
+//! [`crate::sample`] reads the namespace, `state` stores the shown data and reacts to keys, `view`
+//! draws the data, and `screen` connects both with a terminal.
 
 mod history;
 mod screen;
@@ -21,7 +21,8 @@ use crate::failure::Failure;
 use crate::output::format::{clock, count};
 use crate::sample::{self, Sample, Sampler};
 
-/// Time between two samples on a terminal, and time between two samples elsewhere.
+/// Time between two samples on a terminal. If the output is not a terminal, [`BATCH_PERIOD`] is
+/// used.
 const SCREEN_PERIOD: Duration = Duration::from_millis(250);
 const BATCH_PERIOD: Duration = Duration::from_secs(1);
 

@@ -27,15 +27,16 @@ use crate::topic::echo::{decode_message, message_line};
 use crate::topic::info::Description;
 use crate::topic::observer::Observer;
 
-/// The longest time until a signal is noticed.
+/// Maximum time until a signal is noticed.
 const SIGNAL_PERIOD: Duration = Duration::from_millis(50);
 
-/// A terminal that shows `top`. When this is dropped, the terminal is restored.
+/// A terminal that shows `top`. When this value is dropped, the terminal is restored.
 struct Screen {
     terminal: DefaultTerminal,
     /// True after SIGTSTP, until the process is suspended.
     stops: Arc<AtomicBool>,
-    /// True after SIGCONT, until the screen is drawn anew. Other programs may have written to it.
+    /// True after SIGCONT, until the screen is drawn again. WHY: other programs may have written to
+    /// the screen.
     continues: Arc<AtomicBool>,
 }
 
@@ -103,8 +104,8 @@ impl Screen {
         Ok(())
     }
 
-    /// Waits for an event of the terminal such as a key, but not longer than until `due` or a
-    /// signal. Returns `None` if nothing has happened that changes the screen.
+    /// Waits for an event of the terminal, such as a key, until `due` or until a signal is
+    /// received. Returns `None` if nothing has happened that changes the screen.
     fn next_request(&mut self, top: &mut TopState, due: Instant) -> io::Result<Option<KeyRequest>> {
         // Relaxed: each flag stands alone.
         if self.stops.swap(false, Ordering::Relaxed) {
@@ -144,8 +145,8 @@ fn terminal_failure(error: io::Error) -> Failure {
     Failure::system(format_args!("cannot use the terminal: {error}"))
 }
 
-/// Reads the participants and the newest message of the topic whose details are shown; closes its
-/// observer if none are shown.
+/// Reads the participants and the newest message of the topic whose details are shown. If no
+/// topic's details are shown, closes the observer.
 fn read_details(
     top: &mut TopState,
     sampler: &Sampler,

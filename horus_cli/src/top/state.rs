@@ -1,4 +1,4 @@
-//! The state of `top`, and its reactions to keys. This module reads nothing and draws nothing.
+//! The state of `top`, and its reactions to keys. This module neither reads topics nor draws.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
@@ -48,7 +48,7 @@ pub(super) enum NodeCommandVerb {
     Resume,
 }
 
-/// The action that a key requests, and that this module cannot do itself.
+/// The action that a key requests, if this module cannot execute the action itself.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum KeyRequest {
     Nothing,
@@ -67,8 +67,8 @@ pub(super) enum ShownDetails {
     Topic(TopicDetails),
 }
 
-/// The details of a topic: its last messages and, unless `echoes_only`, its settings and
-/// participants.
+/// The details of a topic: its last messages. Unless `echoes_only` is true, they also include its
+/// settings and participants.
 #[derive(Debug)]
 pub(super) struct TopicDetails {
     pub(super) name: String,
@@ -370,7 +370,8 @@ impl TopState {
         rows.select(index.saturating_add_signed(by), &names);
     }
 
-    /// Selects the same rows again, by their names, after the rows were filtered or have moved.
+    /// Selects the same rows again, by their names. It is called after rows were filtered or have
+    /// moved.
     fn follow_selection(&mut self) {
         for pane in [Pane::Nodes, Pane::Topics] {
             let names = self.row_names(pane);
@@ -384,8 +385,8 @@ impl TopState {
 }
 
 impl RowSelection {
-    /// Selects the row at `index`, or the last one if there are fewer. `names` are those of all
-    /// rows.
+    /// Selects the row at `index`, or the last row if there are fewer rows. `names` are the names
+    /// of all rows.
     fn select(&mut self, index: usize, names: &[String]) {
         let index = (!names.is_empty()).then(|| index.min(names.len().saturating_sub(1)));
         self.name = index.map(|index| names[index].clone());

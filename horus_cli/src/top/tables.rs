@@ -8,7 +8,7 @@ use crate::output::{Cell, Column, Table, Tone};
 use crate::sample::{Node, Program, SchedulerEvent, Topic};
 use crate::topic::bw::decimal_bytes;
 
-/// A function that returns the bars of a topic's rates, for its name.
+/// A function that returns the bars for the rates of a topic, given the topic's name.
 pub(super) type Bars<'a> = &'a dyn Fn(&str) -> String;
 
 /// Returns the table of topics, with `bars` for the last minute if they are given.

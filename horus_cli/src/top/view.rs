@@ -21,12 +21,13 @@ const SMALLEST_SCREEN: (u16, u16) = (60, 15);
 /// Marks the selected row.
 const SELECTION_MARK: &str = "▶";
 
-/// The number of events on the screen, and the smallest height of a screen that shows events.
+/// The number of rows with events on the screen. A screen shows events if its height is at least
+/// [`HEIGHT_FOR_EVENTS`].
 const EVENT_ROWS: u16 = 4;
 const HEIGHT_FOR_EVENTS: u16 = 20;
 
-/// The width of the longest bar of a histogram, and the number of bars for a topic's last minute,
-/// in columns.
+/// The width of the longest bar of a histogram, in columns. [`MINUTE_WIDTH`] is the number of bars
+/// for the last minute of a topic.
 const BAR_WIDTH: f64 = 40.0;
 const MINUTE_WIDTH: usize = 12;
 

@@ -16,7 +16,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::count;
 
-/// Time between two reads of the lengths of new messages, where each message has its own length.
+/// Time between two reads of the lengths of new messages. It is used if messages have different
+/// lengths.
 const POLL_PERIOD: Duration = Duration::from_millis(1);
 
 /// Measure the bytes of messages per second
@@ -34,12 +35,12 @@ pub(crate) struct Arguments {
 enum MessageLengths {
     /// All messages have this many bytes.
     Fixed(u64),
-    /// Each message has its own length. An observer reads the lengths; it is `None` while the topic
-    /// does not exist.
+    /// The messages have different lengths. An observer reads the lengths; it is `None` while the
+    /// topic does not exist.
     ObservedLengths(Option<Box<DynamicSubscriber>>, ObservedLengths),
 }
 
-/// The lengths of the messages that were seen in a window, in bytes.
+/// The lengths, in bytes, of the messages that were seen in a window.
 #[derive(Debug, Clone, Copy, Default)]
 struct ObservedLengths {
     messages: u64,
@@ -73,7 +74,8 @@ impl MessageLengths {
         }
     }
 
-    /// Closes the observer if the meter has closed the topic, and opens it again with the meter.
+    /// Closes the observer if the meter has closed the topic. Opens the observer again when the
+    /// meter has opened the topic.
     fn open_or_close(&mut self, namespace: &Arc<Namespace>, meter: &Meter) {
         let Self::ObservedLengths(observer, _) = self else {
             return;

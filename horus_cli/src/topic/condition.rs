@@ -7,7 +7,7 @@ use horus_core::value::Value;
 use super::field::FieldPath;
 
 /// Comparisons of fields with values, joined by `&&` and `||`; `&&` binds tighter. The condition
-/// holds if all comparisons of one element of `alternatives` hold.
+/// holds if, in at least one element of `alternatives`, all comparisons hold.
 #[derive(Debug, Clone)]
 pub(super) struct Condition {
     alternatives: Vec<Vec<Comparison>>,
@@ -52,14 +52,14 @@ impl Condition {
         Ok(Self { alternatives })
     }
 
-    /// Returns true if the message fulfils the condition. A field that the message does not have
-    /// differs from every value.
+    /// Returns true if the message fulfils the condition. If the message does not have a field,
+    /// that field differs from every value.
     pub(super) fn is_fulfilled_by(&self, message: &Value) -> bool {
         let holds = |all: &Vec<Comparison>| all.iter().all(|one| one.is_fulfilled_by(message));
         self.alternatives.iter().any(holds)
     }
 
-    /// Returns the paths of all fields.
+    /// Returns the paths of all fields that the condition compares.
     pub(super) fn paths(&self) -> impl Iterator<Item = &FieldPath> {
         self.alternatives.iter().flatten().map(|one| &one.path)
     }

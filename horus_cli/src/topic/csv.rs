@@ -2,7 +2,7 @@
 
 use horus_core::value::Value;
 
-/// The longest array whose elements become columns, unless `full` is given.
+/// Maximum length of an array whose elements become columns, unless `full` is given.
 const ELEMENTS_MAX: usize = 16;
 
 /// The columns of a message: the names and the cells of all single values in it. The names of
@@ -15,7 +15,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Returns the columns of `message`; also those of long arrays if `full`.
+    /// Returns the columns of `message`. Those of long arrays are only included if `full` is true.
     pub(super) fn of(message: &Value, full: bool) -> Self {
         let mut columns = Self::default();
         columns.add(String::new(), message, full);

@@ -116,8 +116,8 @@ fn expect_time_field(topic: &str, kind: &DynamicType) -> Result<(), Failure> {
 }
 
 impl MessageReader {
-    /// Adds the ages of the messages that have come, in nanoseconds. Returns after some
-    /// milliseconds even if none came.
+    /// Adds the ages of the messages that have arrived, in nanoseconds. Returns after a few
+    /// milliseconds even if no message has arrived.
     fn read(&mut self, due: Instant, ages: &mut Vec<i64>) -> Result<(), Failure> {
         match self {
             Self::Observer(observer) => {
@@ -150,8 +150,8 @@ fn message_age_ns(message: &Value) -> Option<i64> {
     message_age_at(message, now_ns())
 }
 
-/// Returns the age of a message in nanoseconds, negative if its sender's clock is ahead; `None` if
-/// the message has no field [`TIME_FIELD`], or that is 0.
+/// Returns the age of a message in nanoseconds. It is negative if the clock of the sender is ahead.
+/// Returns `None` if the message has no field [`TIME_FIELD`], or if that field is 0.
 fn message_age_at(message: &Value, now_ns: u64) -> Option<i64> {
     let sent_ns = message.get(TIME_FIELD)?.as_u64().filter(|time| *time > 0)?;
     Some(now_ns.wrapping_sub(sent_ns).cast_signed())

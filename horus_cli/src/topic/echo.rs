@@ -124,8 +124,8 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     Ok(())
 }
 
-/// Returns the result of a command that `--timeout` ended: a failure only if fewer messages than
-/// `wanted` were printed.
+/// Returns the result of a command that `--timeout` ended. It is a failure only if fewer than
+/// `wanted` messages were printed.
 fn conclude_early(name: &str, wanted: Option<u64>, progress: &EchoProgress) -> Result<(), Failure> {
     match wanted {
         None => Ok(()),
@@ -197,8 +197,8 @@ fn print_next(
     Ok(true)
 }
 
-/// Decodes a message, with numbers of single precision shortened to their usual digits; `None` if
-/// the bytes are no message of this type.
+/// Decodes a message, and shortens numbers of single precision to their usual digits. Returns
+/// `None` if the bytes are not a message of this type.
 pub(crate) fn decode_message(kind: &DynamicType, message: &[u8]) -> Option<Value> {
     let mut value = kind.decode(message)?;
     if let DynamicSchema::Plain { schema, .. } = kind.schema() {

@@ -13,8 +13,8 @@ pub(crate) struct FieldPath {
 enum PathStep {
     Name(String),
     Index(usize),
-    /// The elements from the first index up to, but not including, the second; to the end if that
-    /// is `None`.
+    /// The elements from the first index up to, but not including, the second. If the second is
+    /// `None`, the elements up to the end of the array.
     Slice(usize, Option<usize>),
 }
 

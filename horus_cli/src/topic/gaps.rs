@@ -105,7 +105,8 @@ impl Gaps {
     }
 }
 
-/// Returns the field [`TIME_FIELD`] of a message; `None` if it has none, or that is 0.
+/// Returns the value of the field [`TIME_FIELD`] in a message. Returns `None` if there is no such
+/// field, or if its value is 0.
 fn time_of(kind: &DynamicType, message: &[u8]) -> Option<u64> {
     let DynamicSchema::Plain { layout, .. } = kind.schema() else {
         return None;
@@ -114,7 +115,7 @@ fn time_of(kind: &DynamicType, message: &[u8]) -> Option<u64> {
     time.filter(|time| *time > 0)
 }
 
-/// Returns the present time by CLOCK_REALTIME, in nanoseconds since 1970.
+/// Returns the current time of CLOCK_REALTIME, in nanoseconds since 1970.
 pub(super) fn now_ns() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_nanos() as u64)

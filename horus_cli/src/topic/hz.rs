@@ -195,7 +195,7 @@ fn print_rate(
     ))
 }
 
-/// Returns a number after the word `what`, in red unless it is 0.
+/// Returns the text `what` followed by a number. The number is red unless it is 0.
 fn highlighted_count(what: &str, number: u64, context: &Context) -> String {
     let tone = if number > 0 { Tone::Bad } else { Tone::Plain };
     context
@@ -203,7 +203,7 @@ fn highlighted_count(what: &str, number: u64, context: &Context) -> String {
         .paint(tone, &format!("{what} {}", count(number)))
 }
 
-/// Returns the publishers, with their rates if there are several.
+/// Returns a text that names the publishers. If there are several, it also has their rates.
 fn publishers_text(reading: &Reading) -> String {
     let lanes = reading.lanes.iter().map(|lane| {
         let publisher = participant(lane.publisher.as_ref());

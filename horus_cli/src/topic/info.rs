@@ -152,7 +152,7 @@ impl Process {
         })
     }
 
-    /// Returns a process as `process 4711 (imu_driver)`; "gone" for `None`.
+    /// Returns a process as text, such as `process 4711 (imu_driver)`. Returns "gone" for `None`.
     fn process_text(process: Option<&Self>) -> String {
         process.map_or_else(
             || "gone".to_owned(),

@@ -133,7 +133,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     }
 }
 
-/// Says that the list is empty, and which other namespaces have topics.
+/// Prints a note that the list is empty, and which other namespaces have topics.
 fn note_no_topics(arguments: &Arguments, context: &Context, namespace: &Namespace) {
     let config = namespace.config();
     let which = arguments
@@ -198,7 +198,7 @@ fn measure_topics(
 }
 
 impl TopicRow {
-    /// Returns the row of a topic, unless it was removed meanwhile.
+    /// Returns the row of a topic; `None` if the topic was removed before it could be opened.
     fn new(name: String, seen: Result<ListedTopic, TopicError>) -> Option<Self> {
         let (seen, error) = match seen {
             Ok(seen) => (Some(seen), None),
@@ -212,8 +212,9 @@ impl TopicRow {
 }
 
 impl ListedTopic {
-    /// Describes a topic with the given counters. Unless `is_long`, reads its settings only if the
-    /// text of its rate depends on them. WHY: they are in the lane files of its publishers.
+    /// Describes a topic with the given counters. If `is_long` is false, reads the settings of the
+    /// topic only if the text of its rate depends on them. WHY: reading them needs the lane files
+    /// of its publishers.
     fn new(topic: &Inspector, counters: &Counters, rate_hz: Option<f64>, is_long: bool) -> Self {
         let details = TopicSummary::new(topic, counters, rate_hz);
         let is_left = details.publishers == 0 && details.sent > 0;

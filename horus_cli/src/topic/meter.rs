@@ -1,5 +1,5 @@
 //! Meters: count the messages of a topic between two moments, even if the topic is removed and
-//! created anew meanwhile.
+//! re-created in between.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -11,7 +11,8 @@ use horus_core::namespace::Namespace;
 /// Counts the messages of a topic.
 ///
 /// It opens the topic once and reads only counters, so it costs the topic's processes nothing,
-/// whatever the rate. If the topic is removed and created anew, it continues with the new one.
+/// whatever the rate. If the topic is removed and re-created, the meter continues with the new
+/// topic.
 #[derive(Debug)]
 pub(crate) struct Meter {
     namespace: Arc<Namespace>,
@@ -62,8 +63,9 @@ impl Counters {
         }
     }
 
-    /// Reads the counters of a topic. WHY a cache for all topics that are shown together: for each
-    /// participant, system calls are needed to find out whether it lives.
+    /// Reads the counters of a topic. WHY all topics that are shown together share one cache:
+    /// system calls are needed to find out whether a participant is alive, and the cache avoids
+    /// repeating them.
     pub(crate) fn read(inspector: &Inspector, cache: &mut LivenessCache) -> Self {
         let lanes = inspector.publishers_with(cache);
         Self {
@@ -192,7 +194,7 @@ impl Meter {
 }
 
 impl Reading {
-    /// Returns the number of messages per second.
+    /// Returns the number of messages sent per second.
     pub(crate) fn rate_hz(&self) -> f64 {
         per_second(self.sent, self.took)
     }

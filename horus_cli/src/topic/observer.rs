@@ -1,5 +1,5 @@
-//! Observers: read the messages of a topic without being subscribers of it, even if the topic is
-//! removed and created anew meanwhile.
+//! Observers: read the messages of a topic without subscribing to it, even if the topic is removed
+//! and re-created in between.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use horus_core::topic::DynamicSubscriber;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Time between two checks whether the topic is still in use.
+/// Time between two checks of whether the topic is still in use.
 const CHECK_PERIOD: Duration = Duration::from_millis(100);
 
 /// Time between two checks for new messages.

@@ -28,7 +28,8 @@ use crate::output::nearest;
 /// The rate in hertz at which several messages are sent, unless `--rate` sets another.
 const DEFAULT_HZ: f64 = 1.0;
 
-/// The field that gets the time of each message by CLOCK_MONOTONIC, unless VALUE names it.
+/// The field that gets the time of each message by CLOCK_MONOTONIC, unless the argument VALUE sets
+/// it.
 const MONOTONIC_FIELD: &str = "monotonic_ns";
 
 /// Time between two checks for new subscribers.
@@ -97,11 +98,11 @@ impl Preset {
     }
 }
 
-/// Makes the messages to send: all are equal, except for their times.
+/// Makes the messages that are sent. All of them are equal, except for their times.
 struct MessageSource {
     kind: DynamicType,
     value: Value,
-    /// True if the field of `--now` gets the time.
+    /// True if each message gets the current time in the field that `--now` names.
     is_stamped: bool,
 }
 
@@ -166,8 +167,9 @@ fn parse_value(typed: &str) -> Result<Value, Failure> {
     from_json(&value).map_err(|error| Failure::usage(format_args!("{origin}: {error}")))
 }
 
-/// Returns the quality of service to offer. WHY reliable by default: subscribers that request it
-/// get nothing from other publishers, and the publisher never waits for the other subscribers.
+/// Returns the quality of service to offer. WHY reliable is the default: subscribers that request
+/// reliable messages receive nothing from a best-effort publisher, and a reliable publisher does
+/// not wait for best-effort subscribers.
 fn offered_qos(arguments: &Arguments, namespace: &Arc<Namespace>) -> Qos {
     let keeps_messages = || {
         let topic = Inspector::open_in(namespace, without_leading_slash(&arguments.topic));
@@ -242,7 +244,8 @@ impl MessageSource {
         }
     }
 
-    /// Returns the bytes of the next message, with the present time if it is stamped.
+    /// Returns the bytes of the next message. If messages are stamped, it contains the current
+    /// time.
     fn next_message(&self, arguments: &Arguments) -> Result<Vec<u8>, Failure> {
         let topic = arguments.carrying_topic();
         let DynamicSchema::Plain { schema, layout } = self.kind.schema() else {
@@ -326,8 +329,8 @@ struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    /// Sends `number` messages at the rate; without a number, until a signal or `--timeout` ends
-    /// it.
+    /// Sends `number` messages at the requested rate. If `number` is `None`, sends until a signal
+    /// or `--timeout` ends this.
     fn send_all(&mut self, number: Option<u64>, context: &Context) -> Result<(), Failure> {
         if number != Some(1) {
             context.stop.begin_stream();

@@ -10,10 +10,10 @@ use crate::context::{Context, other_namespaces_text};
 use crate::failure::Failure;
 use crate::output::nearest;
 
-/// Prefix of the names of this library's own topics.
+/// Prefix of the names of the library's internal topics.
 const INTERNAL_PREFIX: &str = "horus/";
 
-/// Returns true if this is one of the library's own topics, such as the status of a scheduler.
+/// Returns true if this is an internal topic of the library, such as the status of a scheduler.
 pub(crate) fn is_internal_topic(name: &str) -> bool {
     name.starts_with(INTERNAL_PREFIX)
 }
@@ -23,8 +23,8 @@ pub(crate) fn without_leading_slash(name: &str) -> &str {
     name.strip_prefix('/').unwrap_or(name)
 }
 
-/// Opens the namespace and returns it with the topics that `wanted` names, each once, in the order
-/// of the arguments. A pattern stands for all topics that it matches.
+/// Opens the namespace. Returns it together with the names of the topics that `wanted` selects,
+/// each once, in the order of the arguments. A pattern selects all topics that it matches.
 ///
 /// It does not check whether a name exists, because opening the topic does that.
 pub(crate) fn select_topics(

@@ -5,8 +5,8 @@ use horus_core::topic::{DynamicSchema, DynamicType};
 
 use crate::failure::Failure;
 
-/// Fails if messages of this type have no field `name`. Messages without a fixed list of fields, as
-/// in MessagePack, may have any.
+/// Fails if messages of this type have no field `name`. Messages without a fixed list of fields,
+/// such as MessagePack messages, may have any field.
 pub(super) fn expect_field(topic: &str, kind: &DynamicType, name: &str) -> Result<(), Failure> {
     let DynamicSchema::Plain { schema, .. } = kind.schema() else {
         return Ok(());
@@ -18,8 +18,9 @@ pub(super) fn expect_field(topic: &str, kind: &DynamicType, name: &str) -> Resul
     Err(unknown_field(Some(topic), kind, name, &fields))
 }
 
-/// Returns the failure that messages have no field `name`: those of `topic`, or of a type that the
-/// user named. It lists `fields`, those that they have.
+/// Returns the failure that messages have no field `name`. These are the messages of `topic` or, if
+/// it is `None`, of a type that the user named. The error text lists `fields`, which the messages
+/// have.
 pub(super) fn unknown_field(
     topic: Option<&str>,
     kind: &DynamicType,
@@ -34,8 +35,8 @@ pub(super) fn unknown_field(
     ))
 }
 
-/// Returns the begin of an error text about messages: `cmd_vel carries CmdVel`, or only the type if
-/// the user named it, as the topic may not exist.
+/// Returns the beginning of an error text about messages, such as `cmd_vel carries CmdVel`. If the
+/// user named the type, it is only the type, because the topic may not exist.
 pub(super) fn carried(topic: Option<&str>, kind: &DynamicType) -> String {
     match topic {
         Some(topic) => format!("{topic} carries {}", kind.name()),

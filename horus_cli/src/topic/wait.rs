@@ -56,8 +56,8 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 
 /// Returns a text that names the condition that does not hold yet; `None` if all hold.
 ///
-/// WHY the topic is opened anew at each call: if it stayed open, it would continue to exist after
-/// its processes have ended.
+/// WHY each call opens the topic again: if it stayed open, it would continue to exist after its
+/// processes have ended.
 fn describe_missing(
     arguments: &Arguments,
     namespace: &Arc<Namespace>,

@@ -1,4 +1,4 @@
-//! Hazard words: a few words of each thread that hold the handles that its calls use at present.
+//! Hazard words: a few words of each thread that hold the handles which its calls are using.
 //!
 //! [`publish_handle`], [`free_word`], [`begin_use`], [`end_use`], [`mark_closed`] and [`is_used`]
 //! are generic over the type of the words, so that the loom models run the same code.
@@ -18,22 +18,23 @@ use super::sync::{self, Edge, Word, edge, load_pointer};
 /// calls are nested in callbacks.
 pub(crate) const NESTED_MAX: usize = 7;
 
-/// Number of polls before a closer sleeps between two polls.
+/// Number of polls before a thread that closes a handle sleeps between two polls.
 const POLLS_BEFORE_SLEEP: u32 = 64;
 const POLL_INTERVAL: Duration = Duration::from_micros(200);
 
-/// Publishes the value of an entry that only the caller can access: stores `handle` in its `state`.
+/// Publishes the value of an entry: stores `handle` in `state`, the state word of that entry. Until
+/// then, only the caller can access the entry.
 pub(crate) fn publish_handle<W: Word>(state: &W, handle: u64) {
     // ORDERING(handle): pairs with the load in `enter` and the exchange in `mark`.
     state.store(handle, edge::HANDLE_OPEN);
 }
 
-/// Returns a free one of `words`, the hazard words of the calling thread.
+/// Returns one of `words`, the hazard words of the calling thread, that is free.
 ///
 /// # Errors
 ///
-/// [`HandleError::Busy`] if a call of this thread uses `handle` already; [`HandleError::Nested`] if
-/// no word is free.
+/// [`HandleError::Busy`] if another call of this thread already uses `handle`;
+/// [`HandleError::Nested`] if no word is free.
 #[inline(always)]
 pub(crate) fn free_word<W: Word, const WORDS: usize>(
     words: &[W; WORDS],
@@ -60,8 +61,8 @@ fn nested_word<W: Word>(words: &[W], handle: u64) -> Result<&W, HandleError> {
         .ok_or(HandleError::Nested)
 }
 
-/// Stores `handle` in the hazard word, then checks that it is still open: that `state` holds it.
-/// Otherwise frees the word and returns false.
+/// Stores `handle` in the hazard word, then checks that the handle is still open, which means that
+/// `state` holds it. If it is not open, frees the word and returns false.
 #[inline(always)]
 pub(crate) fn begin_use<W: Word>(
     word: &W,
@@ -89,31 +90,32 @@ pub(crate) fn end_use<W: Word>(word: &W) {
     word.store(0, edge::LEFT_LEAVE);
 }
 
-/// Marks the entry of `handle` as closed; returns false if it is closed already.
+/// Marks the entry of `handle` as closed. Returns false if it was already closed.
 pub(crate) fn mark_closed<W: Word>(state: &W, handle: u64) -> bool {
     // ORDERING(handle): pairs with the store that opened it.
     state.compare_exchange_at(handle, 0, edge::HANDLE_SEE)
 }
 
-/// Returns true if the hazard word holds `handle`. To be called after [`mark_closed`] and a
+/// Returns true if the hazard word holds `handle`. Must be called after [`mark_closed`] and a
 /// barrier.
 pub(crate) fn is_used<W: Word>(word: &W, handle: u64) -> bool {
     // ORDERING(left): pairs with the store in `leave`.
     word.load(edge::LEFT_SEE) == handle
 }
 
-/// The hazard words of one thread. Never freed: after the thread has ended, another one reuses it.
+/// The hazard words of one thread. A record is never freed. After its thread has ended, another
+/// thread reuses it.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct HazardRecord {
     words: [AtomicU64; NESTED_MAX],
-    /// 1 while the record belongs to a thread, otherwise 0.
+    /// This is 1 while the record belongs to a thread, otherwise 0.
     taken: AtomicU64,
-    /// The record's number, from 1 on.
+    /// The number of the record. Numbers start at 1.
     number: AtomicU64,
-    /// The next record in the list of all records: the one that was made before this one.
+    /// The next record in the list of all records, which was created before this one.
     next: AtomicPtr<HazardRecord>,
-    /// True if threads that close handles make the kernel execute barriers, so that calls need no
+    /// True if threads that close handles make the kernel execute barriers. Calls then need no
     /// fence.
     uses_barriers: bool,
 }
@@ -128,8 +130,8 @@ thread_local! {
     static RETURN_RECORD: ReturnRecord = const { ReturnRecord };
 }
 
-/// Frees the record of a thread when the thread ends. A thread that ends within a call keeps its
-/// record, because the guard of that call still refers to a word of it.
+/// A value whose drop frees the record of a thread when the thread ends. A thread that ends within
+/// a call keeps its record, because the guard of that call still refers to a word of the record.
 struct ReturnRecord;
 
 impl Drop for ReturnRecord {
@@ -199,7 +201,7 @@ impl HazardRecord {
     }
 
     /// Returns the fence that a call executes between its store to the hazard word and its load of
-    /// the entry: a compiler fence if the kernel executes barriers.
+    /// the entry. It is only a compiler fence if closing threads make the kernel execute barriers.
     #[inline(always)]
     pub(super) fn fence(&self) -> impl FnOnce(Edge) + use<> {
         let uses_barriers = self.uses_barriers;
@@ -212,7 +214,8 @@ impl HazardRecord {
         }
     }
 
-    /// Returns a free word, if no other call of this thread uses `handle`.
+    /// Returns a free word. Returns an error if another call of this thread uses `handle`, or if no
+    /// word is free.
     #[inline(always)]
     pub(super) fn free_word(&self, handle: u64) -> Result<&AtomicU64, HandleError> {
         free_word(&self.words, handle)
@@ -226,12 +229,12 @@ impl HazardRecord {
         free.ok_or(HandleError::Nested)
     }
 
-    /// Returns true if this thread is in a call with `handle`.
+    /// Returns true if this thread is in a call that uses `handle`.
     pub(super) fn uses_handle(&self, handle: u64) -> bool {
         self.words.iter().any(|word| word.get() == handle)
     }
 
-    /// Returns a number that distinguishes this thread from other live ones.
+    /// Returns a number that distinguishes this thread from all other live threads.
     pub(super) fn number(&self) -> u64 {
         self.number.get()
     }
@@ -280,8 +283,8 @@ pub(super) fn wait_for_calls(handle: u64) -> Result<(), HandleError> {
     Ok(())
 }
 
-/// Runs in a forked child, in its only thread: frees the words of all other threads, which do not
-/// exist there.
+/// Runs in a forked child, which has only one thread. Frees the words of all other threads, because
+/// they do not exist in the child.
 fn after_fork() {
     let mine = THREAD_RECORD.get();
     for record in all_records().filter(|record| !ptr::eq(*record, mine)) {

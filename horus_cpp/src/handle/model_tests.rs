@@ -1,8 +1,9 @@
-//! Models of handles: a call never sees a dropped value, and a free entry is handed on whole.
+//! Models of handles, which check two properties: a call never sees a dropped value, and a free
+//! entry is given to one thread at a time.
 //!
-//! Each model states one property. It runs the real algorithms on words of loom, which explores
-//! every interleaving that matters. The tests below weaken the orderings one at a time, and require
-//! that a model then fails.
+//! Each model states one property. It runs the real algorithms on atomics of the model checker
+//! loom, which explores every relevant interleaving. The tests below weaken the memory orderings
+//! one at a time, and require that a model then fails.
 
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
@@ -24,7 +25,8 @@ models! {
         a_free_entry_has_one_owner;
 }
 
-/// Checks that some model fails for each ordering that is weakened everywhere.
+/// Checks that for each named ordering some model fails if the ordering is weakened wherever it is
+/// used.
 #[test]
 fn every_weakened_edge_turns_a_model_red() {
     let edges = edge::MODELLED_EDGES
@@ -33,7 +35,8 @@ fn every_weakened_edge_turns_a_model_red() {
     assert_all_killed("weakened to relaxed", &MODELS, edges);
 }
 
-/// Checks that some model fails for each single line whose ordering is weakened.
+/// Checks that for each single use of a named ordering some model fails if only that use is
+/// weakened.
 #[test]
 fn every_use_of_an_edge_is_needed() {
     let uses = ordering_sites(&MODELS)
@@ -54,7 +57,7 @@ fn explore(preemptions: usize, execution: impl Fn() + Send + Sync + 'static) {
     });
 }
 
-/// A shared word of the models.
+/// A shared word of the models, which loom simulates.
 #[derive(Debug)]
 struct LoomWord(AtomicU64);
 
@@ -96,7 +99,7 @@ impl Word for LoomWord {
     }
 }
 
-/// Executes a fence of the models.
+/// Executes a fence of the models, which loom simulates.
 #[track_caller]
 fn fence(edge: Edge) {
     let ordering = ordering(edge);
@@ -106,7 +109,8 @@ fn fence(edge: Edge) {
     }
 }
 
-/// Returns the ordering of an edge in the running model: relaxed if the present mutant weakens it.
+/// Returns the memory ordering of an edge in the running model. It is relaxed if the present mutant
+/// weakens that edge.
 #[track_caller]
 fn ordering(edge: Edge) -> Ordering {
     mutation::ordering(edge.label, edge.ordering)
@@ -114,10 +118,10 @@ fn ordering(edge: Edge) -> Ordering {
 
 const HANDLE: u64 = 7;
 
-/// A second handle, which the outer call of [`ModelEntry::call_within`] uses.
+/// A second handle, which is used by the outer call of [`ModelEntry::call_within`].
 const OTHER_HANDLE: u64 = 8;
 
-/// An entry for [`HANDLE`], and the hazard words of two threads, two for each.
+/// An entry for [`HANDLE`], and the hazard words of two threads. Each thread has two words.
 struct ModelEntry {
     state: LoomWord,
     words: [[LoomWord; 2]; 2],
@@ -140,7 +144,8 @@ impl ModelEntry {
         hazard::publish_handle(&self.state, HANDLE);
     }
 
-    /// Makes a call in thread `me`. Returns the value that it sees; `None` if the handle is closed.
+    /// Makes a call in thread `me`. Returns the value that the call sees; `None` if the handle is
+    /// closed.
     fn call(&self, me: usize) -> Option<u64> {
         let word = hazard::free_word(&self.words[me], HANDLE).expect("one call at a time");
         hazard::begin_use(word, &self.state, HANDLE, fence).then(|| {
@@ -151,9 +156,9 @@ impl ModelEntry {
         })
     }
 
-    /// Does the same as [`ModelEntry::call`], within a call with another handle that ends first.
-    /// Checks that the thread cannot make a second call with the same handle until the inner call
-    /// ends.
+    /// Does the same as [`ModelEntry::call`], but within an outer call that uses another handle and
+    /// ends first. Checks that the thread cannot make a second call with the same handle until the
+    /// inner call ends.
     fn call_within(&self, me: usize) -> Option<u64> {
         let words = &self.words[me];
         let outer = hazard::free_word(words, OTHER_HANDLE).expect("the first call");
@@ -175,7 +180,7 @@ impl ModelEntry {
     }
 
     /// Closes the handle without waiting for calls, and returns the value; `None` if another thread
-    /// closed it.
+    /// closed the handle.
     fn take(&self) -> Option<u64> {
         hazard::mark_closed(&self.state, HANDLE).then(|| {
             // SAFETY: this thread closed the handle, and there are no calls.
@@ -183,7 +188,7 @@ impl ModelEntry {
         })
     }
 
-    /// Closes the handle and drops the value; returns false if another thread closed it.
+    /// Closes the handle and drops the value. Returns false if another thread closed the handle.
     fn close(&self) -> bool {
         if !hazard::mark_closed(&self.state, HANDLE) {
             return false;
@@ -200,8 +205,8 @@ impl ModelEntry {
     }
 }
 
-/// Checks that a call sees either a closed handle or the whole value, which is not dropped before
-/// the call ends.
+/// Checks that a call sees either a closed handle or the whole value. The value must not be dropped
+/// before the call ends.
 pub(super) fn a_call_never_meets_a_value_that_is_gone() {
     explore(3, || {
         let entry = ModelEntry::new();
@@ -218,7 +223,7 @@ pub(super) fn a_call_never_meets_a_value_that_is_gone() {
     });
 }
 
-/// Checks the same for a call that was made within another call, which ends first.
+/// Checks the same for an inner call whose outer call ends first.
 pub(super) fn a_call_within_another_is_waited_for() {
     explore(3, || {
         let entry = ModelEntry::new();
@@ -235,8 +240,8 @@ pub(super) fn a_call_within_another_is_waited_for() {
     });
 }
 
-/// Checks that one of two threads that take a value out of a vault gets it. A vault does not wait
-/// for calls.
+/// Checks that exactly one of two threads that take a value out of a vault gets the value. A vault
+/// does not wait for calls.
 pub(super) fn a_handle_is_closed_once() {
     explore(3, || {
         let entry = ModelEntry::new();
@@ -251,8 +256,8 @@ pub(super) fn a_handle_is_closed_once() {
     });
 }
 
-/// Checks that two threads never get the same entry while they take entries from the list of free
-/// ones and give them back.
+/// Checks that two threads never own the same entry while they pop entries from the list of free
+/// entries and push them back.
 pub(super) fn a_free_entry_has_one_owner() {
     explore(3, || {
         let free = Rc::new(LoomWord::new(0));

@@ -1,4 +1,4 @@
-//! SharedGuard values: any number of threads can use one handle at the same time.
+//! Handles whose values are shared: any number of threads can use one handle at the same time.
 
 use std::fmt;
 use std::ops::Deref;
@@ -7,17 +7,19 @@ use std::sync::atomic::AtomicU64;
 use super::table::Table;
 use super::{HandleEntry, HandleError, close, hazard};
 
-/// Values of one kind that calls share, and their handles. Meant for a `static`.
+/// A table of values of one kind and their handles. Any number of calls can use a value at the same
+/// time. Meant for a `static`.
 ///
-/// WHY not a `Slab`: its guards give exclusive access. Here guards only read until the handle is
-/// closed, so any number of calls may hold one.
+/// WHY not a `Slab`: its guards give exclusive access. The guards here give only read access, so
+/// any number of calls may have one.
 #[derive(Debug)]
 pub(crate) struct SharedSlab<T: 'static> {
     table: Table<T>,
 }
 
 impl<T: Send + Sync> SharedSlab<T> {
-    /// Creates an empty slab. `kind`, not 0, distinguishes its handles from all others.
+    /// Creates an empty slab. `kind` distinguishes its handles from those of all other tables. It
+    /// must not be 0.
     #[must_use]
     pub(crate) const fn new(kind: u8) -> Self {
         Self {
@@ -34,8 +36,8 @@ impl<T: Send + Sync> SharedSlab<T> {
         self.table.put(value)
     }
 
-    /// Returns a guard of the value of `handle`, for the length of a call. Other calls, of any
-    /// thread, may use the same handle meanwhile. Never blocks.
+    /// Returns a guard that gives access to the value of `handle` for the duration of a call. Other
+    /// calls, on any thread, may use the same handle at the same time. Never blocks.
     ///
     /// # Errors
     ///
@@ -53,8 +55,8 @@ impl<T: Send + Sync> SharedSlab<T> {
         Ok(SharedGuard { entry, word })
     }
 
-    /// Closes `handle` and returns its value. Waits for calls that use it now; later calls get an
-    /// error. Takes some microseconds in addition to that wait.
+    /// Closes `handle` and returns its value. Waits for the calls that use the handle at this time;
+    /// later calls get an error. Takes a few microseconds in addition to that wait.
     ///
     /// # Errors
     ///
@@ -64,7 +66,7 @@ impl<T: Send + Sync> SharedSlab<T> {
     }
 }
 
-/// A guard of a shared value, for the length of a call. It gives read access only.
+/// A guard that gives read access to a shared value for the duration of a call.
 pub(crate) struct SharedGuard<'a, T> {
     entry: &'a HandleEntry<T>,
     word: &'a AtomicU64,
@@ -100,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// Number of calls of each thread.
+    /// Number of calls that each thread makes in the test.
     // WHY fewer under miri: it is a thousand times slower.
     const CALLS: u64 = if cfg!(miri) { 25 } else { 1000 };
 

@@ -1,12 +1,12 @@
 //! The free entries of a table of handles: a stack of their indices, linked by `HandleEntry::next`.
 //!
 //! One word is the head of the stack. Its lower half is the index of the first free entry plus 1,
-//! or 0 if there is none. Its upper half counts the changes, to prevent the ABA problem. Generic
-//! over the type of the words, so that the loom models run the same code.
+//! or 0 if there is none. Its upper half counts the changes, to prevent the ABA problem. The
+//! functions are generic over the type of the words, so that the loom models run the same code.
 
 use super::sync::{Word, edge};
 
-/// Pushes entry `index`, whose link is `next`, on the stack whose head is `free`.
+/// Pushes entry `index` onto the stack with the head `free`. `next` is the link word of that entry.
 pub(crate) fn push_entry<W: Word>(free: &W, next: &W, index: u32) {
     loop {
         // Relaxed: nothing is read through it.
@@ -23,7 +23,8 @@ pub(crate) fn push_entry<W: Word>(free: &W, next: &W, index: u32) {
     }
 }
 
-/// Pops an entry, if there is one, off the stack with the head `free`. `next_of` returns its link.
+/// Pops an entry off the stack with the head `free`, and returns its index; `None` if the stack is
+/// empty. `next_of` returns the link word of an entry.
 pub(crate) fn pop_entry<'a, W: Word + 'a>(
     free: &W,
     next_of: impl Fn(u32) -> Option<&'a W>,
@@ -41,7 +42,8 @@ pub(crate) fn pop_entry<'a, W: Word + 'a>(
     }
 }
 
-/// Returns the upper half of the head after one more change; the lower half is 0.
+/// Returns the upper half of the head `found` after one more change. The lower half of the result
+/// is 0.
 const fn next_head(found: u64) -> u64 {
     ((found >> 32).wrapping_add(1)) << 32
 }

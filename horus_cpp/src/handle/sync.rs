@@ -1,10 +1,11 @@
-//! The atomics of the handles: words that are real or simulated by loom, and named orderings.
+//! The atomics of the handles: words, which are either real or simulated by the model checker loom,
+//! and named memory orderings.
 //!
 //! As in `horus_shm`, each ordering on which another thread relies is a named [`Edge`], which the
 //! models can weaken; `docs/memory-ordering.md` lists both halves of every label.
 //!
-//! WHY not the words of `horus_shm`: handles need half of their operations, and lie in memory of
-//! this process only.
+//! WHY not the words of `horus_shm`: handles need only half of their operations, and lie in the
+//! private memory of this process.
 
 use std::ptr;
 use std::sync::atomic::{self, AtomicPtr, AtomicU64, Ordering};
@@ -14,7 +15,7 @@ use std::sync::atomic::{self, AtomicPtr, AtomicU64, Ordering};
 pub(crate) struct Edge {
     /// `<pair>/<half>`: the two orderings of a pair share the part before the slash.
     pub(crate) label: &'static str,
-    /// The ordering on real memory.
+    /// The memory ordering that is used on real memory.
     pub(crate) ordering: Ordering,
 }
 
@@ -141,8 +142,8 @@ impl Word for AtomicU64 {
     }
 }
 
-/// Keeps the compiler from moving accesses across this call. Enough where another thread makes the
-/// kernel execute a barrier on this CPU.
+/// Prevents the compiler from moving memory accesses across this call. This is enough if another
+/// thread makes the kernel execute a barrier on this CPU.
 #[inline(always)]
 pub(crate) fn compiler_fence(edge: Edge) {
     atomic::compiler_fence(edge.ordering);
@@ -154,14 +155,14 @@ pub(crate) fn fence(edge: Edge) {
     atomic::fence(edge.ordering);
 }
 
-/// Loads the address of an object that is made once.
+/// Loads the address of an object that is created only once; null before that.
 #[inline(always)]
 pub(crate) fn load_pointer<T>(place: &AtomicPtr<T>, edge: Edge) -> *mut T {
     place.load(edge.ordering)
 }
 
-/// Publishes the address of an object that is made once; returns false if `place` has an address
-/// already.
+/// Publishes the address of an object that is created only once. Returns false if `place` already
+/// has an address.
 pub(crate) fn publish_pointer<T>(place: &AtomicPtr<T>, new: *mut T, edge: Edge) -> bool {
     let nothing = ptr::null_mut();
     place
@@ -169,7 +170,8 @@ pub(crate) fn publish_pointer<T>(place: &AtomicPtr<T>, new: *mut T, edge: Edge) 
         .is_ok()
 }
 
-/// Inserts `new`, whose link is `next`, at the front of the list that begins at `first`.
+/// Inserts `new` at the front of the list whose first element is `first`. `next` is the link of
+/// `new`.
 pub(crate) fn push_pointer<T>(first: &AtomicPtr<T>, next: &AtomicPtr<T>, new: *mut T, edge: Edge) {
     // Relaxed: nothing is read through the pointer here.
     let mut found = first.load(Ordering::Relaxed);
@@ -182,7 +184,7 @@ pub(crate) fn push_pointer<T>(first: &AtomicPtr<T>, next: &AtomicPtr<T>, new: *m
     }
 }
 
-/// Adds 1 to `count`, and returns the sum: a number that no other call returns.
+/// Adds 1 to `count` and returns the sum, which is a different number for each call.
 pub(crate) fn next_number(count: &AtomicU64) -> u64 {
     count.fetch_add(1, Ordering::Relaxed) + 1
 }

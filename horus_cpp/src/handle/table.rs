@@ -1,4 +1,4 @@
-//! Tables of handles: entries in chunks that are made when needed, and never freed.
+//! Tables of handles. Their entries are allocated in chunks when they are needed, and never freed.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64};
@@ -15,12 +15,12 @@ const CHUNKS_MAX: usize = 1024;
 /// Maximum number of open handles of one kind.
 pub(crate) const HANDLES_MAX: usize = CHUNKS_MAX * CHUNK_ENTRIES;
 
-/// The entries of one kind of handles.
+/// The table of all handles of one kind.
 #[derive(Debug)]
 pub(super) struct Table<T: 'static> {
     kind: u8,
     chunks: [AtomicPtr<[HandleEntry<T>; CHUNK_ENTRIES]>; CHUNKS_MAX],
-    /// Number of entries ever used. Entries from this index on were never used.
+    /// Number of entries that have been used so far. Entries from this index on were never used.
     used: AtomicU64,
     /// The head of the stack of free entries, in the encoding of [`spare`].
     free: AtomicU64,
@@ -41,8 +41,8 @@ impl<T> Table<T> {
         }
     }
 
-    /// Returns the entry at the index in `handle`; `None` if the kind differs or there is no such
-    /// entry. Does not check that the handle is open.
+    /// Returns the entry at the index that `handle` contains. Returns `None` if the kind differs or
+    /// there is no such entry. Does not check that the handle is open.
     #[inline]
     pub(super) fn entry(&self, handle: u64) -> Option<&HandleEntry<T>> {
         if handle >> KIND_SHIFT != u64::from(self.kind) {
@@ -89,11 +89,12 @@ impl<T> Table<T> {
         Ok(handle)
     }
 
-    /// Takes the value out of the entry of `handle`, and puts the entry into the list of free ones.
+    /// Takes the value out of the entry of `handle`, and puts the entry into the list of free
+    /// entries.
     ///
     /// # Safety
     ///
-    /// The caller marked the entry, and no call uses the value.
+    /// The caller has marked the entry as closed, and no call uses the value.
     pub(super) unsafe fn take(&self, handle: u64) -> Option<T> {
         let entry = self.entry_at(handle as u32)?;
         // SAFETY: the entry is marked and no call uses the value, by the contract.

@@ -1,4 +1,4 @@
-//! The values behind the handles of schedulers, and exclusive access to their states.
+//! The values to which handles of schedulers refer, and the exclusive access to their states.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use crate::status::{
     Failure, HORUS_E_BUSY, HORUS_E_FAILED, HORUS_E_FORKED, HORUS_E_STATE, HORUS_OK, HORUS_STOPPED,
 };
 
-/// The state of a scheduler, with the object that exists in this state.
+/// The state of a scheduler. Each state has the object that exists only in it.
 pub(super) enum SchedulerState {
     Built(Box<Scheduler>),
     Running(Box<Running>),
@@ -25,13 +25,13 @@ pub(super) const PHASE_BUILT: u32 = 0;
 pub(super) const PHASE_RUNNING: u32 = 1;
 pub(super) const PHASE_OVER: u32 = 2;
 
-/// The value behind a scheduler's handle. Only one thread at a time may use `state`; any thread may
-/// use the other fields.
+/// The value to which the handle of a scheduler refers. Only one thread at a time may use `state`.
+/// Any thread may use the other fields.
 pub(super) struct SchedulerEntry {
     pub(super) handle: Handle,
-    /// The phase of the scheduler's life: [`PHASE_BUILT`], [`PHASE_RUNNING`] or [`PHASE_OVER`].
+    /// The phase of the scheduler: [`PHASE_BUILT`], [`PHASE_RUNNING`] or [`PHASE_OVER`].
     pub(super) phase: AtomicU32,
-    /// True while a thread has a [`StateGuard`], and with it exclusive access to `state`.
+    /// True while a thread has a [`StateGuard`], and thereby exclusive access to `state`.
     pub(super) is_locked: AtomicBool,
     pub(super) state: UnsafeCell<SchedulerState>,
     pub(super) has_nodes: AtomicBool,
@@ -44,10 +44,11 @@ unsafe impl Sync for SchedulerEntry {}
 
 pub(super) static SCHEDULERS: SharedSlab<SchedulerEntry> = SharedSlab::new(6);
 
-/// Number of schedulers whose running state can be read without looking up the handle.
+/// Maximum number of schedulers for which [`RUNNING_HANDLES`] shows, without looking up the handle,
+/// whether they are running.
 pub(super) const RUNNING_HANDLES_MAX: usize = 4096;
-/// For each scheduler, by the index in its handle: the handle while the scheduler runs and is not
-/// stopping, otherwise 0.
+/// One word for each scheduler, indexed by the index in its handle. The word is the handle while
+/// the scheduler runs and is not stopping, otherwise 0.
 pub(super) static RUNNING_HANDLES: [AtomicU64; RUNNING_HANDLES_MAX] =
     [const { AtomicU64::new(0) }; RUNNING_HANDLES_MAX];
 
@@ -58,7 +59,7 @@ pub(super) fn running_handle(id: u64) -> Option<&'static AtomicU64> {
     RUNNING_HANDLES.get(id as u32 as usize)
 }
 
-/// Exclusive access of one thread to a scheduler's state.
+/// A guard that gives one thread exclusive access to the state of a scheduler.
 pub(super) struct StateGuard<'a>(&'a SchedulerEntry);
 
 impl StateGuard<'_> {
@@ -159,8 +160,8 @@ impl SchedulerEntry {
         self.phase.store(phase, Ordering::Relaxed);
     }
 
-    /// Returns the status of a call during the run: `HORUS_OK`, or after a stop the result of
-    /// [`Self::stopped_status`].
+    /// Returns the status of a call that is made during the run. It is `HORUS_OK`, or, after a
+    /// stop, the result of [`Self::stopped_status`].
     #[inline(always)]
     pub(super) fn run_status(&self) -> StatusResult {
         if self.handle.is_stopping() {
@@ -170,8 +171,8 @@ impl SchedulerEntry {
         }
     }
 
-    /// Returns the C status for the outcome of a round of ticks: `HORUS_OK` while the run goes on,
-    /// otherwise [`Self::stopped_status`].
+    /// Returns the C status for the result of a round of ticks. It is `HORUS_OK` while the run
+    /// continues, otherwise the result of [`Self::stopped_status`].
     #[inline(always)]
     pub(super) fn tick_status(&self, outcome: Result<bool, RunError>) -> StatusResult {
         if matches!(outcome, Ok(true)) {
@@ -181,8 +182,8 @@ impl SchedulerEntry {
         }
     }
 
-    /// Returns the status after a stop: an error if a node's failure was the reason, otherwise
-    /// `HORUS_STOPPED`.
+    /// Returns the status for a scheduler that has stopped. It is an error if the failure of a node
+    /// was the reason, otherwise `HORUS_STOPPED`.
     #[cold]
     pub(super) fn stopped_status(&self) -> StatusResult {
         match self.handle.reason() {

@@ -1,4 +1,4 @@
-//! Groups of actors, as Python objects.
+//! Python classes for groups of actors.
 
 use std::sync::Arc;
 
@@ -23,9 +23,11 @@ use crate::scheduler::settings::parse_failure_policy;
 #[derive(Debug)]
 pub(crate) struct PyActors {
     actors: Actors,
-    /// The settings that all actors without a name, a batch and a failure policy share.
+    /// The settings of all actors that have no name, no batch and no failure policy. They share
+    /// this object.
     spec: Arc<ActorSpec>,
-    /// The scheduler of the group, if the group has its own; `None` if it runs in another one.
+    /// The scheduler of the group, if the group has its own; `None` if another scheduler runs the
+    /// group.
     own: Option<Py<PyScheduler>>,
 }
 
@@ -64,8 +66,8 @@ struct SpawnArguments<'a, 'py> {
 }
 
 impl PyActors {
-    /// Spawns an actor. `handler` is its handler or, if `is_factory` is true, a callable that
-    /// returns the handler.
+    /// Spawns an actor. If `is_factory` is false, `handler` is the actor's handler. If it is true,
+    /// `handler` is a callable that returns the actor's handler.
     fn spawn_actor(
         &self,
         handler: &Bound<'_, PyAny>,

@@ -1,4 +1,4 @@
-//! Addresses, by which Python sends messages to actors and inboxes.
+//! Addresses, with which Python code sends messages to actors and inboxes.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -27,7 +27,8 @@ use crate::wait::timeout::WaitPolicy;
 #[derive(Debug)]
 pub(crate) struct PyAddress {
     pub(crate) address: Address<Mail>,
-    /// The settings of the actor. A handler that replaces the present one keeps them.
+    /// The settings of the actor. A handler that replaces the current handler gets the same
+    /// settings.
     spec: Arc<ActorSpec>,
 }
 
@@ -36,7 +37,7 @@ impl PyAddress {
         Self { address, spec }
     }
 
-    /// Sends `message`, and waits for room in the mailbox until the time limit of `wait`.
+    /// Sends `message`. If the mailbox is full, waits for space until the time limit of `wait`.
     #[cold]
     fn tell_timeout(&self, py: Python<'_>, message: Mail, wait: WaitPolicy) -> PyResult<()> {
         let mut message = Some(message);
@@ -175,7 +176,8 @@ impl PyAddress {
     }
 }
 
-/// Returns `batch`, the maximum length of the lists that a handler gets. Refuses a length of 0.
+/// Returns `batch`, the maximum length of the lists that a handler gets. Returns an error if it is
+/// 0.
 pub(crate) fn check_batch(batch: Option<usize>) -> PyResult<Option<usize>> {
     if batch == Some(0) {
         let text = "batch=0: give at least 1, or None for single messages";
@@ -225,7 +227,7 @@ const TELL_DOC: &CStr = c"tell($self, message, timeout=None)
 Sends a message: any object, by reference. Never waits, unless `timeout` is given: for so many
 seconds it waits for room in a full mailbox.";
 
-/// Adds the class to the module.
+/// Adds the class of addresses to the Python module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyAddress>()?;
     let class = module.py().get_type::<PyAddress>();

@@ -1,4 +1,4 @@
-//! The answers to questions of actors, for which tasks of asyncio wait.
+//! Answers to questions that were sent to actors. Tasks of asyncio wait for them.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -19,10 +19,10 @@ use crate::error::Error;
 use crate::scheduler::interruption::Interruption;
 use crate::scheduler::node::{describe_exception, interpreter_ended};
 
-/// The bit of `co_flags` that marks the code object of an `async def`.
+/// The bit in Python's `co_flags` that marks the code object of an `async def`.
 const CO_COROUTINE: u32 = 0x80;
 
-/// A Python exception, as an error of the actor.
+/// A Python exception that is returned as the error of an actor.
 #[derive(Debug)]
 pub(crate) struct ActorFailure {
     text: String,
@@ -37,7 +37,8 @@ impl fmt::Display for ActorFailure {
 
 impl std::error::Error for ActorFailure {}
 
-/// The name of an actor's group, and the object that reports its failures to the caller of the run.
+/// The data that is needed to report the failures of a group's actors: the name of the group, and
+/// the object that passes a failure on to the caller of the run.
 #[derive(Debug)]
 pub(crate) struct FailureReporting {
     pub(crate) name: String,
@@ -49,9 +50,10 @@ pub(crate) struct FailureReporting {
 pub(crate) struct ActorSpec {
     pub(crate) group: Arc<FailureReporting>,
     pub(crate) name: Option<Py<PyString>>,
-    /// The most messages that the handler gets at once, in a list; `None` if it gets single ones.
+    /// The maximum number of messages that the handler gets at once, in a list. `None` if the
+    /// handler gets single messages.
     pub(crate) batch: Option<usize>,
-    /// The reaction to a failure, if it was set.
+    /// The reaction to a failure. `None` if it was not set.
     pub(crate) policy: Option<FailurePolicy>,
 }
 
@@ -66,7 +68,7 @@ impl ActorSpec {
         }
     }
 
-    /// Returns the settings of an actor that was found by its name.
+    /// Returns these settings with another name, for an actor that was found by that name.
     pub(crate) fn with_name(&self, name: &Bound<'_, PyString>) -> Self {
         Self {
             name: Some(name.clone().unbind()),
@@ -74,7 +76,7 @@ impl ActorSpec {
         }
     }
 
-    /// Returns the settings of a handler that replaces another one.
+    /// Returns these settings with another `batch`, for a handler that replaces the current one.
     pub(crate) fn with_batch(&self, py: Python<'_>, batch: Option<usize>) -> Arc<Self> {
         Arc::new(Self {
             group: Arc::clone(&self.group),
@@ -85,24 +87,24 @@ impl ActorSpec {
     }
 }
 
-/// An actor whose handler is a Python object. WHY boxed: the core stores an actor of this size in
-/// the actor's memory cell, without an allocation.
+/// An actor whose handler is a Python object. WHY boxed: the core stores an actor of this size
+/// directly in its memory for the actor, without an allocation.
 #[derive(Debug)]
 pub(crate) struct PythonActor(Box<Handlers>);
 
 #[derive(Debug)]
 struct Handlers {
-    /// The callable that handles messages; `None` if the handler could not be made anew.
+    /// The callable that handles messages; `None` if the handler could not be re-created.
     handle: Option<Py<PyAny>>,
     hooks: Option<Box<Hooks>>,
     spec: Arc<ActorSpec>,
-    /// The messages that the handler gets at its next call, in a list. Only with a batch.
+    /// The messages that the handler will get at its next call, in a list. Only used with a batch.
     waiting: Vec<Py<PyAny>>,
-    /// The error by which the handler could not be made anew. `init` returns it.
+    /// The error that occurred when the handler was to be re-created. `init` returns it.
     factory_error: Option<Box<ActorFailure>>,
 }
 
-/// The optional methods of a handler. They are kept apart, because few handlers have any.
+/// The optional methods of a handler. WHY a separate struct: few handlers have any of them.
 #[derive(Debug)]
 struct Hooks {
     init: Option<Py<PyAny>>,
@@ -165,7 +167,8 @@ impl PythonActor {
         Self::new(&make.call0()?, spec)
     }
 
-    /// Like [`Self::from_factory`]; if that fails, makes an actor whose `init` fails.
+    /// Does the same as [`Self::from_factory`]. If that fails, makes an actor whose `init` returns
+    /// the error.
     pub(crate) fn from_factory_or_failure(make: &Py<PyAny>, spec: &Arc<ActorSpec>) -> Self {
         let made = call_attached(|py| {
             Self::from_factory(make.bind(py), Arc::clone(spec))
@@ -191,8 +194,8 @@ impl Handlers {
         choose(self.hooks.as_deref()?).as_ref()
     }
 
-    /// Calls `hook` with `argument`, if there is one, and then the context. Returns its result, and
-    /// `question` if the hook has not answered it.
+    /// Calls `hook` with `argument`, if there is one, and the context. Returns the result of the
+    /// hook, and `question` if the hook has not answered it.
     fn call_handler<'py>(
         &self,
         hook: &Bound<'py, PyAny>,
@@ -234,7 +237,7 @@ impl Handlers {
         outcome.unwrap_or_else(|| Err(interpreter_ended()))
     }
 
-    /// Calls the handler with a list of all messages in `waiting`, unless there are none.
+    /// Calls the handler with a list of all messages in `waiting`. Does nothing if there are none.
     fn handle_list(&mut self, context: &mut Context<'_, PythonActor>) -> NodeResult {
         let waiting = std::mem::take(&mut self.waiting);
         let Some(handle) = self.handle.as_ref().filter(|_| !waiting.is_empty()) else {
@@ -254,7 +257,7 @@ impl Handlers {
     }
 
     /// Converts an exception of a handler to an error of the actor. `KeyboardInterrupt` and
-    /// `SystemExit` stop the run instead, and count as success.
+    /// `SystemExit` are not errors of the actor: they stop the run, and this returns success.
     #[cold]
     fn convert_exception(&self, py: Python<'_>, error: PyErr) -> NodeResult {
         let is_end = error.is_instance_of::<PyKeyboardInterrupt>(py)
@@ -282,10 +285,10 @@ fn actor_failure(py: Python<'_>, error: PyErr) -> ActorFailure {
     }
 }
 
-/// The types of functions and of bound methods.
+/// The Python types of functions and of bound methods.
 static FUNCTION_TYPES: PyOnceLock<[Py<PyType>; 2]> = PyOnceLock::new();
 
-/// Returns true if `handler` is a function or a bound method of Python.
+/// Returns true if `handler` is a Python function or a bound method.
 fn is_function(handler: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = handler.py();
     let functions = FUNCTION_TYPES.get_or_try_init(py, || {
@@ -297,7 +300,7 @@ fn is_function(handler: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(functions.iter().any(|function| class.is(function)))
 }
 
-/// Returns true if `call` is an `async def`.
+/// Returns true if `call` was defined with `async def`.
 fn is_async(call: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = call.py();
     let Some(code) = call.getattr_opt(intern!(py, "__code__"))? else {

@@ -7,17 +7,18 @@ use pyo3::prelude::*;
 
 use crate::scheduler::python_calls::with_python;
 
-/// Number of bursts of all workers so far. In a burst, a worker runs actors after it took the GIL
-/// once.
+/// Number of bursts of all workers so far. In a burst, a worker takes the GIL once and then runs
+/// several actors.
 static BURSTS: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// True while this thread runs a burst, attached to the interpreter.
+    /// True while this thread runs a burst, and is therefore attached to the interpreter.
     static IN_BURST: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Calls `burst`, which runs actors, attached to the interpreter. Once the interpreter is shutting
-/// down, calls it without attaching: each call of a handler then fails.
+/// Calls `burst`, which runs actors, while the thread is attached to the interpreter. If the
+/// interpreter is shutting down, calls `burst` without attaching; each call of a handler then
+/// fails.
 pub(crate) fn run_burst(burst: &mut dyn FnMut()) {
     let ran = with_python(|_| {
         // Relaxed: a counter for tests.
@@ -31,8 +32,8 @@ pub(crate) fn run_burst(burst: &mut dyn FnMut()) {
     }
 }
 
-/// Calls `call` with the interpreter attached. `None` if the interpreter is shutting down. Costs a
-/// few nanoseconds within a burst.
+/// Calls `call` while the thread is attached to the interpreter. Returns `None` if the interpreter
+/// is shutting down. Costs a few nanoseconds within a burst.
 #[inline]
 pub(crate) fn call_attached<R>(call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
     if IN_BURST.get() {

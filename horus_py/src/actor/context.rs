@@ -1,5 +1,5 @@
-//! The context of a handler, and the objects that a handler gets by it: timers, and messages about
-//! the ends of other actors.
+//! The context that a handler gets, and the objects that a handler gets from its context: timers,
+//! and messages about the ends of other actors.
 
 use std::cell::Cell;
 use std::ptr;
@@ -20,10 +20,10 @@ use crate::actor::question::PyQuestion;
 use crate::error::Error;
 use crate::wait::duration::duration_from_secs;
 
-/// The state of a call of a handler, while the handler runs.
+/// The data of one call of a handler, while the handler runs.
 struct CurrentCall<'a, 'c, 'py> {
     context: &'a mut Context<'c, PythonActor>,
-    /// The question that the handler handles, until it has answered it.
+    /// The question that the handler handles. `None` once the handler has answered it.
     question: Option<Bound<'py, PyQuestion>>,
     spec: &'a Arc<ActorSpec>,
 }
@@ -33,13 +33,14 @@ struct CurrentCall<'a, 'c, 'py> {
 #[pyclass(frozen, name = "ActorContext", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyActorContext {
-    /// The call of the handler; null while no handler runs. Replaced and dereferenced only while
-    /// the interpreter is attached.
+    /// The running call of the handler; null while no handler runs. Replaced and dereferenced only
+    /// while the interpreter is attached.
     current: AtomicPtr<CurrentCall<'static, 'static, 'static>>,
 }
 
 thread_local! {
-    /// A context that no handler uses, for the next call. WHY kept: then a call allocates nothing.
+    /// A context that is not in use, for the next call of a handler. WHY kept: the next call then
+    /// needs no allocation.
     static SPARE_CONTEXT: Cell<Option<Py<PyActorContext>>> = const { Cell::new(None) };
 }
 
@@ -62,8 +63,8 @@ fn keep_context(context: Bound<'_, PyActorContext>) {
     }
 }
 
-/// Calls a handler or hook with `argument`, if there is one, and then the context. Returns its
-/// result, and `question` if the handler has not answered it.
+/// Calls a handler or hook with `argument`, if there is one, and the context. Returns the result of
+/// the handler, and `question` if the handler has not answered it.
 #[inline]
 pub(crate) fn call_handler<'py>(
     handler: &Bound<'py, PyAny>,

@@ -1,4 +1,4 @@
-//! Inboxes, out of which Python threads and tasks receive messages.
+//! Inboxes, from which Python threads and tasks receive messages.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -16,12 +16,13 @@ use crate::topic::endpoint::Exclusive;
 use crate::wait::timeout::WaitPolicy;
 use crate::wait::wakeups::Wakeups;
 
-/// The place where the inbox of a Python object is: in the object itself, or in a set.
+/// The location of the inbox that belongs to a Python object: in the object itself, or in a set of
+/// inboxes.
 #[derive(Debug)]
 pub(crate) enum InboxLocation {
     Alone(Inbox<Mail>),
     InSet(Arc<SharedSet>, ActorId),
-    /// The inbox is being added to a set, or removed from it.
+    /// Temporary state while the inbox is being added to a set or removed from one.
     Moving,
 }
 
@@ -40,7 +41,7 @@ impl PyInbox {
         }
     }
 
-    /// Calls `act` with the inbox, whether it is in a set or not.
+    /// Calls `act` with the inbox, whether the inbox is in a set or not.
     fn with_inbox<R>(
         &self,
         py: Python<'_>,
@@ -58,8 +59,8 @@ impl PyInbox {
         }
     }
 
-    /// Waits for the oldest message until the time limit. The inner error says that the time is
-    /// over, or that nobody can send any more.
+    /// Waits until the time limit for the oldest message. The inner error says either that the time
+    /// is over, or that nobody can send messages to the inbox any longer.
     fn wait_for_message<'py>(
         &self,
         py: Python<'py>,
@@ -81,7 +82,7 @@ impl PyInbox {
         Ok(received.map(|mail| mail.into_bound(py)))
     }
 
-    /// Receives the oldest message that is there, without waiting.
+    /// Receives the oldest available message, without waiting.
     fn try_recv<'py>(&self, py: Python<'py>) -> PyResult<Result<Bound<'py, PyAny>, TryRecvError>> {
         let received = self.with_inbox(py, Inbox::try_recv)?;
         Ok(received.map(|mail| mail.into_bound(py)))

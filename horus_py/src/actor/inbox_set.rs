@@ -1,4 +1,4 @@
-//! Sets of inboxes, of which one thread waits for those that have mail.
+//! Sets of inboxes. One thread waits for all inboxes of a set, and gets those that have messages.
 
 use std::collections::HashMap;
 use std::mem;
@@ -19,8 +19,8 @@ use crate::wait::timeout::WaitPolicy;
 #[pyclass(frozen, name = "InboxSet", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyInboxSet {
-    /// The set. WHY shared and not a Python object: the inboxes refer to it, too, and Python
-    /// objects that refer to each other would leak.
+    /// The set. WHY shared, and not a Python object: its inboxes refer to it as well, and Python
+    /// objects that refer to each other would never be freed.
     set: Arc<SharedSet>,
     inboxes: Mutex<HashMap<ActorId, Py<PyInbox>>>,
 }
@@ -30,7 +30,8 @@ impl PyInboxSet {
         lock(&self.inboxes)
     }
 
-    /// Reserves the set for the calling thread, and drops the inboxes in it that were closed.
+    /// Gives the calling thread the exclusive use of the set, and drops those of its inboxes that
+    /// were closed.
     fn enter(&self, py: Python<'_>) -> PyResult<ExclusiveGuard<'_, InboxSet<Mail>>> {
         let mut entered = self.set.end.enter(py)?;
         self.set.drop_closed(entered.get());
@@ -38,7 +39,7 @@ impl PyInboxSet {
         Ok(entered)
     }
 
-    /// Drops the Python objects of inboxes that were closed and dropped from the set.
+    /// Drops the Python objects of inboxes that were closed and have been removed from the set.
     fn forget_closed(&self) {
         let dropped = mem::take(&mut *lock(&self.set.dropped));
         // WHY the lock is released first: the drop may run Python code.
@@ -48,19 +49,21 @@ impl PyInboxSet {
     }
 }
 
-/// The state of a set that its inboxes refer to, to be dropped from the set when they are closed.
+/// The part of a set to which its inboxes refer. It lets an inbox that is closed be removed from
+/// the set.
 #[derive(Debug)]
 pub(crate) struct SharedSet {
     pub(crate) end: Exclusive<InboxSet<Mail>>,
-    /// The inboxes that were closed and are still in the set.
+    /// The inboxes that were closed but are still in the set.
     closed: Mutex<Vec<ActorId>>,
-    /// The inboxes that were closed and dropped from the set, but whose Python objects the set
-    /// still keeps.
+    /// The inboxes that were closed and have been removed from the set. The set still has
+    /// references to their Python objects.
     dropped: Mutex<Vec<ActorId>>,
 }
 
 impl SharedSet {
-    /// Drops an inbox that is closed: at once, or as soon as the thread that waits notices.
+    /// Removes a closed inbox from the set: at once or, if a thread is waiting for the set, as soon
+    /// as that thread notices.
     pub(crate) fn close(&self, py: Python<'_>, id: ActorId) {
         lock(&self.closed).push(id);
         // WHY ignored: another thread uses the set and drops the inbox, or the set has gone.
@@ -69,7 +72,7 @@ impl SharedSet {
         }
     }
 
-    /// Drops the inboxes in `set` that were closed. Needs no GIL.
+    /// Drops those inboxes in `set` that were closed. Does not need the GIL.
     fn drop_closed(&self, set: &mut InboxSet<Mail>) {
         let mut closed = mem::take(&mut *lock(&self.closed));
         for id in &closed {

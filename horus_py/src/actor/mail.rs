@@ -4,7 +4,8 @@ use pyo3::prelude::*;
 
 /// A message: an owned reference to any Python object. It takes eight bytes.
 ///
-/// It is empty if a timer could not make the message, because the interpreter has ended.
+/// The message is empty if it should have been made by a timer, but the interpreter had already
+/// ended.
 #[derive(Debug)]
 pub(crate) struct Mail(Option<Py<PyAny>>);
 

@@ -1,7 +1,8 @@
-//! Actors whose handlers are Python objects, and inboxes out of which Python threads receive.
+//! Actors whose handlers are Python objects, and inboxes from which Python threads receive
+//! messages.
 //!
-//! It converts the arguments, calls one function of `horus_core`, and converts the result. It is
-//! the top room: it imports `scheduler` and `wait`, and no room imports it.
+//! Each Python function here converts its arguments, calls one function of `horus_core`, and
+//! converts the result. This module imports `scheduler` and `wait`, and no other module imports it.
 
 pub(crate) mod actors;
 pub(crate) mod address;

@@ -20,7 +20,7 @@ pub(crate) struct PyQuestion {
 }
 
 impl PyQuestion {
-    /// Makes a question that cannot be answered until [`Self::set_reply`].
+    /// Makes a question that cannot be answered before [`Self::set_reply`] is called.
     pub(crate) const fn new(message: Py<PyAny>) -> Self {
         Self {
             message,
@@ -33,7 +33,7 @@ impl PyQuestion {
         *place = Some(reply);
     }
 
-    /// Answers the question. Returns false if it was answered before.
+    /// Answers the question with `value`. Returns false if the question was answered before.
     pub(crate) fn answer(&self, value: Py<PyAny>) -> bool {
         let reply = self.take_reply();
         let Some(reply) = reply else { return false };

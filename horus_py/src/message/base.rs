@@ -1,4 +1,4 @@
-//! The base class of messages of fixed size: the methods that all of them have.
+//! The Python base class of messages of fixed size, with the methods that all of them have.
 
 use horus_core::message::timestamp_now_ns;
 use pyo3::IntoPyObjectExt;
@@ -106,7 +106,7 @@ impl Message {
     }
 }
 
-/// Adds the base class and its functions to the module.
+/// Adds the base class and its functions to the Python module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Message>()?;
     for name in ["dtype", "__horus_dtype__"] {

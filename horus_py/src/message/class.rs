@@ -1,8 +1,8 @@
 //! Makes the Python classes of messages through the C API, from the tables of their fields.
 //!
-//! WHY not PyO3's classes: such a class has the layout of one Rust type, and here one Rust type
-//! serves every message, whatever its size. Only the common base classes, with the methods that
-//! need not be fast, are PyO3's.
+//! WHY not classes of PyO3: such a class has the layout of one Rust type, but here one Rust type
+//! serves messages of all sizes. Only the common base classes, with the methods that need not be
+//! fast, are made by PyO3.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 
@@ -17,7 +17,7 @@ use crate::message::framed;
 use crate::message::instance::{self, get_buffer};
 use crate::message::kind::{self, Field, MessageKind};
 
-/// Makes the Python class of a kind of messages, and registers it.
+/// Makes the Python class for a kind of messages, and registers the class.
 pub(crate) fn make_class<'py>(
     py: Python<'py>,
     kind: &'static MessageKind,
@@ -113,7 +113,7 @@ pub(crate) fn make_class<'py>(
     Ok(class)
 }
 
-/// Returns the base class for the class of a kind: [`Message`](instance::Message) or
+/// Returns the base class of the class for a kind of messages: [`Message`](instance::Message) or
 /// [`Framed`](framed::base::Framed).
 fn base_class_of<'py>(py: Python<'py>, kind: &MessageKind) -> Bound<'py, PyType> {
     match kind.framed {
@@ -122,7 +122,8 @@ fn base_class_of<'py>(py: Python<'py>, kind: &MessageKind) -> Bound<'py, PyType>
     }
 }
 
-/// `tp_new`: makes a message with the default values, except for the fields that the keywords set.
+/// Implements `tp_new` of the class: makes a message with the default values, except for the fields
+/// that the keyword arguments set.
 unsafe extern "C" fn tp_new(
     class: *mut ffi::PyTypeObject,
     args: *mut ffi::PyObject,
@@ -150,11 +151,11 @@ unsafe extern "C" fn tp_new(
     })
 }
 
-/// `tp_traverse`: visits nothing, because a message refers to no object that could refer back to
-/// it.
+/// Implements `tp_traverse` of the class: visits nothing, because a message refers to no object
+/// that could refer back to it.
 ///
-/// WHY at all: without this slot, a class inherits garbage collection from its base, and messages
-/// have no header for the collector.
+/// WHY it exists: without it, the class would inherit garbage collection from its base class, but
+/// messages have no header for the garbage collector.
 unsafe extern "C" fn traverse(
     _object: *mut ffi::PyObject,
     _visit: ffi::visitproc,

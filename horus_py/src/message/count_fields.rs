@@ -1,10 +1,11 @@
-//! The table of the standard messages' counted arrays: only the first elements of such an array are
-//! in use, and other fields hold their number.
+//! The table of the counted arrays in standard messages. Only the first elements of a counted array
+//! are in use, and other fields of the message hold their number.
 
 use pyo3::prelude::*;
 
-/// The name of a message, the names of counted arrays in it, and the names of its count fields. The
-/// product of the count fields is the number of elements in use of each of these arrays.
+/// An entry of the table: the name of a message, the names of counted arrays in it, and the names
+/// of its count fields. The product of the count fields is the number of elements in use of each of
+/// these arrays.
 type CountedArrays = (
     &'static str,
     &'static [&'static str],
@@ -47,8 +48,8 @@ const COUNTED_ARRAYS: &[CountedArrays] = &[
     ("Tensor", &["shape", "strides"], &["dimensions"]),
 ];
 
-/// Returns the fields whose product is the number of elements in use of an array of a standard
-/// message; none if the array is not counted.
+/// Returns the names of the count fields of an array in a standard message. Their product is the
+/// number of elements in use. Returns an empty slice if the array is not counted.
 pub(crate) fn counts_of(message: &str, field: &str) -> &'static [&'static str] {
     let mut found = COUNTED_ARRAYS.iter().filter(|counted| counted.0 == message);
     found

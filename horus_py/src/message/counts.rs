@@ -12,8 +12,8 @@ use crate::message::kind::{Field, MessageKind};
 pub(crate) type GivenArray<'a> = (&'a Field, usize);
 
 /// Sets the count fields of a new message to the lengths of the arrays that the caller gave. Does
-/// not change a count that the caller gave: one for which `is_given` returns true. Refuses arrays
-/// that disagree with each other or with such a count.
+/// not change a count field that the caller has set, for which `is_given` returns true. Returns an
+/// error if the lengths contradict each other or such a count.
 #[cold]
 pub(crate) fn complete_counts(
     object: &Bound<'_, PyAny>,
@@ -45,8 +45,8 @@ pub(crate) fn complete_counts(
     Ok(())
 }
 
-/// Refuses to assign `found` elements to an array if this number disagrees with a count that the
-/// array shares with others. Must be called before the assignment.
+/// Checks, before `found` elements are assigned to an array, that this number agrees with the count
+/// that the array shares with other arrays. Returns an error if it does not.
 #[cold]
 pub(crate) fn check_shared_counts(
     object: &Bound<'_, PyAny>,
@@ -60,8 +60,9 @@ pub(crate) fn check_shared_counts(
     }
 }
 
-/// Sets the count after `found` elements were assigned to an array. Leaves it unchanged if the
-/// array was assigned in full length, which does not say how many elements are in use.
+/// Sets the count field after `found` elements were assigned to an array. Does not change it if the
+/// assignment had the full length of the array, because that does not say how many elements are in
+/// use.
 #[cold]
 pub(crate) fn update_count(object: &Bound<'_, PyAny>, field: &Field, found: usize) -> PyResult<()> {
     match field.counts {
@@ -72,8 +73,8 @@ pub(crate) fn update_count(object: &Bound<'_, PyAny>, field: &Field, found: usiz
     }
 }
 
-/// Returns true if assigning to this array sets its count: if it has a single count field, which it
-/// shares with no other array or which is 0.
+/// Returns true if assigning to this array sets its count field. This is the case if the array has
+/// a single count field, and that field is 0 or counts no other array.
 fn sets_count(object: &Bound<'_, PyAny>, field: &Field) -> PyResult<bool> {
     let [_] = field.counts else { return Ok(false) };
     let kind = instance::kind_of(object);
@@ -85,7 +86,8 @@ fn sets_count(object: &Bound<'_, PyAny>, field: &Field) -> PyResult<bool> {
     Ok(together == 1 || elements_in_use(object, field)? == 0)
 }
 
-/// Refuses an array whose number of elements is neither the count nor the full length.
+/// Returns an error if `found`, the number of elements given for an array, is neither the count nor
+/// the full length of the array.
 fn check_agreement(object: &Bound<'_, PyAny>, field: &Field, found: usize) -> PyResult<()> {
     let counted = elements_in_use(object, field)?;
     if found == counted || found == field.count {
@@ -99,7 +101,7 @@ fn check_agreement(object: &Bound<'_, PyAny>, field: &Field, found: usize) -> Py
     Err(PyValueError::new_err(text))
 }
 
-/// Returns the number of elements in use: the product of the array's count fields.
+/// Returns the number of elements in use of an array: the product of its count fields.
 fn elements_in_use(object: &Bound<'_, PyAny>, field: &Field) -> PyResult<usize> {
     let kind = instance::kind_of(object);
     let mut product = 1_usize;

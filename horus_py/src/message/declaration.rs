@@ -42,8 +42,9 @@ pub(crate) fn _declare<'py>(
     make_class(py, kind, &module, &doc)
 }
 
-/// Makes the table of the fields of a message, and the bytes of a message with default values.
-/// These bytes do not contain the defaults that the program declared for single fields.
+/// Makes the table of the fields of a message, and the bytes of a message in which all fields have
+/// default values. The default values that the program declared for single fields are not in these
+/// bytes yet.
 fn declared_schema(
     name: &str,
     fields: &[(String, Bound<'_, PyAny>, usize)],
@@ -113,8 +114,8 @@ fn declared_schema(
     Ok((schema, default))
 }
 
-/// Makes the type of a message that consists of the fields of `schema` and of a tail: any number of
-/// numbers, which the field `count` counts.
+/// Makes the type of a message that consists of the fields of `schema` and of a tail. A tail has
+/// any number of numbers, and the field `count` holds how many.
 fn declared_tail(
     schema: Schema,
     (tail, number): (&str, &str),

@@ -34,7 +34,7 @@ struct Tensor {
     byte_offset: u64,
 }
 
-/// `DLManagedTensor`, followed by the shape and strides that it points to.
+/// A `DLManagedTensor`, followed by the shape and the strides to which it points.
 #[repr(C)]
 struct UnversionedExport {
     tensor: Tensor,
@@ -43,7 +43,7 @@ struct UnversionedExport {
     dimensions: Dimensions,
 }
 
-/// `DLManagedTensorVersioned`, followed by the shape and strides that it points to.
+/// A `DLManagedTensorVersioned`, followed by the shape and the strides to which it points.
 #[repr(C)]
 struct VersionedExport {
     major: u32,
@@ -68,7 +68,7 @@ const _: () = {
     assert!(std::mem::offset_of!(VersionedExport, tensor) == 32);
 };
 
-/// The arguments of a call of `__dlpack__`.
+/// The arguments of a call of the Python method `__dlpack__`.
 #[derive(Default)]
 struct DlpackArguments {
     is_versioned: bool,
@@ -76,7 +76,7 @@ struct DlpackArguments {
 }
 
 impl DlpackArguments {
-    /// Reads the keyword arguments: `names`, and the array of their values at `first`.
+    /// Reads the keyword arguments. `names` has their names, and `first` points to their values.
     fn read(
         py: Python<'_>,
         first: *const *mut ffi::PyObject,
@@ -141,7 +141,7 @@ unsafe extern "C" fn dlpack_method(
     })
 }
 
-/// Makes the capsule that exports the array of a message.
+/// Makes the DLPack capsule that exports the array of a message.
 fn export_array(
     object: &Bound<'_, PyAny>,
     wanted: &DlpackArguments,
@@ -256,7 +256,7 @@ fn make_capsule(
 ///
 /// # Safety
 ///
-/// `owner` is the reference that an export held, and the export is not used any more.
+/// `owner` is the reference that an export held, and the export is no longer used.
 unsafe fn release_owner(owner: *mut c_void) {
     // WHY `try_attach`: consumers call the deleter on any thread, and even after the interpreter is
     // gone; then the memory is freed with the process.
@@ -269,7 +269,8 @@ unsafe fn release_owner(owner: *mut c_void) {
 macro_rules! impl_deleters {
     ($export:ident $name:ident) => {
         impl $export {
-            /// Deletes the export. Consumers call it when they no longer need the data.
+            /// Deletes the export. The consumer of the array calls this function when it no longer
+            /// needs the data.
             unsafe extern "C" fn delete(this: *mut Self) {
                 if this.is_null() {
                     return;
@@ -280,8 +281,8 @@ macro_rules! impl_deleters {
                 unsafe { release_owner(this.owner) };
             }
 
-            /// Destroys a capsule. It still has its name if no consumer has taken the export; then
-            /// the export is deleted, too.
+            /// Destroys a capsule. If no consumer has taken over the export, the capsule still has
+            /// its original name; then this function deletes the export as well.
             unsafe extern "C" fn drop_capsule(capsule: *mut ffi::PyObject) {
                 // SAFETY: Python gives a capsule.
                 if unsafe { ffi::PyCapsule_IsValid(capsule, $name.as_ptr()) } != 0 {
@@ -297,7 +298,7 @@ macro_rules! impl_deleters {
 impl_deleters! { VersionedExport VERSIONED_NAME }
 impl_deleters! { UnversionedExport UNVERSIONED_NAME }
 
-/// Adds the method `__dlpack__` to the base of the classes.
+/// Adds the method `__dlpack__` to the base class of messages.
 pub(crate) fn register(class: &Bound<'_, PyType>) -> PyResult<()> {
     const DLPACK_DOC: &CStr =
         c"__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)

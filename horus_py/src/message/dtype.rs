@@ -1,4 +1,4 @@
-//! The structured numpy types of messages, and views of messages without copies.
+//! The structured numpy types of messages, and views of messages as numpy arrays without copies.
 
 use horus_core::message::FieldKind;
 use pyo3::exceptions::PyImportError;
@@ -9,8 +9,8 @@ use crate::message::field::numpy_code;
 use crate::message::kind::{self, MessageKind};
 use crate::numpy::numpy;
 
-/// The descriptor of the classes' attribute `dtype`. It makes the type when it is first read, so
-/// that only programs that use it import numpy.
+/// The descriptor of the class attribute `dtype`. It makes the numpy type when the attribute is
+/// first read, so that only programs that use the attribute import numpy.
 #[pyclass(frozen, name = "_DType", module = "horus._horus")]
 #[derive(Debug)]
 pub(crate) struct DType;
@@ -30,7 +30,7 @@ impl DType {
     }
 }
 
-/// Returns the structured numpy type of a kind of messages. Makes it at the first call.
+/// Returns the structured numpy type for a kind of messages. The first call makes the type.
 pub(crate) fn dtype<'py>(py: Python<'py>, kind: &MessageKind) -> PyResult<Bound<'py, PyAny>> {
     let made = kind
         .dtype

@@ -16,8 +16,8 @@ use crate::message::instance;
 use crate::message::kind::{Field, MessageKind};
 use crate::numpy::{ArrayMemory, numpy};
 
-/// Calls a macro with the table of the number types. A row is the variant of [`Primitive`], the
-/// Rust type, numpy's code, and the letter in `struct`.
+/// Calls the given macro with the table of number types. Each row has the variant of [`Primitive`],
+/// the Rust type, numpy's code for the type, and the letter for it in Python's `struct`.
 macro_rules! numbers {
     ($callback:ident $($rest:tt)*) => {
         $callback! { $($rest)*
@@ -28,8 +28,8 @@ macro_rules! numbers {
     };
 }
 
-/// Returns the value of a field as a Python object: numbers and texts as copies, arrays of numbers
-/// and nested messages as views.
+/// Returns the value of a field as a Python object. Numbers and texts are copies; arrays of numbers
+/// and nested messages are views.
 pub(crate) fn get_value<'py>(
     object: &Bound<'py, PyAny>,
     field: &Field,
@@ -51,7 +51,7 @@ pub(crate) fn get_value<'py>(
     }
 }
 
-/// Returns element `index` of a field of texts or nested messages.
+/// Returns element `index` of a field that has texts or nested messages.
 fn element_object<'py>(
     object: &Bound<'py, PyAny>,
     field: &Field,
@@ -67,7 +67,8 @@ fn element_object<'py>(
     }
 }
 
-/// Returns the text before the first byte that is NUL or not UTF-8.
+/// Returns the text at the beginning of `bytes`. It ends before the first NUL, or before the first
+/// bytes that are not valid UTF-8.
 fn text_of_bytes(bytes: &[u8]) -> &str {
     let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
     match std::str::from_utf8(bytes) {
@@ -108,7 +109,7 @@ macro_rules! number {
             Ok(())
         }
 
-        /// Returns numpy's code of the type.
+        /// Returns numpy's code for the type.
         pub(crate) const fn numpy_code(primitive: Primitive) -> &'static str {
             match primitive {
                 $(Primitive::$variant => $code,)+
@@ -116,7 +117,8 @@ macro_rules! number {
             }
         }
 
-        /// Returns the letter of the type in the formats of `struct` and `memoryview`.
+        /// Returns the letter that stands for the type in the formats of Python's `struct` and
+        /// `memoryview`.
         const fn struct_letter(primitive: Primitive) -> &'static str {
             match primitive {
                 $(Primitive::$variant => $letter,)+
@@ -167,7 +169,8 @@ fn array_view<'py>(
     unsafe { numpy.view(dtype, memory, object) }
 }
 
-/// Sets fields of a message that no Python code has seen yet, and the count fields of its arrays.
+/// Sets fields of a message that no Python code has access to yet. Also sets the count fields of
+/// its arrays.
 pub(crate) fn set_fields(
     object: &Bound<'_, PyAny>,
     kind: &MessageKind,
@@ -187,8 +190,8 @@ pub(crate) fn set_fields(
     counts::complete_counts(object, &arrays, |name| fields.contains(name))
 }
 
-/// Writes the default value of one field to `default`, the bytes of a default message. The kind
-/// must not have a class yet.
+/// Writes the default value of one field to `default`, the bytes of a message with default values.
+/// No class may have been made for the kind yet.
 pub(crate) fn set_default(
     kind: &MessageKind,
     default: &mut [u8],
@@ -213,8 +216,8 @@ fn field_named<'a>(kind: &'a MessageKind, name: &Bound<'_, PyString>) -> PyResul
     })
 }
 
-/// Sets a field of a message that Python code can see, and the count field of an array. If it
-/// fails, nothing has changed.
+/// Sets a field of a message that Python code has access to. If the field is a counted array, also
+/// sets its count field. On an error, nothing has changed.
 pub(crate) fn set_with_count(
     object: &Bound<'_, PyAny>,
     field: &Field,
@@ -229,8 +232,8 @@ pub(crate) fn set_with_count(
     counts::update_count(object, field, found)
 }
 
-/// Sets a field of a message if `check` accepts the number of elements in `value`. Returns that
-/// number. If it fails, nothing has changed.
+/// Sets a field of a message, if `check` accepts the number of elements in `value`. Returns that
+/// number. On an error, nothing has changed.
 pub(crate) fn set_checked(
     object: &Bound<'_, PyAny>,
     field: &Field,
@@ -268,7 +271,7 @@ pub(crate) fn encode_field(
         .map_err(|error| error::with_context(value.py(), &place(), &error))
 }
 
-/// Like [`encode_field`], but the errors do not name the field.
+/// Does the same as [`encode_field`], but its errors do not name the field.
 fn encode_value(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<usize> {
     if field.count == 1 {
         return encode_element(field, value, out).map(|()| 1);
@@ -308,8 +311,8 @@ fn encode_value(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyRe
     Ok(found)
 }
 
-/// Returns `found`, the number of elements given for an array. Refuses fewer than its length,
-/// unless it is a counted array.
+/// Returns `found`, the number of elements that were given for an array. Returns an error if it
+/// differs from the length of the array; for a counted array it may also be smaller.
 fn check_length(field: &Field, found: usize) -> PyResult<usize> {
     if found == field.count || !field.counts.is_empty() {
         return Ok(found);
@@ -352,7 +355,7 @@ fn encode_element(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> Py
     }
 }
 
-/// Writes a Python expression that makes an equal message, for `repr`.
+/// Writes a message as a Python expression that makes an equal message. `repr` returns it.
 pub(crate) fn write_message(
     out: &mut String,
     module: &str,
@@ -414,7 +417,7 @@ fn element_text(module: &str, field: &Field, bytes: &[u8]) -> String {
     out
 }
 
-/// Writes a list; five or more equal elements as `[x] * n`.
+/// Writes a Python list. If it has five or more elements and all are equal, writes `[x] * n`.
 fn write_list(out: &mut String, texts: Vec<String>) {
     match &*texts {
         [first, rest @ ..] if rest.len() >= 4 && rest.iter().all(|text| text == first) => {
@@ -424,7 +427,7 @@ fn write_list(out: &mut String, texts: Vec<String>) {
     }
 }
 
-/// Returns the Python literal of a number.
+/// Returns a number as a Python literal.
 fn number_literal(number: impl std::fmt::Debug) -> String {
     let text = format!("{number:?}");
     match text.as_str() {
@@ -433,7 +436,7 @@ fn number_literal(number: impl std::fmt::Debug) -> String {
     }
 }
 
-/// Returns the Python literal of a text.
+/// Returns a text as a Python literal.
 fn text_literal(text: &str) -> String {
     let mut out = String::from("'");
     for character in text.chars() {

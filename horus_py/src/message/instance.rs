@@ -1,4 +1,5 @@
-//! Messages as Python objects: one memory block that contains the message's bytes.
+//! Messages as Python objects. Each object is one memory block, which also contains the bytes of
+//! the message.
 
 use std::ffi::c_int;
 
@@ -7,15 +8,15 @@ use pyo3::prelude::*;
 
 use crate::message::kind::{Comparison, MessageKind};
 
-/// The head of a message object. The message's bytes follow it, or lie in the message `owner` in
-/// which this one is nested.
+/// The head of a message object. The bytes of the message follow it. For a nested message, they are
+/// instead in the message `owner`, of which this message is a part.
 #[repr(C)]
 pub(crate) struct MessageObject {
     head: ffi::PyObject,
     message: ObjectFields,
 }
 
-/// The fields of a message object that follow the header of all Python objects.
+/// The fields of a message object that follow the standard header of a Python object.
 #[repr(C)]
 struct ObjectFields {
     kind: &'static MessageKind,
@@ -23,8 +24,8 @@ struct ObjectFields {
     owner: *mut ffi::PyObject,
 }
 
-/// The size of the head of a message object, in bytes: the offset of the message's bytes. A
-/// multiple of 8, the largest alignment of a message.
+/// The size of the head of a message object, in bytes. This is the offset of the message's bytes.
+/// It is a multiple of 8, which is the largest alignment of a message.
 pub(crate) const HEAD_BYTES: usize = size_of::<MessageObject>();
 const _: () = assert!(HEAD_BYTES.is_multiple_of(8));
 
@@ -33,7 +34,7 @@ const _: () = assert!(HEAD_BYTES.is_multiple_of(8));
 #[derive(Debug)]
 pub(crate) struct Message;
 
-/// Makes a message with a copy of these bytes.
+/// Makes a message whose content is a copy of `bytes`.
 pub(crate) fn message_from_bytes<'py>(
     py: Python<'py>,
     kind: &'static MessageKind,
@@ -46,7 +47,7 @@ pub(crate) fn message_from_bytes<'py>(
     Ok(object)
 }
 
-/// Makes a message whose bytes are 0.
+/// Makes a message in which all bytes are 0.
 pub(crate) fn zeroed_message<'py>(
     py: Python<'py>,
     kind: &'static MessageKind,
@@ -63,8 +64,8 @@ fn allocate<'py>(py: Python<'py>, kind: &'static MessageKind) -> PyResult<Bound<
     with_extra_bytes(py, kind, 0)
 }
 
-/// Makes a message with uninitialised bytes. Before them, the object has `extra` uninitialised
-/// bytes for other data: see [`extra_bytes_of`].
+/// Makes a message with uninitialised bytes. In front of these, the object has `extra` more
+/// uninitialised bytes for other data: see [`extra_bytes_of`].
 ///
 /// `extra` must be a multiple of 8.
 #[inline]
@@ -81,14 +82,14 @@ pub(crate) fn with_extra_bytes<'py>(
     Ok(object)
 }
 
-/// Returns the address of the extra bytes of a message that [`with_extra_bytes`] made.
+/// Returns the address of the extra bytes of a message that was made by [`with_extra_bytes`].
 #[inline]
 pub(crate) fn extra_bytes_of(object: *mut ffi::PyObject) -> *mut u8 {
     object.cast::<u8>().wrapping_add(HEAD_BYTES)
 }
 
-/// Makes an object for the message that is nested in `whole` at `offset`, in bytes. It has no bytes
-/// of its own: it shows those of `whole`.
+/// Makes an object for a message that is nested in `whole` at the byte offset `offset`. The object
+/// has no message bytes. It uses those of `whole`.
 pub(crate) fn nested_message<'py>(
     whole: &Bound<'py, PyAny>,
     kind: &'static MessageKind,
@@ -104,7 +105,7 @@ pub(crate) fn nested_message<'py>(
     Ok(object)
 }
 
-/// Allocates a message object: a head, followed by `bytes` bytes.
+/// Allocates a message object: a head, followed by `bytes` uninitialised bytes.
 #[inline]
 fn allocate_object<'py>(
     py: Python<'py>,
@@ -146,8 +147,8 @@ pub(crate) fn kind_of(message: &Bound<'_, PyAny>) -> &'static MessageKind {
     unsafe { (*message.as_ptr().cast::<MessageObject>()).message.kind }
 }
 
-/// Returns the bytes of a message. They must not be used while Python code may run, which can
-/// change them.
+/// Returns the bytes of a message. They must not be used while Python code may run, because Python
+/// code can change them.
 #[inline]
 pub(crate) fn message_bytes<'a>(message: &'a Bound<'_, PyAny>) -> &'a [u8] {
     // SAFETY: a message has so many bytes as long as it lives; only who holds the GIL writes them.
@@ -173,7 +174,7 @@ pub(crate) fn is_message(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<Message>()
 }
 
-/// `tp_dealloc`: frees the object, and releases its owner and its class.
+/// Implements `tp_dealloc` of the class: frees the object, and releases its owner and its class.
 pub(crate) unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
     // SAFETY: Python gives the last reference to a message.
     let class = unsafe { ffi::Py_TYPE(object) };
@@ -187,7 +188,7 @@ pub(crate) unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
     unsafe { ffi::Py_DECREF(class.cast()) };
 }
 
-/// Returns true if two messages of one class have equal fields.
+/// Returns true if all fields of two messages of the same class are equal.
 pub(crate) fn are_equal(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> bool {
     let runs = &kind_of(one).byte_runs;
     let one = message_bytes(one);
@@ -216,7 +217,8 @@ fn floats_equal<T: PartialEq, const N: usize>(
         .all(|(one, other)| read(*one) == read(*other))
 }
 
-/// `bf_getbuffer`: exports the bytes for reading and writing.
+/// Implements the buffer protocol (`bf_getbuffer`): exports the bytes of the message for reading
+/// and writing.
 pub(crate) unsafe extern "C" fn get_buffer(
     object: *mut ffi::PyObject,
     view: *mut ffi::Py_buffer,

@@ -1,4 +1,5 @@
-//! The kinds of messages: their tables of fields, and the Python classes made of them.
+//! The kinds of messages: for each kind its table of fields, and the Python class that is made from
+//! it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,27 +18,28 @@ use pyo3::sync::PyOnceLock;
 
 use crate::message::count_fields::counts_of;
 
-/// A kind of message. It lives as long as the process, like its class.
+/// A kind of messages, such as all messages of one type. It is never freed, like its Python class.
 pub(crate) struct MessageKind {
     pub(crate) schema: &'static Schema,
     pub(crate) payload: DynamicType,
-    /// Size of a message of this kind, or of its header if data follow it, in bytes.
+    /// Size of a message of this kind in bytes. If data follow the message, this is the size of its
+    /// header.
     pub(crate) bytes: usize,
     /// The description of the data that follow the header; `None` for messages of fixed size.
     pub(crate) framed: Option<&'static FramedKind>,
-    /// The bytes of a new message, with the default values.
+    /// The bytes of a new message, in which all fields have their default values.
     pub(crate) default: Box<[u8]>,
     pub(crate) fields: Box<[Field]>,
-    /// The ranges of the message's bytes, each with its type of comparison, in the order of their
-    /// offsets.
+    /// The ranges of the message's bytes, each with the type as which its bytes are compared. They
+    /// are in the order of their offsets.
     pub(crate) byte_runs: Box<[ByteRun]>,
     /// The offset of the field `timestamp_ns`, if there is one.
     timestamp_offset: Option<usize>,
     /// The offset of the field `monotonic_ns`, if there is one.
     monotonic_offset: Option<usize>,
-    /// The structured numpy type of the messages, made when it is first needed.
+    /// The structured numpy type of the messages. It is made when it is first needed.
     pub(crate) dtype: PyOnceLock<Py<PyAny>>,
-    /// The Python class; null until it is made. It is never freed.
+    /// The Python class; null until it is made. The class is never freed.
     class: AtomicPtr<ffi::PyTypeObject>,
 }
 
@@ -49,11 +51,12 @@ pub(crate) struct Field {
     pub(crate) kind: FieldKind,
     pub(crate) offset: usize,
     pub(crate) count: usize,
-    /// The type of the field's numbers; `None` if it does not hold numbers of a type in [`DType`].
+    /// The type of the numbers in the field. `None` if the field has no numbers, or numbers of a
+    /// type that is not in [`DType`].
     pub(crate) dtype: Option<DType>,
     /// The kind of the nested messages; `None` if the field holds no messages.
     pub(crate) inner: Option<&'static MessageKind>,
-    /// The names of the fields whose product is the number of elements in use; empty if all
+    /// The names of the count fields. Their product is the number of elements in use. Empty if all
     /// elements are always in use.
     pub(crate) counts: &'static [&'static str],
 }
@@ -65,7 +68,7 @@ impl Field {
     }
 }
 
-/// A range of a message's bytes that are compared in the same way.
+/// A range of a message's bytes that are all compared as the same type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ByteRun {
     pub(crate) comparison: Comparison,
@@ -73,8 +76,7 @@ pub(crate) struct ByteRun {
     pub(crate) bytes: usize,
 }
 
-/// The type as which bytes are compared. If they are compared as floats, −0 equals 0, and NaN
-/// equals nothing.
+/// The type as which bytes are compared. As floats, −0 equals 0, and NaN equals nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Comparison {
     Bytes,
@@ -89,8 +91,8 @@ impl fmt::Debug for MessageKind {
 }
 
 impl MessageKind {
-    /// Makes the kind of the messages of `schema`. The kinds of its nested messages must exist
-    /// already.
+    /// Makes the kind for messages that have the fields of `schema`. The kinds of its nested
+    /// messages must exist already.
     pub(crate) fn new(schema: &'static Schema, default: Box<[u8]>) -> PyResult<Self> {
         let payload = DynamicType::parse(&schema.text());
         let payload = payload.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
@@ -102,7 +104,7 @@ impl MessageKind {
         self.timestamp_offset.is_some()
     }
 
-    /// Writes the present time to those fields of a message that hold one.
+    /// Writes the current time to those fields of a message that hold a time.
     pub(crate) fn set_timestamps(&self, message: &mut [u8]) {
         let mut write = |offset: Option<usize>, now_ns: u64| {
             if let Some(offset) = offset {
@@ -113,13 +115,13 @@ impl MessageKind {
         write(self.monotonic_offset, monotonic_now_ns());
     }
 
-    /// Makes a kind whose messages are followed by data, such as images.
+    /// Makes a kind for messages that are followed by data, such as images.
     pub(crate) fn framed(framed: &'static FramedKind, default: Box<[u8]>) -> Self {
         Self::build(framed.schema(), default, framed.payload(), Some(framed))
     }
 
-    /// Returns the description of the numbers at the end of a message, if the class has an
-    /// attribute for them; `None` unless a field of the message counts them.
+    /// Returns the description of the numbers at the end of a message, for which the class has an
+    /// attribute. Returns `None` if no field of the message counts such numbers.
     pub(crate) fn counted_tail(&self) -> Option<Tail> {
         self.schema
             .tail
@@ -192,14 +194,14 @@ impl MessageKind {
         self.class.load(Ordering::Relaxed)
     }
 
-    /// Returns true if the object is a message of this kind. Exact, because the classes cannot be
-    /// subclassed.
+    /// Returns true if the object is a message of this kind. Only the class itself has to be
+    /// compared, because message classes cannot be subclassed.
     #[inline]
     pub(crate) fn is_kind_of(&self, object: &Bound<'_, PyAny>) -> bool {
         object.get_type_ptr() == self.class()
     }
 
-    /// Returns the field of this name.
+    /// Returns the field with this name, if there is one.
     pub(crate) fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.name == name)
     }
@@ -210,8 +212,8 @@ impl Field {
         matches!(self.kind, FieldKind::Primitive(Primitive::U64)) && self.count == 1
     }
 
-    /// Returns true if the field is explicit padding, by its name. `repr` shows such a field only
-    /// if it is not 0.
+    /// Returns true if the name of the field marks it as explicit padding. `repr` shows such a
+    /// field only if its value is not 0.
     pub(crate) fn is_reserved(&self) -> bool {
         self.name.starts_with("_reserved")
     }
@@ -243,10 +245,10 @@ fn add_runs(runs: &mut Vec<ByteRun>, schema: &Schema, base: usize) {
     }
 }
 
-/// The table of all kinds that have a class.
+/// The table of all kinds for which a class was made.
 #[derive(Debug, Default)]
 pub(crate) struct KindTable {
-    /// The kinds by the addresses of their classes.
+    /// The kinds, by the addresses of their classes.
     by_class: HashMap<usize, &'static MessageKind>,
     by_hash: HashMap<u128, &'static MessageKind>,
 }
@@ -286,12 +288,13 @@ pub(crate) fn register_class(kind: &'static MessageKind, class: &Bound<'_, PyAny
     kinds.by_hash.insert(kind.payload.hash(), kind);
 }
 
-/// Returns the kind of a class; `None` if it is not a message class.
+/// Returns the kind to which a class belongs; `None` if the class is not a message class.
 pub(crate) fn kind_of_class(class: *mut ffi::PyTypeObject) -> Option<&'static MessageKind> {
     lock_kinds().by_class.get(&(class as usize)).copied()
 }
 
-/// Returns the kind of an argument that should be a message class; `None` if it is not one.
+/// Returns the kind for an argument that should be a message class; `None` if it is not a message
+/// class.
 pub(crate) fn kind_of_argument(argument: &Bound<'_, PyAny>) -> Option<&'static MessageKind> {
     argument
         .is_instance_of::<pyo3::types::PyType>()

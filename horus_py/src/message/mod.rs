@@ -1,7 +1,7 @@
 //! Messages as Python objects: their classes, fields and data, and the declaration of new ones.
 //!
-//! This room knows neither topics nor MessagePack. It imports no other room, and of the files
-//! beside the rooms only `buffer`, `call`, `error` and `numpy`.
+//! This module does not depend on topics or MessagePack. It imports no other directory of this
+//! crate, and only the files `buffer`, `call`, `error` and `numpy`.
 
 pub(crate) mod base;
 pub(crate) mod class;

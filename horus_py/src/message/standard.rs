@@ -1,4 +1,5 @@
-//! The Python classes of the standard messages, and objects of them.
+//! The Python classes of the standard messages, and the conversion of such messages to Python
+//! objects.
 
 use horus_core::message::{FRAMED_KINDS, Message, STANDARD, standard_default};
 use pyo3::exceptions::PyRuntimeError;
@@ -9,7 +10,7 @@ use crate::message::class::make_class;
 use crate::message::instance;
 use crate::message::kind::{self, MessageKind};
 
-/// Adds the classes to the module.
+/// Adds the classes of all standard messages to the Python module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let classes = PyDict::new(py);
@@ -29,7 +30,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("_STANDARD", classes)
 }
 
-/// Makes a Python object with a copy of a standard message.
+/// Makes a Python object from a standard message, which is copied.
 pub(crate) fn object_of<'py, T: Message>(
     py: Python<'py>,
     message: &T,

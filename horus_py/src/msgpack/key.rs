@@ -1,11 +1,11 @@
-//! A dict key, as the cache keeps it.
+//! A dict key in the form in which the cache stores it.
 
 use pyo3::prelude::*;
 
-/// Length of the longest key that is cached, in bytes.
+/// Maximum length of a key that is cached, in bytes.
 const KEY_BYTES_MAX: usize = 32;
 
-/// A dict key: its UTF-8 bytes, and the Python `str` made of them.
+/// A dict key: its UTF-8 bytes, and the Python `str` that was made from them.
 pub(super) struct Key {
     bytes: [u8; KEY_BYTES_MAX],
     length: usize,
@@ -13,8 +13,8 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// Makes the key with the UTF-8 bytes `bytes`, and the `str` made of them; `None` if it is too
-    /// long to be cached.
+    /// Makes a key from its UTF-8 bytes and the `str` that was made from them. Returns `None` if
+    /// the key is too long to be cached.
     pub(super) fn new(bytes: &[u8], text: &Bound<'_, PyAny>) -> Option<Self> {
         let mut kept = [0; KEY_BYTES_MAX];
         kept.get_mut(..bytes.len())?.copy_from_slice(bytes);

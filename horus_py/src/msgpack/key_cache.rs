@@ -1,4 +1,4 @@
-//! Caches the keys and layouts of dicts that were read before.
+//! Caches the keys and the layouts of dicts in received messages.
 
 use std::fmt;
 
@@ -13,14 +13,15 @@ use crate::msgpack::result::{UnpackError, UnpackResult, decode_text};
 const KEY_SLOTS: usize = 512;
 /// Number of slots for dict layouts in the cache, a power of two. A slot holds one layout.
 const LAYOUT_SLOTS: usize = 16;
-/// Maximum number of pairs of a dict whose layout is cached.
+/// Maximum number of key-value pairs of a dict whose layout is cached.
 const PAIRS_MAX: usize = 128;
 
-/// A cache of the keys and layouts of dicts that were read. Messages repeat the same dicts, so a
-/// key that is in the cache need not be made, checked and hashed again, and a dict with the keys of
-/// the one before it is copied instead of grown key by key.
+/// A cache of the keys and layouts of dicts that were read. Successive messages often have the same
+/// dicts. A key that is in the cache need not be made, checked and hashed again. A dict with the
+/// same keys as an earlier one is made by copying the earlier layout, which is faster than adding
+/// key by key.
 ///
-/// Takes at most about 400 KiB, whatever is received.
+/// The cache takes at most about 400 KiB, whatever messages are received.
 #[derive(Default)]
 pub(crate) struct KeyCache {
     /// The slots for keys. Empty until the first key is read, then [`KEY_SLOTS`] long.
@@ -31,21 +32,21 @@ pub(crate) struct KeyCache {
     pub(crate) layouts_made: usize,
 }
 
-/// A cached layout, and the statistics that decide when a layout is made. The number of pairs of a
-/// dict and the beginning of its first key select the slot.
+/// A slot for a cached layout, with the statistics that decide when a layout is made. The slot of a
+/// dict is selected by its number of pairs and by the beginning of its first key.
 struct LayoutSlot {
     /// A hash of the keys, in their order, of the last dict that was read key by key, without a
-    /// layout from this cache.
+    /// cached layout.
     signature: usize,
-    /// Number of dicts in a row whose keys had the hash `signature`.
+    /// Number of consecutive dicts whose keys had the hash `signature`.
     repeats: u32,
-    /// Number of dicts in a row with the same signature after which a layout is made. WHY not
-    /// always 2: where two kinds of dicts alternate, a layout is made in vain. The number doubles
-    /// each time that this happens.
+    /// Number of consecutive dicts with the same signature after which a layout is made. WHY not
+    /// always 2: if two kinds of dicts alternate, a layout that is made is not used. The number
+    /// doubles each time this happens.
     required_repeats: u32,
     layout: Option<Box<Layout>>,
-    /// True while a dict is being read with the layout, which is moved out of the slot meanwhile.
-    /// Dicts nested in it that share the slot are read without a layout.
+    /// True while a dict is being read with the layout. The layout is moved out of the slot during
+    /// that time. Nested dicts that use the same slot are read without a layout.
     is_taken: bool,
 }
 
@@ -58,14 +59,14 @@ impl LayoutSlot {
         is_taken: false,
     };
 
-    /// Doubles the number of dicts before the next layout is made, because the last layout did not
-    /// fit the dicts that were received.
+    /// Doubles the number of dicts that are required before the next layout is made. It is called
+    /// because the last layout did not fit the received dicts.
     fn back_off(&mut self) {
         self.required_repeats = (2 * self.required_repeats).min(REPEATS_MAX);
     }
 }
 
-/// The initial and the largest value of [`LayoutSlot::required`].
+/// The initial and the maximum value of [`LayoutSlot::required_repeats`].
 const REPEATS_MIN: u32 = 2;
 const REPEATS_MAX: u32 = 1024;
 
@@ -76,8 +77,8 @@ impl fmt::Debug for KeyCache {
 }
 
 impl KeyCache {
-    /// Returns the Python `str` of these UTF-8 bytes, from the cache if possible. Otherwise makes
-    /// it, and caches it if it is not too long.
+    /// Returns the Python `str` for these UTF-8 bytes. Takes it from the cache if possible.
+    /// Otherwise makes the `str`, and caches it if it is not too long.
     #[inline]
     pub(super) fn key_text<'py>(&mut self, py: Python<'py>, bytes: &[u8]) -> UnpackResult<'py> {
         if self.key_slots.is_empty() {
@@ -94,9 +95,10 @@ impl KeyCache {
         Ok(text)
     }
 
-    /// Returns the index of the slot for the layout of a dict with this number of pairs, whose
-    /// encoding begins with `bytes`. The number of pairs and the first two bytes (the first key's
-    /// length and first letter) select it. `None` if no layout is ever cached for such a dict.
+    /// Returns the index of the layout slot for a dict that has this number of pairs and whose
+    /// encoding begins with `bytes`. The slot is selected by the number of pairs and by the first
+    /// two bytes, which are the length and the first letter of the first key. Returns `None` if no
+    /// layout is ever cached for such a dict.
     #[inline]
     pub(super) fn layout_slot(&mut self, pairs: usize, bytes: &[u8]) -> Option<usize> {
         if !(2..=PAIRS_MAX).contains(&pairs) {
@@ -110,8 +112,8 @@ impl KeyCache {
         Some((weak_hash(&[pairs as u8, first as u8, (first >> 8) as u8])) % LAYOUT_SLOTS)
     }
 
-    /// Takes the layout out of a slot if it has this number of pairs. The caller has to return it
-    /// with [`Self::return_layout`].
+    /// Takes the layout out of a slot, if there is one and it has this number of pairs. The caller
+    /// must return the layout with [`Self::return_layout`].
     #[inline]
     pub(super) fn take_layout(&mut self, slot: usize, pairs: usize) -> Option<Box<Layout>> {
         let known = &mut self.layout_slots[slot];
@@ -136,8 +138,8 @@ impl KeyCache {
         }
     }
 
-    /// Records that `dict` was read without a layout. Makes a layout of it if enough dicts before
-    /// it had the same keys.
+    /// Records that `dict` was read without a layout. Makes a layout from it if enough consecutive
+    /// dicts had the same keys.
     pub(super) fn record_dict(
         &mut self,
         slot: usize,
@@ -165,9 +167,9 @@ impl KeyCache {
     }
 }
 
-/// Returns a hash that selects the slot of a key. WHY a weak one is enough: it is used nowhere
-/// else, and a collision costs time only. It mixes the first and the last bytes, in which keys
-/// nearly always differ.
+/// Returns a hash that selects the slot of a key. WHY a weak hash is enough: it is used for nothing
+/// else, and a collision only costs time. The hash mixes the first and the last bytes of the key,
+/// because keys nearly always differ in these.
 #[inline]
 fn weak_hash(bytes: &[u8]) -> usize {
     let (first, last) = if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk())

@@ -1,4 +1,5 @@
-//! Layouts of dicts: the keys of a dict in order, and a dict with these keys that is copied.
+//! Layouts of dicts. A layout has the keys of a dict in order, and a template dict with these keys,
+//! which is copied.
 
 use horus_core::value::SHORT_TEXT_BYTES_MAX;
 use pyo3::prelude::*;
@@ -6,9 +7,9 @@ use pyo3::types::{PyDict, PyString};
 
 use crate::msgpack::key::Key;
 
-/// The keys of a dict in their order, and a dict with these keys whose values are all `None`. A
-/// copy of it is a new dict. WHY: a copy is one block of memory, while a dict that grows key by key
-/// is rehashed at each doubling.
+/// The keys of a dict in their order, and a template dict with these keys whose values are all
+/// `None`. A new dict is made by copying the template. WHY: a copy is made in one step, while a
+/// dict to which keys are added one by one is rehashed each time its size doubles.
 pub(super) struct Layout {
     keys: Vec<Key>,
     blank: Py<PyDict>,
@@ -49,7 +50,7 @@ impl Layout {
     }
 }
 
-/// Returns a new dict with the first `count` pairs of `dict`.
+/// Returns a new dict that has only the first `count` pairs of `dict`.
 #[cold]
 pub(super) fn first_pairs(dict: Bound<'_, PyDict>, count: usize) -> PyResult<Bound<'_, PyDict>> {
     let first = PyDict::new(dict.py());

@@ -1,8 +1,8 @@
-//! Python objects as MessagePack, and back: the only algorithm of this crate.
+//! Converts Python objects to MessagePack and back. This is the only real algorithm in this crate.
 //!
-//! This room does not know topics: it writes to bytes and reads from bytes that it is given. It
-//! imports `message`, to name the class of an object in an error, and the files `buffer` and
-//! `numpy` beside the rooms.
+//! This module does not depend on topics: its callers pass the bytes that it reads or writes. It
+//! imports `message`, in order to name the class of an object in an error, and the files `buffer`
+//! and `numpy`.
 
 pub(crate) mod ext;
 pub(crate) mod functions;

@@ -1,4 +1,4 @@
-//! Writes Python objects as MessagePack, in one pass, directly to a slot.
+//! Writes Python objects as MessagePack directly into a slot, in one pass.
 
 use std::ptr;
 
@@ -19,7 +19,7 @@ use crate::numpy::numpy;
 /// The reason why an object was not packed.
 #[derive(Debug)]
 pub(crate) enum PackError {
-    /// The object needs a slot of this many bytes.
+    /// The slot is too short. The object needs a slot with this number of bytes.
     TooLong(u64),
     Python(PyErr),
 }
@@ -48,11 +48,12 @@ impl From<EncodeError> for Box<PackError> {
     }
 }
 
-/// Writes the object to the beginning of the slot; returns its length in bytes.
+/// Writes the object to the beginning of the slot. Returns the length of the written MessagePack in
+/// bytes.
 ///
-/// Runs no Python code for objects of the exact built-in types, except for a `str` that has no
-/// UTF-8 encoding (lone surrogates). Python code that runs cannot reach the slot, because the
-/// publisher that loaned it is marked as in use.
+/// For objects whose class is exactly a built-in one, it runs no Python code. The exception is a
+/// `str` with lone surrogates, which has no UTF-8 encoding. If Python code runs, it cannot access
+/// the slot, because the publisher that loaned the slot is marked as in use.
 pub(crate) fn pack(object: &Bound<'_, PyAny>, slot: &mut [u8]) -> Result<usize, PackError> {
     let mut out = MsgpackWriter::new(slot);
     let written = write_object(&mut out, object, 0).and_then(|()| Ok(out.finish()?));
@@ -195,7 +196,8 @@ fn size_changed() -> PyErr {
     PyRuntimeError::new_err("a dict or list changed its size while it was sent")
 }
 
-/// Writes an object whose exact class is not a built-in one: a subclass of such, or another class.
+/// Writes an object whose class is not exactly a built-in one, for example an instance of a
+/// subclass.
 #[cold]
 fn write_other(out: &mut MsgpackWriter<'_>, object: &Bound<'_, PyAny>, depth: usize) -> PackResult {
     if let Ok(text) = object.cast::<PyString>() {
@@ -228,7 +230,7 @@ fn write_other(out: &mut MsgpackWriter<'_>, object: &Bound<'_, PyAny>, depth: us
     }
 }
 
-/// Writes numpy's scalars and arrays, and other objects that have a buffer.
+/// Writes numpy scalars, numpy arrays, and other objects that have a buffer.
 fn write_array_or_scalar(
     out: &mut MsgpackWriter<'_>,
     object: &Bound<'_, PyAny>,

@@ -1,14 +1,14 @@
-//! The result of unpacking: a Python object, or the reason why there is none.
+//! The result of unpacking a message: a Python object, or the reason why there is none.
 
 use horus_core::value::DecodeError;
 use pyo3::exceptions::PyUnicodeDecodeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-/// The reason why a message was not unpacked.
+/// The reason why a message could not be unpacked.
 #[derive(Debug)]
 pub(crate) enum UnpackError {
-    /// The bytes are not the MessagePack of a value that Python can represent.
+    /// The bytes are not valid MessagePack, or encode a value that Python cannot represent.
     Malformed,
     /// Python raised an exception, for example because memory is exhausted.
     Python(PyErr),

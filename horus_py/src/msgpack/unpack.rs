@@ -1,4 +1,4 @@
-//! Reads untrusted MessagePack as Python objects, in one pass.
+//! Converts untrusted MessagePack to Python objects, in one pass.
 
 use horus_core::value::{DEPTH_MAX, MsgpackReader, TYPED_ARRAY_EXT, Token, TypedView};
 use pyo3::IntoPyObjectExt;
@@ -14,7 +14,7 @@ use crate::msgpack::layout::{Layout, first_pairs};
 use crate::msgpack::result::{UnpackError, UnpackResult, decode_text};
 use crate::numpy::{DIMENSIONS_MAX, numpy};
 
-/// Reads bytes that must be the MessagePack of exactly one value.
+/// Converts `bytes`, which must be the MessagePack of exactly one value, to a Python object.
 ///
 /// Allocates at most about 100 bytes for each byte read, and never recurses deeper than
 /// [`DEPTH_MAX`].
@@ -106,8 +106,8 @@ impl<'py> Reader<'_, 'py> {
         Ok(dict.into_any())
     }
 
-    /// Reads a dict that probably has the keys of this layout. The returned `bool` is true if it
-    /// has.
+    /// Reads a dict that probably has the keys of this layout. The returned `bool` is true if the
+    /// dict has exactly these keys.
     fn dict_from_layout(
         &mut self,
         layout: &Layout,
@@ -131,8 +131,8 @@ impl<'py> Reader<'_, 'py> {
         Ok((dict, true))
     }
 
-    /// Reads `pairs` pairs into the dict. Also returns a signature of the keys, for comparisons:
-    /// other keys, or the same in another order, almost certainly have another signature.
+    /// Reads `pairs` key-value pairs into the dict. Also returns a signature of the keys. Different
+    /// keys, or the same keys in a different order, almost certainly have a different signature.
     fn read_pairs(
         &mut self,
         dict: Bound<'py, PyDict>,
@@ -154,7 +154,7 @@ impl<'py> Reader<'_, 'py> {
         Ok((dict, signature))
     }
 
-    /// Reads a value, and sets it in the dict under `key`.
+    /// Reads a value, and stores it in the dict under `key`.
     #[inline]
     fn read_pair(
         &mut self,
@@ -192,7 +192,7 @@ impl<'py> Reader<'_, 'py> {
         }
     }
 
-    /// Takes the exception that a call into Python has raised, as an [`UnpackError`].
+    /// Returns the Python exception that a call has raised as an [`UnpackError`], and clears it.
     #[cold]
     fn take_exception(&self) -> UnpackError {
         match PyErr::fetch(self.py) {

@@ -24,7 +24,7 @@ create_exception!(
     "A node or scheduler could not be told."
 );
 
-/// Adds the exceptions to the module.
+/// Adds the exceptions to the Python module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("SchedulerError", py.get_type::<SchedulerError>())?;

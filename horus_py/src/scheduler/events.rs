@@ -1,4 +1,4 @@
-//! Calls `on_event` for the events of nodes, on a thread of its own.
+//! Calls the Python function `on_event` for the events of nodes, on a separate thread.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -11,11 +11,11 @@ use pyo3::prelude::*;
 use crate::message::standard;
 use crate::scheduler::python_calls::with_python;
 
-/// Maximum number of events that wait for `on_event`. Further ones are recorded in the black box
-/// only.
+/// Maximum number of events that wait for `on_event`. Additional events are only recorded in the
+/// black box.
 const EVENTS_MAX: usize = 1024;
 
-/// Maximum time that the end of a run waits for the remaining calls of `on_event`.
+/// Maximum time for which the end of a run waits for the remaining calls of `on_event`.
 const EVENTS_DRAIN_MAX: Duration = Duration::from_millis(500);
 
 /// Starts the thread that calls `on_event` with every event of the scheduler.

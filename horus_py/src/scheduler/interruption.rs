@@ -1,4 +1,5 @@
-//! The exception that ends a run: a node records it, and it is raised to the caller of the run.
+//! The exception that ends a run. A node records the exception, and it is then raised to the caller
+//! of the run.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,11 +12,12 @@ use pyo3::prelude::*;
 #[derive(Debug)]
 pub(crate) struct Interruption {
     /// The handle that stops the run; `None` once the run is over or the scheduler was dropped. WHY
-    /// dropped then: the handle keeps a node that waits to be swapped in, and that node keeps this
-    /// `Interruption`, which would be a reference cycle.
+    /// it is dropped then: the handle keeps a node alive that is to replace another node, and that
+    /// node keeps this `Interruption` alive. This would be a reference cycle.
     handle: Mutex<Option<Handle>>,
     error: Mutex<Option<PyErr>>,
-    /// The failures that may end the run, by the node's name: the text and the exception of each.
+    /// The failures that may end the run: for the name of each node, the text and the exception of
+    /// its failure.
     failures: Mutex<HashMap<String, (String, PyErr)>>,
 }
 
@@ -63,10 +65,10 @@ impl Interruption {
             .take()
     }
 
-    /// Records the text and the exception of a node's failure; `None` removes them once the node
-    /// has recovered.
+    /// Records the text and the exception of a node's failure. If `failure` is `None`, removes
+    /// them, because the node has recovered.
     ///
-    /// WHY they are removed: an exception keeps everything alive that its tick used.
+    /// WHY they are removed: an exception keeps everything alive that the tick used.
     pub(crate) fn record_failure(&self, node: &str, failure: Option<(String, PyErr)>) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         let before = match failure {
@@ -78,7 +80,7 @@ impl Interruption {
         drop(before);
     }
 
-    /// Returns the exception of the failure with this text, and drops all recorded failures.
+    /// Returns the exception of the failure that has this text, and drops all recorded failures.
     pub(crate) fn take_failure(&self, text: &str) -> Option<PyErr> {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         let failures = std::mem::take(&mut *failures);

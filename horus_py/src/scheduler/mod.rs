@@ -1,8 +1,9 @@
 //! Schedulers as Python objects, nodes whose ticks are Python functions, and calls from the
 //! scheduler's threads into Python.
 //!
-//! It converts the arguments, calls one function of `horus_core`, and converts the result. It
-//! imports `message`, `topic` and `wait`; only `actor` imports it.
+//! Each Python function here converts its arguments, calls one function of `horus_core`, and
+//! converts the result. This module imports `message`, `topic` and `wait`; only `actor` imports
+//! this module.
 
 pub(crate) mod context;
 pub(crate) mod error;

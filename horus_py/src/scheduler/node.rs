@@ -17,11 +17,12 @@ use crate::scheduler::interruption::Interruption;
 use crate::scheduler::python_calls::with_python;
 use crate::scheduler::settings;
 
-/// A Python exception, as an error of the node.
+/// A Python exception that is returned as the error of a node.
 #[derive(Debug)]
 struct PythonFailure {
     text: String,
-    /// The exception for the node's `on_error`; `None` if the node has no such hook.
+    /// The exception that is passed to the node's hook `on_error`; `None` if the node has no such
+    /// hook.
     error: Option<PyErr>,
 }
 
@@ -37,11 +38,11 @@ impl std::error::Error for PythonFailure {}
 #[derive(Debug)]
 pub(crate) struct PythonNode {
     name: String,
-    /// True if the failure policy lets a failure end the run.
+    /// True if, by the failure policy of the node, a failure can end the run.
     can_be_fatal: bool,
     tick: Py<PyAny>,
-    /// The tuple of arguments of each call: it contains only the context. WHY kept: then a tick
-    /// allocates nothing.
+    /// The tuple of arguments for each call. It contains only the context. WHY kept: a tick then
+    /// needs no allocation.
     arguments: Py<PyTuple>,
     context: Py<PyContext>,
     init: Option<Py<PyAny>>,
@@ -53,7 +54,7 @@ pub(crate) struct PythonNode {
 }
 
 impl PythonNode {
-    /// Makes the node from a `horus.Node` and its settings.
+    /// Makes the node from a Python object of the class `horus.Node` and its settings.
     pub(crate) fn new(
         node: &Bound<'_, PyAny>,
         settings: &Bound<'_, PyDict>,
@@ -89,8 +90,8 @@ impl PythonNode {
         })
     }
 
-    /// Calls the tick, and converts its result by `read`. Returns `None` if the tick raised
-    /// `KeyboardInterrupt` or `SystemExit`.
+    /// Calls the tick function, and converts its result with `read`. Returns `None` if the tick
+    /// raised `KeyboardInterrupt` or `SystemExit`.
     #[inline]
     pub(crate) fn call_tick<R>(
         &self,
@@ -100,8 +101,8 @@ impl PythonNode {
         self.call(&self.tick, context, read)
     }
 
-    /// Calls a hook with the context, and converts its result by `read`. Returns `None` if the hook
-    /// raised `KeyboardInterrupt` or `SystemExit`.
+    /// Calls a hook with the context, and converts the result of the hook with `read`. Returns
+    /// `None` if the hook raised `KeyboardInterrupt` or `SystemExit`.
     #[inline]
     fn call<R>(
         &self,
@@ -139,8 +140,8 @@ impl PythonNode {
         }
     }
 
-    /// Converts an exception to an error of the node. `KeyboardInterrupt` and `SystemExit` stop the
-    /// run instead, and count as success.
+    /// Converts an exception to an error of the node. `KeyboardInterrupt` and `SystemExit` are not
+    /// errors of the node: they stop the run, and this returns success.
     #[cold]
     fn handle_exception(&self, error: PyErr, context: Option<&mut Context<'_>>) -> NodeResult {
         let outcome = with_python(|py| {
@@ -172,8 +173,8 @@ impl PythonNode {
         }
     }
 
-    /// Calls a hook whose failures the scheduler ignores. Python reports an exception to
-    /// `sys.unraisablehook`, as for destructors.
+    /// Calls a hook whose failures the scheduler ignores. An exception is passed to Python's
+    /// `sys.unraisablehook`, like an exception in a destructor.
     fn call_reporting_errors<R>(&self, call: impl FnOnce(Python<'_>) -> PyResult<R>) -> Option<R> {
         with_python(|py| match call(py) {
             Ok(result) => Some(result),

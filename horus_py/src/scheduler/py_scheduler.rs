@@ -26,7 +26,7 @@ use crate::wait::gil::run_detached;
 
 /// The time between two checks for signals.
 const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(40);
-/// Maximum time that the interpreter's exit waits for threads that run schedulers.
+/// Maximum time for which the exit of the interpreter waits for threads that run schedulers.
 const EXIT_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// The stages in the life of a scheduler.
@@ -34,13 +34,13 @@ const EXIT_WAIT_MAX: Duration = Duration::from_secs(2);
 enum SchedulerStage {
     New(Box<Scheduler>),
     Running(Box<Running>),
-    /// A node failed, and `tick_once` has raised that failure. `finish` then only returns the
-    /// report.
+    /// A node failed, and `tick_once` has already raised that failure. `finish` then raises
+    /// nothing, and only returns the report.
     Failed,
     Over,
 }
 
-/// The schedulers that run. The interpreter's exit ends them.
+/// The schedulers that are running. The exit of the interpreter ends them.
 static RUNNING_SCHEDULERS: Mutex<Vec<Py<PyScheduler>>> = Mutex::new(Vec::new());
 
 /// A set of nodes, and the threads that run them.
@@ -277,7 +277,7 @@ impl PyScheduler {
             .cast_into::<PyDict>()?)
     }
 
-    /// Calls `change` with the scheduler. Raises an error if it was started already.
+    /// Calls `change` with the scheduler. Raises an error if the scheduler was already started.
     pub(crate) fn configure<R>(
         &self,
         py: Python<'_>,
@@ -329,7 +329,7 @@ impl PyScheduler {
         })
     }
 
-    /// Starts the scheduler, unless it runs already.
+    /// Starts the scheduler, unless it has already been started.
     fn start_if_new(&self, slf: &Bound<'_, Self>, stage: &mut SchedulerStage) -> PyResult<()> {
         let scheduler = match std::mem::replace(stage, SchedulerStage::Over) {
             SchedulerStage::New(scheduler) => scheduler,
@@ -402,8 +402,9 @@ impl PyScheduler {
         self.store_outcome(py, report, interrupt, check)
     }
 
-    /// Stores the report, and returns it. If something other than a normal end ended the run,
-    /// raises that: an exception of a node, a signal or, if `check` is true, the failure of a node.
+    /// Stores the report of the run, and returns it. If the run did not end normally, raises the
+    /// cause instead: an exception of a node, a signal or, if `check` is true, the failure of a
+    /// node.
     fn store_outcome(
         &self,
         py: Python<'_>,
@@ -480,7 +481,8 @@ fn node_failed_error(
     Ok(error)
 }
 
-/// Handles a signal that the scheduler caught during the run as Python would have handled it.
+/// Handles a signal that the scheduler caught during the run, in the way in which Python would have
+/// handled it.
 fn handle_signal(py: Python<'_>, signal: i32) -> PyResult<()> {
     // SAFETY: may be called by any thread; an unknown number is ignored.
     unsafe { ffi::PyErr_SetInterruptEx(signal) };
@@ -506,7 +508,7 @@ fn run_over_error() -> PyErr {
     SchedulerError::new_err("its run is over: make a new scheduler")
 }
 
-/// Returns the name of the program in `sys.argv`.
+/// Returns the name of the program according to `sys.argv`.
 fn program_name(py: Python<'_>) -> PyResult<String> {
     let arguments = py.import("sys")?.getattr("argv")?;
     let path: std::path::PathBuf = match arguments.get_item(0) {

@@ -1,4 +1,4 @@
-//! Calls Python from the threads of schedulers, and refuses calls once the interpreter shuts down.
+//! Calls Python from the threads of schedulers. Refuses such calls once the interpreter shuts down.
 
 use std::cell::Cell;
 use std::ffi::c_ulong;
@@ -11,36 +11,39 @@ use pyo3::exceptions::PySystemExit;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// Maximum time that the interpreter's exit waits for ticks that do not end.
+/// Maximum time for which the exit of the interpreter waits for running ticks.
 const EXIT_WAIT_MAX: Duration = Duration::from_secs(1);
-/// Maximum time that the interpreter's exit waits for ticks if all runs are over: the end of each
-/// run has waited for its ticks already.
+/// Maximum time for which the exit of the interpreter waits for running ticks if all runs are over.
+/// WHY shorter: the end of each run has already waited for its ticks.
 const EXIT_WAIT_AFTER_RUNS_MAX: Duration = Duration::from_millis(50);
-/// Time after which the interpreter's exit raises `SystemExit` in ticks that have not ended,
-/// repeatedly.
+/// Time after which the exit of the interpreter raises `SystemExit` in ticks that have not ended.
+/// It repeats this as long as they run.
 const INTERRUPT_AFTER: Duration = Duration::from_millis(200);
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
-/// Maximum time that the exit waits for calls of safe states before it interrupts them, too.
+/// Maximum time for which the exit of the interpreter waits for functions that bring nodes into
+/// their safe states. After that, it interrupts these functions, too.
 const SAFE_STATE_MAX: Duration = Duration::from_millis(200);
 
-/// Number of calls from scheduler threads that run in Python, or are about to.
+/// Number of calls from scheduler threads that are running in Python, or that are about to.
 static CALLS_IN_PYTHON: AtomicUsize = AtomicUsize::new(0);
-/// Number of forks between the first process and this one.
+/// Number of forks between the first process of the program and this process.
 static FORK_GENERATION: AtomicUsize = AtomicUsize::new(0);
-/// Number of calls of safe states that have not ended, including those that have not begun.
+/// Number of calls of functions for safe states that have not ended. It includes calls that have
+/// not begun yet.
 static SAFE_STATE_CALLS: AtomicUsize = AtomicUsize::new(0);
-/// True once the interpreter exits: no further call enters Python.
+/// True once the interpreter has begun to exit. No further call enters Python then.
 static IS_PYTHON_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Python's ids of the threads that run ticks.
+/// The ids of the threads that run ticks, as Python numbers threads.
 static TICK_THREADS: Mutex<Vec<c_ulong>> = Mutex::new(Vec::new());
 
-/// Guard that registers a thread, by the id that Python gives it, as one that runs ticks.
+/// A guard that registers a thread as one that runs ticks. It has the id that Python gives the
+/// thread.
 #[derive(Debug)]
 pub(crate) struct TickThread(c_ulong);
 
 impl TickThread {
-    /// Registers the current thread as one that runs ticks, until the result is dropped.
+    /// Registers the current thread as one that runs ticks, until the returned guard is dropped.
     pub(crate) fn new(py: Python<'_>) -> PyResult<Self> {
         let id = py.import("_thread")?.call_method0("get_ident")?.extract()?;
         lock_tick_threads().push(id);
@@ -62,15 +65,15 @@ fn lock_tick_threads() -> MutexGuard<'static, Vec<c_ulong>> {
     TICK_THREADS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Guard that counts one call into Python, from before the call until after its return. It holds
+/// A guard that counts one call into Python, from before the call until after its return. It stores
 /// the [`fork_generation`] of the process that counted the call.
 ///
-/// WHY the generation: if a tick forks, the child returns from that tick too, but
-/// [`reset_after_fork`] has set the child's count to 0.
+/// WHY the generation: if a tick forks, the child process also returns from that tick, but
+/// [`reset_after_fork`] has already set the count of the child to 0.
 struct PythonCall(usize);
 
 impl PythonCall {
-    /// Counts a call; `None` if the interpreter is shutting down.
+    /// Counts a call, and returns its guard. Returns `None` if the interpreter is shutting down.
     #[inline]
     fn begin() -> Option<Self> {
         // ORDERING(calls): SeqCst add, then SeqCst load. Pairs with `close`, as in Dekker's
@@ -94,15 +97,16 @@ impl Drop for PythonCall {
     }
 }
 
-/// Guard that counts one call of a node's safe state. The interpreter's exit waits for it up to
-/// [`SAFE_STATE_MAX`].
+/// A guard that counts one call of the function that brings a node into its safe state. The exit of
+/// the interpreter waits for the call, at most for [`SAFE_STATE_MAX`].
 ///
-/// It holds the generation of the process that counted the call, like [`PythonCall`].
+/// Like [`PythonCall`], it stores the [`fork_generation`] of the process that counted the call.
 #[derive(Debug)]
 pub(crate) struct SafeStateCall(usize);
 
 impl SafeStateCall {
-    /// Counts a call. Must run before the thread that makes the call is started.
+    /// Counts a call, and returns its guard. Must be called before the thread that makes the call
+    /// is started.
     pub(crate) fn begin() -> Self {
         // Relaxed: the end of the run joins the caller; the exit relies on `CALLS_IN_PYTHON` alone.
         SAFE_STATE_CALLS.fetch_add(1, Ordering::Relaxed);
@@ -120,21 +124,22 @@ impl Drop for SafeStateCall {
     }
 }
 
-/// Python's thread state of a thread that Python did not start, kept as long as the thread lives.
+/// Python's thread state for a thread that was not started by Python. It is kept as long as the
+/// thread exists.
 ///
 /// WHY: PyO3 makes a new state for every call, which costs more than the call itself and loses what
 /// a node keeps in `threading.local`.
 struct ThreadState {
     state: *mut ffi::PyThreadState,
     ensured: Cell<Option<ffi::PyGILState_STATE>>,
-    /// Registers this thread; `None` if that failed: the interpreter's exit then only cannot
-    /// interrupt a tick of this thread.
+    /// Registers this thread as one that runs ticks. `None` if that failed; the only consequence is
+    /// that the exit of the interpreter cannot interrupt a tick of this thread.
     _tick_thread: Option<TickThread>,
 }
 
 impl ThreadState {
-    /// Makes the state of the current thread. The interpreter must be alive, as it is during a
-    /// [`PythonCall`].
+    /// Makes the thread state of the current thread. The interpreter must not have ended, which a
+    /// [`PythonCall`] guarantees.
     fn new() -> Self {
         // SAFETY: any thread may call this.
         if !unsafe { ffi::PyGILState_GetThisThreadState() }.is_null() {
@@ -179,8 +184,8 @@ thread_local! {
     static THREAD_STATE: ThreadState = ThreadState::new();
 }
 
-/// Attaches this thread to the interpreter, for which it may wait, and calls `call`. Returns `None`
-/// if the interpreter is shutting down.
+/// Attaches this thread to the interpreter and calls `call`. May wait until the thread can be
+/// attached. Returns `None` if the interpreter is shutting down.
 #[inline]
 pub(crate) fn with_python<R>(call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
     let _call = PythonCall::begin()?;
@@ -189,14 +194,15 @@ pub(crate) fn with_python<R>(call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
     Python::try_attach(call)
 }
 
-/// Closes Python to the schedulers' threads: waits for calls of safe states, then refuses new
-/// calls, then waits for the calls that run in Python and raises `SystemExit` in those that last
-/// long. This last wait takes at most [`EXIT_WAIT_MAX`], or [`EXIT_WAIT_AFTER_RUNS_MAX`] if all
-/// runs are over (`are_over`), because their ends have already waited.
+/// Prevents the threads of schedulers from using Python. First waits for calls of functions for
+/// safe states. Then refuses new calls. Then waits for the calls that run in Python, and raises
+/// `SystemExit` in those that take long. This last wait takes at most [`EXIT_WAIT_MAX`]. If all
+/// runs are over (`are_over`), it takes at most [`EXIT_WAIT_AFTER_RUNS_MAX`], because their ends
+/// have already waited.
 ///
 /// WHY exceptions: if a thread runs Python code after the interpreter is gone, Python ends the
-/// thread in the middle of its stack, which Rust does not survive. A thread that sleeps in C does
-/// not get there.
+/// thread in the middle of its stack, which Rust does not survive. A thread that sleeps in C code
+/// does not run Python code, so it is no problem.
 pub(crate) fn close_python(py: Python<'_>, are_over: bool) {
     let (interrupt_after, wait_max) = if are_over {
         (Duration::ZERO, EXIT_WAIT_AFTER_RUNS_MAX)
@@ -227,7 +233,8 @@ pub(crate) fn close_python(py: Python<'_>, are_over: bool) {
     }
 }
 
-/// Resets all counts in the child after `fork`: the threads whose calls were counted are not there.
+/// Resets all counts in the child process after `fork`, because the threads whose calls were
+/// counted do not exist there.
 pub(crate) fn reset_after_fork() {
     lock_tick_threads().clear();
     // Relaxed: this process has one thread.
@@ -238,9 +245,9 @@ pub(crate) fn reset_after_fork() {
     FORK_GENERATION.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Returns the number of forks between the first process and this one.
+/// Returns the number of forks between the first process of the program and this process.
 ///
-/// WHY not the process id: its system call costs more than a tick.
+/// WHY not the process id: the system call for it costs more than a tick.
 #[inline]
 pub(crate) fn fork_generation() -> usize {
     // Relaxed: it changes only when the process has one thread.

@@ -1,4 +1,4 @@
-//! Schedulers of other processes: lists, events and commands.
+//! Access to schedulers of other processes: lists them, reads their events and sends them commands.
 
 use horus_core::message::{NodeEvent, NodeMetrics};
 use horus_core::scheduler::{self, Rate, RemoteScheduler, SchedulerInfo};

@@ -1,4 +1,4 @@
-//! Reports of runs and of nodes.
+//! Reports about runs and about their nodes.
 
 use horus_core::scheduler::{Class, Health, NodeReport, Reason, Report, TickMetrics};
 use pyo3::prelude::*;

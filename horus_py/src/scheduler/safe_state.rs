@@ -1,4 +1,4 @@
-//! Calls the function of the user that brings a node into its safe state while its tick hangs.
+//! Calls the user's function that brings a node into its safe state while a tick of the node hangs.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -9,11 +9,11 @@ use pyo3::prelude::*;
 
 use crate::scheduler::python_calls::{SafeStateCall, with_python};
 
-/// Makes the scheduler call `enter` once each time that the node's tick hangs.
+/// Makes the scheduler call `enter` once each time a tick of the node hangs.
 ///
 /// A function of a C library (`ctypes`) is called on the supervisor's thread, without the GIL.
-/// Every other callable is called on a thread of its own, as soon as it gets the GIL; a node that
-/// hangs in C may never release the GIL.
+/// Every other callable is called on a new thread, as soon as that thread gets the GIL. If the node
+/// hangs in C code, it may never release the GIL.
 pub(crate) fn add_safe_state<'a>(
     builder: NodeBuilder<'a>,
     enter: &Bound<'_, PyAny>,
@@ -31,8 +31,8 @@ pub(crate) fn add_safe_state<'a>(
     })
 }
 
-/// Starts a thread that calls `enter`. The returned receiver gets the outcome of the call: an error
-/// is the text of an exception.
+/// Starts a thread that calls `enter`. The returned receiver gets the result of the call. An error
+/// is the text of the exception that `enter` raised.
 fn call_on_own_thread(enter: &Arc<Py<PyAny>>) -> Receiver<Result<(), String>> {
     let (done, outcome) = sync_channel(1);
     let own = Arc::clone(enter);
@@ -60,8 +60,8 @@ fn call_on_own_thread(enter: &Arc<Py<PyAny>>) -> Receiver<Result<(), String>> {
     outcome
 }
 
-/// Returns the C function that `object` stands for, if it is a function pointer of `ctypes` that
-/// may run without the GIL.
+/// If `object` is a function pointer of `ctypes` that may run without the GIL, returns its C
+/// function. Otherwise returns `None`.
 fn c_function(object: &Bound<'_, PyAny>) -> PyResult<Option<unsafe extern "C" fn()>> {
     let py = object.py();
     let modules = py.import("sys")?.getattr("modules")?;

@@ -1,4 +1,4 @@
-//! Applies the settings of a node, a Python dictionary, to its builder.
+//! Applies the settings of a node to its builder. The settings are a Python dictionary.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::scheduler::error::{PlanError, scheduler_error};
 use crate::topic::handles::{PySubscriber, PyTopic};
 use crate::wait::duration::duration_from_secs;
 
-/// Returns a setting that every node has; an error if it is missing.
+/// Returns the setting `name`, which every node must have. Returns an error if it is missing.
 pub(crate) fn required_setting<'py, T>(settings: &Bound<'py, PyDict>, name: &str) -> PyResult<T>
 where
     T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
@@ -77,7 +77,7 @@ pub(crate) fn _check_settings(node: &str, settings: &Bound<'_, PyDict>) -> PyRes
     Ok(())
 }
 
-/// Returns the failure policy, if it is set.
+/// Returns the failure policy in the settings; `None` if it is not set.
 pub(crate) fn failure_policy_of(settings: &Bound<'_, PyDict>) -> PyResult<Option<FailurePolicy>> {
     let policy = settings
         .get_item("failure_policy")?
@@ -90,8 +90,8 @@ pub(crate) fn failure_policy_of(settings: &Bound<'_, PyDict>) -> PyResult<Option
 /// A closure that applies one setting to a builder.
 type Setter = Box<dyn for<'a> FnOnce(NodeBuilder<'a>) -> NodeBuilder<'a>>;
 
-/// Returns a closure that applies a setting to a builder; `None` for a setting that is switched
-/// off, or that other code applies.
+/// Returns a closure that applies a setting to a builder. Returns `None` if the setting is switched
+/// off, or if other code applies it.
 fn setter_for(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<Setter>> {
     macro_rules! set {
         ($method:ident($argument:expr)) => {{
@@ -139,7 +139,8 @@ fn apply_each<'a, 'py>(
     Ok(builder)
 }
 
-/// Calls `set` with the builder and the subscriber of `end`, a `Subscriber` or `Topic`.
+/// Calls `set` with the builder and with the subscriber of `end`, which is a Python `Subscriber` or
+/// `Topic`.
 fn with_endpoint<'a>(
     mut builder: NodeBuilder<'a>,
     end: &Bound<'_, PyAny>,
@@ -175,8 +176,8 @@ fn parse_miss_policy(name: &str) -> PyResult<Miss> {
     })
 }
 
-/// Reads a failure policy: `'fatal'`, `'ignore'`, or a `Restart` or `Skip`, which is a tuple of a
-/// name, a maximum and a time in seconds.
+/// Reads a failure policy: `'fatal'`, `'ignore'`, or an object of the Python class `Restart` or
+/// `Skip`, which is a tuple of a name, a maximum and a time in seconds.
 pub(crate) fn parse_failure_policy(value: &Bound<'_, PyAny>) -> PyResult<FailurePolicy> {
     let parts: PyResult<(String, u32, f64)> = value.extract();
     if let Ok((name, max, time)) = parts {

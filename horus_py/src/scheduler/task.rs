@@ -1,4 +1,4 @@
-//! Runs nodes whose ticks are coroutines of asyncio as tasks of the scheduler.
+//! Runs nodes whose ticks are asyncio coroutines, as asynchronous tasks of the scheduler.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
@@ -18,15 +18,16 @@ use crate::scheduler::interruption::Interruption;
 use crate::scheduler::node::{PythonNode, interpreter_ended};
 use crate::scheduler::python_calls::with_python;
 
-/// A node whose ticks are coroutines.
+/// A node whose ticks are asyncio coroutines.
 #[derive(Debug)]
 struct PythonTask {
-    /// The node whose `tick` resumes the coroutine until it waits (`Ticks.turn` of `horus._loop`).
+    /// The node whose tick resumes the coroutine until the coroutine waits. It calls `Ticks.turn`
+    /// of the Python module `horus._loop`.
     node: PythonNode,
     ticks: Py<PyAny>,
 }
 
-/// A `horus.Node`, converted to a node that the scheduler accepts.
+/// A Python object of the class `horus.Node`, converted to a node that the scheduler accepts.
 #[derive(Debug)]
 pub(crate) enum PreparedNode {
     Plain(PythonNode),
@@ -34,7 +35,8 @@ pub(crate) enum PreparedNode {
 }
 
 impl PreparedNode {
-    /// Converts a node: to a task if its settings contain `ticks`, which runs coroutines.
+    /// Converts a node. The result is a task if the settings of the node contain `ticks`, the
+    /// Python object that runs its coroutines. Otherwise it is a plain node.
     pub(crate) fn new(
         node: &Bound<'_, PyAny>,
         settings: &Bound<'_, PyDict>,
@@ -48,8 +50,8 @@ impl PreparedNode {
     }
 }
 
-/// Guard of a tick that has begun: if it is dropped before the tick is over, the coroutine is
-/// cancelled.
+/// A guard for a tick that has begun. If the guard is dropped before the tick is over, the
+/// coroutine of the tick is cancelled.
 #[derive(Debug)]
 struct TickGuard<'a> {
     node: &'a PythonTask,
@@ -113,7 +115,7 @@ impl PythonTask {
         Ok(events.map_err(io::Error::from)?)
     }
 
-    /// Calls a method of `ticks`. Python reports an exception to `sys.unraisablehook`.
+    /// Calls a method of the Python object `ticks`. An exception is passed to `sys.unraisablehook`.
     fn call_ticks(&self, method: &str) {
         let _ = with_python(|py| {
             if let Err(error) = self.ticks.call_method0(py, method) {

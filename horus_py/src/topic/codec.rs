@@ -12,16 +12,16 @@ use crate::message::kind::{self, MessageKind};
 /// The encoding of a topic's messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Codec {
-    /// Messages of one class.
+    /// Messages of one Python class, without trailing data.
     Message(&'static MessageKind),
-    /// Messages of one class with trailing data, such as images.
+    /// Messages of one Python class with trailing data, such as images.
     Framed(&'static MessageKind),
-    /// Any mixture of dicts, lists, numbers, text, bytes and arrays, as MessagePack.
+    /// Values of any types: dicts, lists, numbers, text, bytes and arrays, encoded as MessagePack.
     Anything,
 }
 
 impl Codec {
-    /// Returns the codec for the argument `type` of a Python call.
+    /// Returns the codec that is selected by the argument `type` of a Python call.
     pub(crate) fn from_argument(argument: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let Some(argument) = argument.filter(|argument| !argument.is_none()) else {
             return Ok(Self::Anything);
@@ -42,7 +42,8 @@ impl Codec {
         })
     }
 
-    /// Returns the payload type, which must be equal for all participants of the topic.
+    /// Returns the type of the topic's content. It must be the same for all publishers and
+    /// subscribers of the topic.
     pub(crate) fn payload(&self) -> &DynamicType {
         static ANYTHING: LazyLock<DynamicType> = LazyLock::new(DynamicType::of::<Value>);
         match self {

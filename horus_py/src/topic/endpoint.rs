@@ -1,4 +1,4 @@
-//! An endpoint that Python threads share: one thread at a time uses it, and any thread can close
+//! An endpoint that Python threads share. One thread at a time can use it, and any thread can close
 //! it.
 
 use std::cell::UnsafeCell;
@@ -8,20 +8,20 @@ use pyo3::prelude::*;
 
 use crate::error::{BusyError, ClosedError, ForkedError};
 
-/// An endpoint, or another object of type `T`, that one thread at a time can use. It is dropped
-/// once it is closed.
+/// An endpoint, or another object of type `T`, that only one thread at a time can use. Closing it
+/// drops the object.
 ///
 /// WHY no lock: it is a mistake to use one endpoint in two threads, so the second thread gets an
-/// error. With a lock, it would wait as long as the first one does, perhaps forever.
+/// error. With a lock, the second thread would wait for the first one, perhaps forever.
 #[derive(Debug)]
 pub(crate) struct Exclusive<T> {
-    /// The name of the endpoint in errors, such as `the publisher of topic 'imu'`.
+    /// The name of the endpoint in error texts, such as `the publisher of topic 'imu'`.
     name: Box<str>,
-    /// Accessed only by the thread that made `busy` true.
+    /// The endpoint. Accessed only by the thread that set `busy` to true.
     end: UnsafeCell<Option<T>>,
     busy: AtomicBool,
     /// True once a thread has requested the close. If another thread uses the endpoint at that
-    /// time, that thread closes it.
+    /// time, that other thread closes it when it is done.
     closing: AtomicBool,
     process: u32,
 }
@@ -40,12 +40,13 @@ impl<T> Exclusive<T> {
         }
     }
 
-    /// Takes the endpoint for the calling thread, until the result is dropped.
+    /// Gives the calling thread the exclusive use of the endpoint, until the returned guard is
+    /// dropped.
     ///
     /// # Errors
     ///
-    /// The endpoint was closed, is in use by another thread, or was in use in the parent when this
-    /// process was forked.
+    /// Returns an error if the endpoint was closed, if another thread uses it, or if it was in use
+    /// in the parent when this process was forked.
     #[inline]
     pub(crate) fn enter(&self, _py: Python<'_>) -> PyResult<ExclusiveGuard<'_, T>> {
         // Relaxed, and no swap: both accesses happen with the GIL held, which this module requires,
@@ -120,8 +121,8 @@ impl<T> Exclusive<T> {
         }
     }
 
-    /// Requests the close without closing: the endpoint is closed as soon as the next
-    /// [`ExclusiveGuard`] of it is dropped.
+    /// Requests the close but does not close the endpoint. It is closed when the next
+    /// [`ExclusiveGuard`] for it is dropped.
     pub(crate) fn request_close(&self) {
         self.closing.store(true, Ordering::Relaxed);
     }
@@ -140,7 +141,7 @@ pub(crate) struct ExclusiveGuard<'a, T> {
 }
 
 impl<T> ExclusiveGuard<'_, T> {
-    /// Drops the endpoint.
+    /// Closes the endpoint: drops it.
     pub(crate) fn close(self) {
         // SAFETY: this is the only one in.
         drop(unsafe { &mut *self.of.end.get() }.take());

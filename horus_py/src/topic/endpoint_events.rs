@@ -1,4 +1,4 @@
-//! Events of the other endpoints of a topic.
+//! Events of the other endpoints of a topic: an endpoint joins, leaves or dies.
 
 use std::time::Duration;
 

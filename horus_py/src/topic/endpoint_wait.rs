@@ -1,4 +1,4 @@
-//! Waiting until a number of publishers or subscribers of a topic exist.
+//! Waits until a topic has a given number of publishers or subscribers.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use crate::error;
 use crate::wait::timeout::WaitPolicy;
 
-/// A function of `horus_core` that waits for a number of endpoints, at most for a duration, and
-/// returns the number of endpoints that it found.
+/// A function of `horus_core` that waits for a number of endpoints, at most for the given duration.
+/// It returns the number of endpoints that it found.
 pub(crate) type EndpointWait<T> = fn(&T, usize, Duration) -> Result<usize, EndpointWaitError>;
 
 /// The arguments of a wait.
@@ -19,8 +19,8 @@ pub(crate) struct WaitArguments {
 }
 
 impl WaitArguments {
-    /// Reads the arguments `count` and `timeout`, in seconds. Without a timeout the wait has no
-    /// limit.
+    /// Reads the arguments `count` and `timeout`; the timeout is in seconds. Without a timeout, the
+    /// wait has no limit.
     pub(crate) fn read(
         count: &Bound<'_, PyAny>,
         timeout: Option<&Bound<'_, PyAny>>,
@@ -33,7 +33,8 @@ impl WaitArguments {
     }
 
     /// Waits until enough endpoints exist, and returns their number. Calls `wait` repeatedly
-    /// without the GIL, each time for a slice of the time. Errors of `check` end the wait.
+    /// without the GIL, each time for a part of the remaining time. Between these calls, calls
+    /// `check`; an error of `check` ends the wait.
     pub(crate) fn wait<T: Send>(
         self,
         py: Python<'_>,

@@ -1,6 +1,6 @@
 //! The classes `Publisher`, `Subscriber` and `Topic`.
 //!
-//! `send` and `recv` are not here but in `send_recv.rs`, loans in `loan.rs`.
+//! The methods `send` and `recv` are in `send_recv.rs`, and those for loans are in `loan.rs`.
 
 use std::sync::Arc;
 
@@ -60,8 +60,8 @@ impl OpenArguments {
         })
     }
 
-    /// Refuses keywords that do not apply to this kind of endpoint. `observe` and `ignore_own` are
-    /// true if the keyword of this name applies.
+    /// Returns an error if a keyword was given that does not apply to this kind of endpoint. The
+    /// parameters `observe` and `ignore_own` are true if the keyword with the same name applies.
     fn refuse_inapplicable(self, observe: bool, ignore_own: bool) -> PyResult<Self> {
         for (is_set, is_known, name) in [
             (self.observe, observe, "observe"),
@@ -105,7 +105,7 @@ pub(crate) struct PyTopic {
     name: Arc<str>,
 }
 
-/// Adds the methods that all three classes have.
+/// Adds the methods that `Publisher`, `Subscriber` and `Topic` all have.
 macro_rules! handle_methods {
     ($handle:ident $name:literal: $first:ident $($second:ident)?) => {
         #[pymethods]
@@ -182,7 +182,7 @@ handle_methods! { PyPublisher "Publisher": outbox }
 handle_methods! { PySubscriber "Subscriber": inbox }
 handle_methods! { PyTopic "Topic": inbox outbox }
 
-/// Adds the methods of the classes that receive.
+/// Adds the methods that both classes which receive messages have: `Subscriber` and `Topic`.
 macro_rules! receive_methods {
     ($handle:ident) => {
         #[pymethods]
@@ -279,7 +279,8 @@ fn topic_name(name: &Bound<'_, PyAny>) -> PyResult<Arc<str>> {
         .map_err(|error| error::with_context(name.py(), "name", &error))
 }
 
-/// Returns the value of the attribute `type`: the argument `type`, or `None` of Python.
+/// Returns the value of the Python attribute `type`: the argument `type`, or Python's `None` if it
+/// is missing.
 fn type_attribute(py: Python<'_>, argument: Option<&Bound<'_, PyAny>>) -> Py<PyAny> {
     argument.map_or_else(|| py.None(), |argument| argument.clone().unbind())
 }

@@ -1,4 +1,4 @@
-//! The receiving endpoint of a Python handle.
+//! The receiving endpoint of a Python `Subscriber` or `Topic`.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
@@ -22,7 +22,7 @@ use crate::topic::endpoint_wait::{EndpointWait, WaitArguments};
 use crate::wait::timeout::WaitPolicy;
 use crate::wait::wakeups::Wakeups;
 
-/// Maximum number of malformed messages in a row that a receive skips before it returns `None`.
+/// Maximum number of consecutive malformed messages that a receive skips before it returns `None`.
 const MALFORMED_MAX: u32 = 16;
 
 /// A receiving endpoint, and the codec of its messages.
@@ -30,23 +30,26 @@ const MALFORMED_MAX: u32 = 16;
 pub(crate) struct Inbox {
     pub(crate) end: Exclusive<Receiver>,
     pub(crate) codec: Codec,
-    /// The waker of the task that waits for a message, if one does.
+    /// The waker of the asyncio task that waits for a message; `None` if no task waits.
     waker: Mutex<Option<Waker>>,
 }
 
-/// The endpoint, and the memory that decoding needs.
+/// The endpoint, and the memory that is needed to decode messages.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     end: DynamicSubscriber,
-    /// Buffers for copies of the messages that are decoded, allocated when they are first needed.
+    /// Buffers to which messages are copied before they are decoded. They are allocated when they
+    /// are first needed.
     ///
-    /// WHY copies: any process that may write the topic can change a message while it is decoded.
+    /// WHY copies: any process that may write to the topic can change a message while it is being
+    /// decoded.
     buffers: [Vec<u8>; 2],
     keys: KeyCache,
 }
 
-/// The message that a call wants. `Within` waits for the next message until the time limit.
-/// Meanwhile it calls its closure now and then, and an error of the closure ends the wait.
+/// The message that a call wants: the next one, the newest one, or, with `Within`, the next one
+/// that arrives before a time limit. While it waits, `Within` calls its closure from time to time.
+/// An error of the closure ends the wait.
 #[derive(Clone, Copy)]
 enum ReceiveMode<'a> {
     Next,
@@ -61,13 +64,14 @@ impl Receiver {
     ///
     /// # Errors
     ///
-    /// The subscriber receives nothing, or not everything.
+    /// Returns an error if the subscriber receives no messages, or not all messages.
     fn check(&self) -> PyResult<()> {
         let checked = self.end.check();
         checked.map_err(|error| error::from_recv_error(&self.end, error))
     }
 
-    /// Returns a message; `None` if there is none, or none was published in time.
+    /// Returns a message as a Python object. Returns `None` if there is no message, or if none was
+    /// published in time.
     #[inline]
     fn recv_object<'py>(
         &mut self,
@@ -110,8 +114,8 @@ impl Receiver {
         Ok(found.then_some(object))
     }
 
-    /// Returns a message in place in shared memory. An observer, which cannot pin messages, gets a
-    /// copy.
+    /// Returns a message whose data stay in shared memory. An observer cannot pin messages, so it
+    /// gets a copy.
     fn recv_framed<'py>(
         &mut self,
         py: Python<'py>,
@@ -185,7 +189,8 @@ impl Receiver {
         }
     }
 
-    /// Copies a message to one of the buffers; returns the index of the buffer, and the length.
+    /// Copies a message to one of the buffers. Returns the index of that buffer, and the length of
+    /// the message.
     #[inline]
     fn copy_to_buffer(
         &mut self,
@@ -237,16 +242,17 @@ impl Receiver {
     }
 }
 
-/// Replaces a buffer that is shorter than `bytes` by one of this length. WHY not `resize`: it would
-/// write all bytes.
+/// If the buffer is shorter than `bytes`, replaces it by a buffer of this length. WHY not `resize`:
+/// it would write to all bytes.
 fn make_room(buffer: &mut Vec<u8>, bytes: usize) {
     if buffer.len() < bytes {
         *buffer = vec![0; bytes];
     }
 }
 
-/// Copies the next message into `buffer`, and returns its length. Waits for it without the GIL.
-/// Returns `None` if the time is over, or earlier if messages have become longer than the buffer.
+/// Copies the next message into `buffer`, and returns the length of the message. Waits for the
+/// message without the GIL. Returns `None` if the time is over. Returns `None` earlier if messages
+/// have become longer than the buffer.
 fn recv_within(
     py: Python<'_>,
     wait_policy: WaitPolicy,
@@ -265,7 +271,7 @@ fn recv_within(
 }
 
 impl Inbox {
-    /// Makes an inbox whose errors name the endpoint `name`.
+    /// Makes an inbox. Its errors contain `name`, the name of the endpoint.
     pub(crate) fn new(mut end: DynamicSubscriber, codec: Codec, name: String) -> Self {
         end.keep_whole();
         let buffers = Default::default();
@@ -281,7 +287,8 @@ impl Inbox {
         }
     }
 
-    /// Returns the next message; `None` if there is none, or none was published in time.
+    /// Returns the next message as a Python object. Returns `None` if there is no message, or if
+    /// none was published in time.
     #[inline]
     pub(crate) fn recv<'py>(
         &self,
@@ -339,8 +346,8 @@ impl Inbox {
         }
     }
 
-    /// Returns the next message. Without a message, returns `None`; the task `token` of the event
-    /// loop is then woken once there is one.
+    /// Returns the next message. If there is none, returns `None`, and wakes the task `token` of
+    /// the asyncio event loop once there is a message.
     pub(crate) fn poll<'py>(
         &self,
         py: Python<'py>,
@@ -365,7 +372,8 @@ impl Inbox {
         Ok(None)
     }
 
-    /// Forgets the waker of [`Self::poll`]: its task was woken, or no longer waits.
+    /// Drops the waker that [`Self::poll`] has stored, because its task was woken or no longer
+    /// waits.
     pub(crate) fn forget_waker(&self, py: Python<'_>) {
         drop(self.lock_waker().take());
         if let Ok(mut end) = self.end.enter(py) {
@@ -401,7 +409,7 @@ impl Inbox {
         self.waker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `ask` with the endpoint, and returns its result.
+    /// Calls `ask` with the endpoint, and returns the result of `ask`.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Lists topics, reads their counters and removes them, for tools.
+//! Functions for tools: they list topics, read the counters of topics, and remove topics.
 
 use horus_core::introspect::{
     Inspector, LaneCounters, Participant, ProcessInfo, ReaderCounters, processes, topics,
@@ -348,7 +348,7 @@ fn sweep(py: Python<'_>, namespace: Option<&Bound<'_, PyNamespace>>) -> PyResult
     })
 }
 
-/// Adds the classes and functions to the module.
+/// Adds the classes and functions to the Python module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyTopicInfo>()?;
     module.add_class::<PyPublisherInfo>()?;

@@ -1,4 +1,4 @@
-//! Loans slots to messages, and publishes or returns them.
+//! Loans slots to Python messages, and publishes these messages or returns their slots.
 
 use std::ptr;
 
@@ -20,8 +20,8 @@ use crate::topic::codec::Codec;
 use crate::topic::handles::{PyPublisher, PyTopic};
 use crate::topic::outbox::{Outbox, reserve_in};
 
-/// Loans a slot of the publisher, and makes a message in it: for an array of this shape and type,
-/// or from fields only.
+/// Loans a slot of the publisher, and makes a message in the slot: either for an array of this
+/// shape and type, or only from fields.
 fn loan_message<'py>(
     publisher: &Bound<'py, PyAny>,
     outbox: &Outbox,
@@ -80,7 +80,7 @@ fn outbox_of<'a>(publisher: &'a Bound<'_, PyAny>) -> PyResult<&'a Outbox> {
     }
 }
 
-/// Publishes a message on loan with its present content, and ends the loan.
+/// Publishes a message on loan with its present content, and ends its loan.
 fn publish(object: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = object.py();
     let bytes = promised_bytes(object)?;
@@ -122,8 +122,8 @@ fn discard(object: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-/// Refuses to end a loan while Python code can still write its slot: such a write would change the
-/// message for its readers, or the next message in the slot.
+/// Returns an error if Python code can still write to the slot of a message on loan. WHY: a later
+/// write would change the message while its readers use it, or change the next message in the slot.
 fn refuse_exported(
     object: &Bound<'_, PyAny>,
     publisher: &Bound<'_, PyAny>,
@@ -145,7 +145,7 @@ fn return_slot(publisher: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-/// Adds the method `loan` to a class.
+/// Adds the method `loan` and related methods to a Python class.
 macro_rules! loan_methods {
     ($handle:ident) => {
         #[pymethods]

@@ -1,8 +1,8 @@
 //! Topics as Python objects: publishers, subscribers, both in one handle, wait sets, and
 //! introspection for tools.
 //!
-//! It converts the arguments, calls one function of `horus_core`, and converts the result. It
-//! imports `message`, `msgpack` and `wait`.
+//! Each Python function here converts its arguments, calls one function of `horus_core`, and
+//! converts the result. This module imports `message`, `msgpack` and `wait`.
 
 pub(crate) mod codec;
 pub(crate) mod endpoint;

@@ -1,4 +1,4 @@
-//! The publishing endpoint of a Python handle.
+//! The publishing endpoint of a Python `Publisher` or `Topic`.
 
 use std::ptr;
 use std::sync::Arc;
@@ -26,13 +26,15 @@ pub(crate) struct Outbox {
     pub(crate) end: Exclusive<DynamicPublisher>,
     pub(crate) codec: Codec,
     pub(crate) topic: Arc<str>,
-    /// The Python object of the message that is on loan, or null. This is not a counted reference:
-    /// the message holds one to the handle of this endpoint, and clears this pointer when it ends.
+    /// The Python object of the message that is on loan, or null. This is not a counted reference.
+    /// The message has a counted reference to the Python object of this endpoint, and clears this
+    /// pointer when the message is destroyed.
     loan: AtomicPtr<ffi::PyObject>,
 }
 
 impl Outbox {
-    /// Makes an outbox of `topic`, whose errors name the endpoint `name`.
+    /// Makes an outbox for the topic named `topic`. Its errors contain `name`, the name of the
+    /// endpoint.
     pub(crate) fn new(end: DynamicPublisher, codec: Codec, topic: Arc<str>, name: String) -> Self {
         Self {
             end: Exclusive::new(name, end),
@@ -42,7 +44,8 @@ impl Outbox {
         }
     }
 
-    /// Publishes a message. With a timeout, waits until a slot is free.
+    /// Publishes a message. If a timeout is given and the topic is full, waits until a slot is
+    /// free.
     #[inline]
     pub(crate) fn send(
         &self,
@@ -96,7 +99,7 @@ impl Outbox {
         }
     }
 
-    /// Encodes an object as MessagePack, directly in a slot, and publishes it.
+    /// Encodes an object as MessagePack, directly into a slot, and publishes it.
     fn send_anything(
         &self,
         object: &Bound<'_, PyAny>,
@@ -162,7 +165,8 @@ impl Outbox {
         reserve_in(self.enter(py)?.get(), bytes)
     }
 
-    /// Takes the endpoint for the calling thread. Fails if a slot of the endpoint is on loan.
+    /// Gives the calling thread the exclusive use of the endpoint. Fails if a slot of the endpoint
+    /// is on loan.
     pub(crate) fn enter<'a>(
         &'a self,
         py: Python<'a>,
@@ -178,7 +182,7 @@ impl Outbox {
         self.end.enter(py)
     }
 
-    /// Records the message that is on loan; null if none is.
+    /// Records `loan` as the message that is on loan. It is null if no message is on loan.
     pub(crate) fn set_loan(&self, loan: *mut ffi::PyObject) {
         // Relaxed: under the GIL.
         self.loan.store(loan, Ordering::Relaxed);
@@ -215,8 +219,8 @@ impl Outbox {
     ///
     /// # Errors
     ///
-    /// The errors of [`Self::enter`], also if a slot is on loan, and of the wait; `ForkedError` in
-    /// a forked child.
+    /// The errors of [`Self::enter`], which include that a slot is on loan; the errors of the wait;
+    /// and `ForkedError` in a forked child.
     pub(crate) fn wait_for_subscribers(
         &self,
         py: Python<'_>,
@@ -230,8 +234,8 @@ impl Outbox {
         wanted.wait(py, end.get(), wait, || self.end.check_open())
     }
 
-    /// Closes the endpoint: at once, or, if Python code can write a message on loan, as soon as it
-    /// no longer can.
+    /// Closes the endpoint at once. If Python code can write to a message on loan, closes it as
+    /// soon as that is no longer possible.
     pub(crate) fn close(&self, py: Python<'_>) {
         let loan = self.loan.load(Ordering::Relaxed);
         if !loan.is_null() {
@@ -250,7 +254,7 @@ impl Outbox {
         self.end.close(py);
     }
 
-    /// Calls `ask` with the endpoint, and returns its result.
+    /// Calls `ask` with the endpoint, and returns the result of `ask`.
     ///
     /// # Errors
     ///

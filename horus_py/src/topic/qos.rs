@@ -1,4 +1,4 @@
-//! Converts Python keywords to the quality of service of a topic.
+//! Converts the keyword arguments of Python calls to the quality of service of a topic.
 
 use horus_core::topic::{OnStalled, Qos, Reliability, WakeEdge};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -9,22 +9,22 @@ use crate::error;
 use crate::namespace::PyNamespace;
 use crate::wait::duration::duration_from_secs;
 
-/// The keywords of a topic, except its name and type.
+/// The keyword arguments for opening a topic, except its name and type.
 #[derive(Default)]
 pub(crate) struct Keywords {
     pub(crate) qos: Qos,
     pub(crate) namespace: Option<Py<PyNamespace>>,
     pub(crate) max_message_bytes: Option<u64>,
-    /// True to map the topic read-only: such an observer delays nobody and is not counted as a
-    /// subscriber.
+    /// True if the topic is mapped read-only. Such an observer delays no publisher, and does not
+    /// count as a subscriber.
     pub(crate) observe: bool,
-    /// True not to receive the messages that the same handle publishes.
+    /// True if a handle does not receive the messages that it publishes itself.
     pub(crate) ignore_own: bool,
 }
 
 impl Keywords {
-    /// Reads the keywords. Applies `qos` first, whatever their order, because the others change its
-    /// settings.
+    /// Reads the keyword arguments. Applies the keyword `qos` first, in whatever order they are
+    /// given, because the other keywords change settings of it.
     pub(crate) fn read(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let mut this = Self::default();
         let Some(keywords) = keywords else {

@@ -1,7 +1,8 @@
-//! The methods `send` and `recv`, which Python calls through its C API.
+//! The Python methods `send` and `recv`, which Python calls directly through its C API.
 //!
-//! WHY not PyO3's methods: their work around the call (a guard of the attached thread, names and
-//! defaults of the arguments) costs as much as the call. These use Python's arguments directly.
+//! WHY not methods of PyO3: their additional work for each call takes as long as the call itself.
+//! It consists of a guard for the attached thread, and of the names and defaults of the arguments.
+//! The methods here read the arguments from Python directly.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -15,12 +16,12 @@ use crate::topic::handles::{PyPublisher, PySubscriber, PyTopic};
 use crate::topic::inbox::Inbox;
 use crate::topic::outbox::Outbox;
 
-/// A class that sends.
+/// A Python class that sends messages.
 trait SendsMessages: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Sync {
     fn outbox(&self) -> &Outbox;
 }
 
-/// A class that receives.
+/// A Python class that receives messages.
 trait ReceivesMessages: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Sync {
     fn inbox(&self) -> &Inbox;
 }
@@ -113,7 +114,7 @@ const RECV_DOC: &CStr = c"recv($self, timeout=None)
 The next message, oldest first, or `None` if there is none: right now, or within `timeout`
 seconds.";
 
-/// Adds the methods to the classes.
+/// Adds the methods `send` and `recv` to the Python classes.
 pub(crate) fn register(py: Python<'_>) -> PyResult<()> {
     add_method(
         &py.get_type::<PyPublisher>(),

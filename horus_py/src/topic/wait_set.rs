@@ -15,8 +15,8 @@ use crate::topic::inbox::Inbox;
 use crate::wait::duration::duration_from_secs;
 use crate::wait::timeout::WaitPolicy;
 
-/// The wait set and, for each of its keys, the number for Python and the Python object that was
-/// added. `last` is the largest number so far.
+/// A wait set. For each of its keys, it has the number that Python uses for the key, and the Python
+/// object that was added. `last` is the largest number so far.
 #[derive(Debug, Default)]
 struct NumberedSet {
     set: WaitSet,

@@ -1,4 +1,4 @@
-//! Converts the durations that Python gives in seconds.
+//! Converts durations that Python code gives in seconds.
 
 use std::time::Duration;
 

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
-/// Maximum time that the shutdown of the interpreter waits for threads that are about to take the
-/// GIL.
+/// Maximum time for which the shutdown of the interpreter waits for threads that are about to take
+/// the GIL.
 const EXIT_WAIT_MAX: Duration = Duration::from_secs(1);
 const EXIT_POLL_INTERVAL: Duration = Duration::from_micros(100);
 
@@ -24,8 +24,8 @@ thread_local! {
 /// Runs `wait` without the GIL.
 ///
 /// WHY not `detach` alone: when a daemon thread requests the GIL of an interpreter that is shutting
-/// down, Python ends the thread in the middle of its stack, which Rust does not survive. Such a
-/// thread therefore parks here forever.
+/// down, Python ends the thread in the middle of its stack, which Rust does not survive. So this
+/// function never returns on such a thread: it makes the thread sleep forever.
 pub(crate) fn run_detached<T: Send>(py: Python<'_>, wait: impl FnOnce() -> T + Send) -> T {
     let result = py.detach(|| {
         let result = wait();

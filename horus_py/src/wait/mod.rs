@@ -1,7 +1,7 @@
 //! Waiting without the GIL, for a limited time, and waking event loops.
 //!
-//! This room does not know for what its callers wait. It imports no other room, and of the files
-//! beside the rooms only `error`.
+//! This module does not depend on what its callers wait for. It imports no other directory of this
+//! crate, and only the file `error`.
 
 pub(crate) mod duration;
 pub(crate) mod gil;

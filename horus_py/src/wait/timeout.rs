@@ -1,4 +1,5 @@
-//! Timeouts of blocking calls: they wait without the GIL, and handle signals at short intervals.
+//! Timeouts of blocking calls. Such a call waits without the GIL, and handles signals at short
+//! intervals.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,7 @@ use crate::error;
 use crate::wait::duration::duration_from_secs;
 use crate::wait::gil::run_detached;
 
-/// The time between two checks for signals: Ctrl-C is noticed after at most this time.
+/// The time between two checks for signals. Ctrl-C is noticed at the latest after this time.
 const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(40);
 
 /// The point in time until which a call may wait.
@@ -38,9 +39,9 @@ impl WaitPolicy {
         self.end.is_some_and(|end| end <= Instant::now())
     }
 
-    /// Calls `wait` repeatedly without the GIL, each time for a slice of the time, until it returns
-    /// a result; returns `None` if the time is over before. Between two slices, handles signals and
-    /// calls `check`, whose errors end the wait.
+    /// Calls `wait` repeatedly without the GIL, each time for a part of the remaining time, until
+    /// `wait` returns a result. Returns `None` if the time is over before that. Between two calls,
+    /// handles signals and calls `check`; an error of `check` ends the wait.
     pub(crate) fn wait<T: Send>(
         self,
         py: Python<'_>,

@@ -1,8 +1,9 @@
 //! Wakes tasks of an asyncio event loop from a thread of the library, through a pipe that the loop
 //! reads.
 //!
-//! WHY a pipe, and not `call_soon_threadsafe`: that needs the GIL, which another thread may hold
-//! for long, and which a finished interpreter no longer has. Writing a byte never blocks.
+//! WHY a pipe, and not asyncio's `call_soon_threadsafe`: that function needs the GIL, which another
+//! thread may hold for a long time, and which does not exist any longer after the interpreter has
+//! ended. Writing a byte to a pipe never blocks.
 
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
@@ -20,15 +21,15 @@ pub(crate) fn call_above_standard(open: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>
     with_standard_streams_open(|| Ok(open.call0()))?.map(Bound::unbind)
 }
 
-/// The tokens of the tasks of one event loop that were woken, until the loop takes them, and the
-/// pipe that wakes the loop.
+/// The tokens of those tasks of one event loop that were woken, until the loop takes the tokens.
+/// Also has the pipe that wakes the loop.
 #[derive(Debug)]
 struct WokenTasks {
     tokens: Mutex<Vec<u64>>,
     pipe: UnixStream,
 }
 
-/// The waker of one task.
+/// A waker for one task of an event loop.
 #[derive(Debug)]
 struct TaskWaker {
     woken: Arc<WokenTasks>,

@@ -1,4 +1,5 @@
-//! Places curves and the labels of their axes in a picture. The page's template draws them.
+//! Computes the positions of curves and of axis labels in a picture. The page's template draws
+//! them.
 
 use serde::Serialize;
 
@@ -13,7 +14,7 @@ const LABEL_COUNT: f64 = 8.0;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Axis {
-    /// The quantity and its unit: `latency (ns)`.
+    /// The quantity and its unit, such as `latency (ns)`.
     pub(super) label: &'static str,
     /// True for a logarithmic axis.
     pub(super) is_log: bool,
@@ -21,13 +22,13 @@ pub(super) struct Axis {
     pub(super) format: fn(f64) -> String,
 }
 
-/// Curves on two axes; all coordinates are in SVG units.
+/// A chart: curves on two axes. All coordinates are in SVG units.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Chart {
     x: AxisLabels,
     y: AxisLabels,
     curves: Vec<Vec<(f64, f64)>>,
-    /// True if each point gets a dot, because there are few.
+    /// True if each point is drawn as a dot, because there are few points.
     dots: bool,
 }
 
@@ -54,7 +55,7 @@ impl Axis {
 }
 
 impl Scale {
-    /// Returns a scale that covers all `values`; `None` if there are none.
+    /// Returns a scale that covers all `values`; `None` if there are no values.
     fn covering(axis: Axis, values: impl Iterator<Item = f64>, ends: [f64; 2]) -> Option<Scale> {
         let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
             (low.min(v), high.max(v))
@@ -80,7 +81,7 @@ impl Scale {
         ((from + share * (to - from)) * 10.0).round() / 10.0
     }
 
-    /// Returns the values to label, which are round numbers.
+    /// Returns the values at which the axis has labels. They are round numbers.
     fn ticks(&self) -> Vec<f64> {
         if !self.axis.is_log {
             let rough = (self.high - self.low) / LABEL_COUNT;
@@ -115,8 +116,8 @@ impl Scale {
 }
 
 impl Chart {
-    /// Places curves, with dots if there are few points. Ignores points that an axis cannot show;
-    /// returns `None` if no point remains.
+    /// Makes a chart of the curves in `series`. If `dots` is true, each point is drawn as a dot.
+    /// Ignores points that an axis cannot show, and returns `None` if no point remains.
     pub(super) fn new([x, y]: [Axis; 2], series: &[Vec<(f64, f64)>], dots: bool) -> Option<Chart> {
         let visible = |&&(a, b): &&(f64, f64)| x.can_show(a) && y.can_show(b);
         let points = || series.iter().flatten().filter(visible);

@@ -1,17 +1,18 @@
-//! Compares two runs: finds what became slower by more than noise.
+//! Compares two runs, and finds the rows that became slower by more than noise.
 
 use crate::report::research::record::{ProgramRecord, RunRecord};
 use crate::report::rows::Row;
 use crate::report::template::{format_rate, format_time};
 
-/// Relative change below which a difference is noise, whatever the intervals say. WHY: an interval
-/// describes one run, and the next run on the same machine may differ by more.
+/// Relative change below which a difference counts as noise, whatever the intervals are. WHY: an
+/// interval describes one run, and the next run on the same machine may differ by more.
 pub const NOISE_MIN: f64 = 0.05;
 
 /// Relative change below which a difference is noise if one of the two values has no interval.
 const NOISE_WITHOUT_INTERVAL: f64 = 0.25;
 
-/// The quantity that is compared for a row: the first of these that both runs have.
+/// The quantity that is compared for a row. The first of these quantities that both runs have is
+/// used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ComparedQuantity {
     /// The ratio to the floor, which is comparable between different machines.
@@ -24,7 +25,7 @@ pub enum ComparedQuantity {
     Rate,
 }
 
-/// The difference of a benchmark row between the old and the new run.
+/// The difference in one row between the old and the new run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RowChange {
     /// Slower than before by more than noise.
@@ -35,18 +36,18 @@ pub enum RowChange {
     Better,
     /// The row was missing in the old run.
     New,
-    /// No difference that can be told from noise.
+    /// The difference cannot be distinguished from noise.
     Same,
 }
 
-/// A row of one or both runs.
+/// A row that one or both runs have.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparedRow {
-    /// The program and the row's id.
+    /// The name of the program and the id of the row.
     pub id: String,
     /// The quantity, and its old and new value; `None` if one run lacks the row.
     pub figures: Option<(ComparedQuantity, IntervalValue, IntervalValue)>,
-    /// The change.
+    /// The kind of change.
     pub change: RowChange,
 }
 
@@ -57,12 +58,12 @@ pub struct IntervalValue {
     interval: Option<[f64; 2]>,
 }
 
-/// Two runs, compared row by row.
+/// The comparison of two runs, row by row.
 #[derive(Debug, Clone)]
 pub struct RunComparison {
-    /// The rows of both runs and of only one; regressions first.
+    /// The rows of both runs, including rows that only one run has. Regressions come first.
     pub rows: Vec<ComparedRow>,
-    /// Programs that failed in the new run and did not in the old one.
+    /// Names of the programs that failed in the new run but not in the old one.
     pub failed: Vec<String>,
     /// True if both runs were made on the same kind of CPU, so that times and rates can be
     /// compared.
@@ -70,7 +71,8 @@ pub struct RunComparison {
 }
 
 impl RunComparison {
-    /// Compares all rows. Between different CPUs, compares only ratios.
+    /// Compares all rows of two runs. If the runs were made on different CPUs, compares only
+    /// ratios.
     pub fn new(old: &RunRecord, new: &RunRecord) -> RunComparison {
         let cpu = |run: &RunRecord| {
             run.first_with_machine()?
@@ -113,13 +115,14 @@ impl RunComparison {
         }
     }
 
-    /// Returns true if a row became slower or is missing, or if a program fails now.
+    /// Returns true if a row became slower or is missing in the new run, or if a program failed
+    /// only in the new run.
     pub fn is_worse(&self) -> bool {
         let worse = [RowChange::Regression, RowChange::Missing];
         !self.failed.is_empty() || self.rows.iter().any(|row| worse.contains(&row.change))
     }
 
-    /// Returns a report as text: what changed, then the number of rows that did not.
+    /// Returns a text report: the rows that changed, then the number of rows that did not change.
     pub fn render(&self) -> String {
         let mut text = String::new();
         let mut say = |line: String| {
@@ -228,8 +231,8 @@ fn read_value(row: &Row, measure: ComparedQuantity) -> Option<IntervalValue> {
     (value > 0.0).then_some(IntervalValue { value, interval })
 }
 
-/// Returns worse or better if the intervals do not overlap and the values differ by more than
-/// noise.
+/// Returns [`RowChange::Regression`] or [`RowChange::Better`] if the intervals do not overlap and
+/// the values differ by more than noise. Otherwise returns [`RowChange::Same`].
 fn judge_change(measure: ComparedQuantity, old: IntervalValue, new: IntervalValue) -> RowChange {
     let more_is_better = matches!(measure, ComparedQuantity::Rate | ComparedQuantity::Theirs);
     let slower = if more_is_better {

@@ -1,11 +1,11 @@
-//! All rows of a run as CSV, one line each, for spreadsheets and scripts.
+//! Writes all rows of a run as CSV, one line for each row, for spreadsheets and scripts.
 
 use crate::report::research::record::RunRecord;
 use crate::report::research::tables::row_with_context;
 use crate::report::template::fill_template;
 
-/// The columns: a name, and a template that is filled from the row. A cell whose template does not
-/// apply is empty.
+/// The columns: for each, a name and a template that is filled from the row. A cell is empty if the
+/// row lacks a value of the template.
 const COLUMNS: [(&str, &str); 34] = [
     ("program", "{/program}"),
     ("id", "{/id}"),

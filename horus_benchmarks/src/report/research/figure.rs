@@ -1,4 +1,4 @@
-//! Figures of the page: decides which rows become curves of which chart.
+//! The charts of the page: decides which rows become curves, and in which chart.
 
 use serde::Serialize;
 
@@ -14,11 +14,11 @@ const CURVE_STEPS: u32 = 20;
 /// Minimum number of points of a curve over message sizes or over numbers of endpoints.
 const POINTS_MIN: usize = 3;
 
-/// A picture with the information that is needed to understand it.
+/// A picture with the texts that are needed to understand it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Figure {
     title: String,
-    /// The program, and the ids of the rows shown.
+    /// The name of the program, and the ids of the rows that the picture shows.
     source: String,
     /// The name of each curve, in the order of the colours.
     legend: Vec<String>,
@@ -81,7 +81,7 @@ impl Figure {
     }
 }
 
-/// Returns the group of this key, which is created if it does not exist.
+/// Returns the group with the key `key`. Creates the group if it does not exist.
 fn group_of_key<T: Default>(groups: &mut Vec<(String, T)>, key: String) -> &mut T {
     let found = groups.iter().position(|(other, _)| *other == key);
     let index = found.unwrap_or_else(|| {
@@ -91,8 +91,9 @@ fn group_of_key<T: Default>(groups: &mut Vec<(String, T)>, key: String) -> &mut 
     &mut groups[index].1
 }
 
-/// Draws percentile curves: one figure for all rows of a program that differ only in the carrier.
-/// Figures for 16-byte messages, and for programs without message sizes, come first.
+/// Draws percentile curves. One figure shows all rows of a program that differ only in the carrier,
+/// which is the ring, topic or socket that transports the messages. Figures for 16-byte messages,
+/// and for programs without message sizes, come first.
 pub(super) fn draw_percentiles<'p>(program: &'p ProgramRecord) -> Vec<Figure> {
     let mut groups: Vec<(String, Vec<&'p Row>)> = Vec::new();
     for row in program.rows.iter().filter(|row| row.ns.is_some()) {
@@ -116,8 +117,8 @@ pub(super) fn draw_percentiles<'p>(program: &'p ProgramRecord) -> Vec<Figure> {
     figures.collect()
 }
 
-/// Returns the samples as a curve over the number of nines; for rows without a histogram, the
-/// percentiles in the record.
+/// Returns the curve of a row over the number of nines of the percentile (99 % has two). It is
+/// drawn from the row's histogram, or, if there is none, from the percentiles in the record.
 fn percentile_curve(program: &ProgramRecord, row: &Row) -> Vec<(f64, f64)> {
     if let Some(histogram) = program.histograms.get(&row.id) {
         let points = histograms::curve_points(histogram, CURVE_STEPS);
@@ -145,7 +146,7 @@ fn percentile_curve(program: &ProgramRecord, row: &Row) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Draws median latency and throughput over the message size.
+/// Draws the median latency and the throughput as functions of the message size.
 pub(super) fn draw_by_size(program: &ProgramRecord) -> Vec<Figure> {
     let rates = Axis {
         is_log: true,
@@ -166,7 +167,7 @@ pub(super) fn draw_by_size(program: &ProgramRecord) -> Vec<Figure> {
     all
 }
 
-/// Draws throughput over the number of producers, of consumers, and of both.
+/// Draws the throughput as a function of the number of producers, of consumers, and of both.
 pub(super) fn draw_scaling(program: &ProgramRecord) -> Vec<Figure> {
     type CoordinateFn = fn(f64, f64) -> Option<f64>;
     let threads: [(&str, &'static str, CoordinateFn); 3] = [
@@ -225,8 +226,8 @@ fn draw_curves(
     figures.collect()
 }
 
-/// Returns the subject of a row: `one_way/cross_process/topic/16B` → `topic`, the part before the
-/// size, or the last part.
+/// Returns the subject of a row: the part of its id before the message size, such as `topic` in
+/// `one_way/cross_process/topic/16B`. If the id has no message size, returns its last part.
 pub(super) fn subject_of(id: &str) -> &str {
     let parts: Vec<&str> = id.split('/').collect();
     parts[subject_index(&parts)]
@@ -259,8 +260,8 @@ fn ends_of(id: &str) -> Option<(f64, f64)> {
     })
 }
 
-/// Removes the message size and the numbers of endpoints from an id, and splits the rest into its
-/// last part and the parts before.
+/// Removes the message size and the numbers of endpoints from an id. Returns the last part of what
+/// remains, and the parts before it.
 fn without_numbers(id: &str) -> (String, String) {
     let is_number =
         |part: &str| size_of(part).is_some() || ends_of(part).is_some() && !part.contains('_');

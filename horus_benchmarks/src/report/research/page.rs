@@ -1,4 +1,4 @@
-//! The page: one self-contained HTML file that opens without a network.
+//! Renders the page: one self-contained HTML file that needs no network.
 
 use std::collections::BTreeSet;
 
@@ -49,7 +49,8 @@ pub fn render(run: &RunRecord, name: &str) -> Result<String, Error> {
 
 /// Escapes the characters that have a meaning in HTML.
 ///
-/// WHY not the template engine's own: it also escapes slashes, of which every id has some.
+/// WHY not the escape function of the template engine: it also escapes slashes, and every id has
+/// slashes.
 fn escape_html(out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     match value.as_str().filter(|_| !value.is_safe()) {
         Some(text) => {
@@ -61,7 +62,7 @@ fn escape_html(out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Value) -> Re
     Ok(())
 }
 
-/// Returns the names and values of the facts about the machine of this program.
+/// Returns the names and values of the facts about the machine on which this program ran.
 fn machine_facts<'a>(layout: &'a Layout, program: &ProgramRecord) -> Vec<(&'a str, String)> {
     let mut machine = json!(program.machine);
     machine["commit"] = program.commit.as_str().into();
@@ -73,8 +74,8 @@ fn machine_facts<'a>(layout: &'a Layout, program: &ProgramRecord) -> Vec<(&'a st
         .collect()
 }
 
-/// Returns the warnings of all programs, each with the number of other programs that have it. Of
-/// warnings that differ only in a number, the first is returned.
+/// Returns the warnings of all programs, each with the number of other programs that have it. If
+/// warnings differ only in a number, only the first of them is returned.
 fn distinct_warnings(run: &RunRecord) -> Vec<(&str, usize)> {
     let words = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
     let mut warnings: Vec<(&str, usize)> = Vec::new();
@@ -88,7 +89,7 @@ fn distinct_warnings(run: &RunRecord) -> Vec<(&str, usize)> {
     warnings
 }
 
-/// Returns the line of a program in the table of programs.
+/// Returns the values of the line for this program in the table of programs.
 fn program_values(program: &ProgramRecord) -> serde_json::Value {
     let outcome = program.outcome.as_ref();
     let class = match outcome {

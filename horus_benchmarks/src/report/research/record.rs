@@ -1,5 +1,5 @@
-//! A directory of records: the results of each program, its end, and the parts that could not be
-//! read.
+//! A directory of records: for each program its results, how it ended, and the parts that could not
+//! be read.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,16 +13,17 @@ use crate::report::goals::{self, Verdict};
 use crate::report::histograms;
 use crate::report::rows::Row;
 
-/// The file with the result of each program, one on each line: `name TAB result TAB seconds`.
+/// Name of the file that lists how each program ended, one program on each line: `name TAB result
+/// TAB seconds`.
 pub const OUTCOMES_FILE: &str = "outcomes.tsv";
 
-/// The result of a program that succeeded.
+/// The result of a program that succeeded, in [`OUTCOMES_FILE`].
 pub const OK_RESULT: &str = "ok";
 
 /// The way in which a program ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramOutcome {
-    /// [`OK_RESULT`], or the reason of the failure.
+    /// [`OK_RESULT`], or the reason why the program failed or was skipped.
     pub result: String,
     /// Run time of the program, in seconds.
     pub seconds: u64,
@@ -36,24 +37,24 @@ pub struct ProgramRecord {
     pub name: String,
     /// The way in which the program ended; `None` if that was not recorded.
     pub outcome: Option<ProgramOutcome>,
-    /// The machine, as this program recorded it.
+    /// The description of the machine, as this program recorded it.
     pub machine: Map<String, Value>,
     pub commit: String,
     pub settings: Map<String, Value>,
     pub rows: Vec<Row>,
-    /// Histograms of the rows that have samples, in picoseconds, by row id.
+    /// Histograms of the rows that have samples, by row id. The values are in picoseconds.
     pub histograms: BTreeMap<String, Histogram<u64>>,
     /// The parts of the record that could not be read.
     pub problems: Vec<String>,
 }
 
 impl ProgramOutcome {
-    /// Returns true if the program ran to its end, or was skipped for a reason.
+    /// Returns true if the program succeeded, or if it was skipped for a reason.
     fn is_ok_or_skipped(&self) -> bool {
         self.result == OK_RESULT || self.is_skipped()
     }
 
-    /// Returns true if the program was skipped; its result has the reason.
+    /// Returns true if the program was skipped. Its result then has the reason.
     pub fn is_skipped(&self) -> bool {
         self.result.starts_with("skipped")
     }
@@ -74,15 +75,15 @@ impl ProgramRecord {
         basis.unwrap_or_default()
     }
 
-    /// Returns the verdicts on the goals: those that the program recorded, or, for records without
-    /// any, verdicts on the present goals.
+    /// Returns the verdicts on the goals that the program recorded. If it recorded none, returns
+    /// verdicts on the current goals.
     pub fn verdicts(&self) -> Vec<Verdict> {
         let noted = self.settings.get(goals::VERDICTS_SETTING).cloned();
         let noted = noted.and_then(|noted| serde_json::from_value(noted).ok());
         noted.unwrap_or_else(|| goals::verdicts(&self.rows, &self.settings))
     }
 
-    /// Returns a text field of the machine's description.
+    /// Returns the text of `field` in the machine's description, if it has such a text.
     pub fn machine_text(&self, field: &str) -> Option<&str> {
         self.machine.get(field)?.as_str()
     }
@@ -107,7 +108,7 @@ impl ProgramRecord {
                 .is_none_or(ProgramOutcome::is_ok_or_skipped)
     }
 
-    /// Reads a record, and the histograms in the file beside it.
+    /// Reads the record in the file `path`, and the histograms in the file beside it.
     fn read(path: &Path, name: &str) -> ProgramRecord {
         let mut program = ProgramRecord {
             name: name.to_owned(),
@@ -167,7 +168,8 @@ impl ProgramRecord {
 pub struct RunRecord {
     /// The directory of the records.
     pub directory: PathBuf,
-    /// The programs, in the order in which they ran; then those whose order is not known, by name.
+    /// The programs, in the order in which they ran. Programs whose order is not known follow,
+    /// sorted by name.
     pub programs: Vec<ProgramRecord>,
 }
 
@@ -221,8 +223,8 @@ impl RunRecord {
         })
     }
 
-    /// Returns the first row with one of these ids, and the program that measured it. If several
-    /// programs measured the id, the one that ran first is taken.
+    /// Returns the first row that has one of these ids, and the program that measured it. If
+    /// several programs measured the row, returns that of the program that ran first.
     pub fn find(&self, ids: &[impl AsRef<str>]) -> Option<(&ProgramRecord, &Row)> {
         ids.iter().find_map(|id| {
             self.programs
@@ -238,7 +240,7 @@ impl RunRecord {
             .find(|program| program.name == name && !program.rows.is_empty())
     }
 
-    /// Returns the first program whose record describes the machine.
+    /// Returns the first program whose record has a description of the machine.
     pub fn first_with_machine(&self) -> Option<&ProgramRecord> {
         self.programs
             .iter()

@@ -1,5 +1,5 @@
-//! The layout of the page, as defined in `page.json`: sections, the rows and columns of their
-//! tables, and their figures.
+//! The layout of the page, as defined in `page.json`: its sections, the rows and columns of their
+//! tables, and their charts.
 
 use std::collections::BTreeMap;
 
@@ -29,14 +29,16 @@ pub(super) struct Layout {
     /// The rows that most readers look for first.
     quick_reference: Vec<ReferenceLine>,
     sections: Vec<Section>,
-    /// The section for programs that have no section of their own; it is repeated for each of them.
+    /// The layout of the section for a program that the layout does not mention. It is used once
+    /// for each such program.
     others: Section,
     not_among_others: Vec<String>,
-    /// The choice of rows and columns for the table of all rows of a program.
+    /// The choice of rows and columns for the tables that list all rows of a program.
     rows: RowChoice,
 }
 
-/// A line of the quick reference. Of each list of ids, the first id that was measured is shown.
+/// A line of the quick reference. It has lists of row ids; of each list, the first row that was
+/// measured is shown.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ReferenceLine {
@@ -54,7 +56,7 @@ struct Section {
     id: String,
     title: String,
     lead: String,
-    /// Number of figures that are visible at first; the reader can unfold the others.
+    /// Number of figures that are visible when the page opens; the reader can unfold the others.
     open: Option<usize>,
     #[serde(skip_serializing)]
     tables: Vec<RowChoice>,
@@ -63,7 +65,7 @@ struct Section {
     figures: Vec<(FigureKind, String)>,
 }
 
-/// A section of the layout, and its content for this run.
+/// A section of the layout, with its content for one run.
 #[derive(Serialize)]
 pub(super) struct SectionContent<'a> {
     #[serde(flatten)]
@@ -72,11 +74,11 @@ pub(super) struct SectionContent<'a> {
     figures: Vec<Figure>,
 }
 
-/// A table. The last cell of each line tells where its figures come from.
+/// A table. The last cell of each line says where the values of the line come from.
 #[derive(Serialize)]
 pub(super) struct Table<'a> {
     title: String,
-    /// Explains the columns.
+    /// A text that explains the columns.
     note: &'a str,
     /// Headings of the columns, without the heading of the source column.
     headings: Vec<&'a str>,
@@ -86,10 +88,10 @@ pub(super) struct Table<'a> {
 /// A line of a [`Table`].
 #[derive(Serialize)]
 struct TableLine {
-    /// A cell for each heading.
+    /// The cells of the line, one for each heading.
     cells: Vec<String>,
-    /// The origin of the figures of this line: `program: row id`, one on each text line; or why
-    /// there are none, such as `not measured`.
+    /// The source of the values of this line: `program: row id`, one on each text line. If there
+    /// are no values, the reason, such as `not measured`.
     source: String,
     /// True if there were fewer CPUs than busy threads.
     oversubscribed: bool,
@@ -113,11 +115,12 @@ struct RowChoice {
     lines: LineSource,
     /// Shows only rows of this program.
     program: Option<String>,
-    /// Shows only rows whose ids begin with one of these texts; all rows if there are none.
+    /// Shows only rows whose ids begin with one of these texts. If there are no texts, shows all
+    /// rows.
     starts: Vec<String>,
     contains: String,
     lacks: Option<String>,
-    /// Shows only rows of messages of this size, in bytes.
+    /// Shows only rows with messages of this size, in bytes.
     bytes: Option<f64>,
     /// Shows only rows that have values at these JSON pointers.
     needs: Vec<String>,
@@ -141,7 +144,7 @@ impl Layout {
         serde_json::from_str(LAYOUT).expect("a constant, valid layout")
     }
 
-    /// Returns the sections for which the run has anything to show.
+    /// Returns the sections for which the run has something to show.
     pub(super) fn parts(&self, run: &RunRecord) -> Vec<SectionContent<'_>> {
         let sections = self.sections.iter();
         let mut parts: Vec<SectionContent<'_>> = sections
@@ -157,8 +160,9 @@ impl Layout {
         parts
     }
 
-    /// Returns the tables and figures of a section for each of `programs`: with only its rows, or,
-    /// for `None`, with the rows that the layout chooses.
+    /// Returns the tables and figures of a section, once for each element of `programs`. An element
+    /// that names a program limits them to the rows of that program; `None` means the rows that the
+    /// layout chooses.
     fn part<'a>(
         &'a self,
         section: &'a Section,
@@ -180,7 +184,7 @@ impl Layout {
         }
     }
 
-    /// Returns the names of the programs, each with the table of all its rows.
+    /// Returns the name of each program, with a table of all its rows.
     pub(super) fn all_rows<'a>(&'a self, run: &'a RunRecord) -> Vec<(&'a str, Table<'a>)> {
         let names = run.programs.iter().map(|program| program.name.as_str());
         names
@@ -188,7 +192,7 @@ impl Layout {
             .collect()
     }
 
-    /// Returns true if the program has a section of its own.
+    /// Returns true if the layout has a section for the program.
     fn has_section(&self, program: &str) -> bool {
         let is_shown = |one: &Section| {
             let mut tables = one.tables.iter();
@@ -211,7 +215,8 @@ impl FigureKind {
 }
 
 impl RowChoice {
-    /// Returns the table; if `program` is given, with only its rows. `None` if there are no lines.
+    /// Returns the table that the layout describes, or `None` if it has no lines. If `program` is
+    /// given, the table has only rows of that program.
     fn table<'a>(
         &'a self,
         layout: &'a Layout,
@@ -282,8 +287,8 @@ impl ReferenceLine {
     }
 }
 
-/// Returns lines that say whether the control loops of robots have time for the messages they wait
-/// for.
+/// Returns table lines that say whether the control loops of robots have time for the messages that
+/// they wait for.
 fn control_loop_lines(run: &RunRecord, columns: &Columns) -> Vec<TableLine> {
     let mut lines = Vec::new();
     for program in &run.programs {
@@ -300,8 +305,8 @@ fn control_loop_lines(run: &RunRecord, columns: &Columns) -> Vec<TableLine> {
     lines
 }
 
-/// Returns the JSON of a row, to which it adds the program, how the row was measured, the id
-/// without its first part, and the floor that was measured with it.
+/// Returns the JSON of `row`, to which it adds the name of the program, how the row was measured,
+/// the id without its first part, and the floor that was measured with the row.
 pub(super) fn row_with_context(program: &ProgramRecord, row: &Row) -> Value {
     let mut value = json!(row);
     let short = match row.id.split_once('/') {

@@ -1,5 +1,5 @@
-//! The workloads: the actors of each, their messages, and the checks of these. Each runs in a
-//! process of its own.
+//! The workloads of the actor benchmarks: the actors of each workload, their messages, and the
+//! checks of these messages. Each workload runs in a separate process.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,28 +12,29 @@ use crate::measure::memory;
 use crate::measure::tsc::TscClock;
 use crate::transport::actors::{GATE, PASSES, Runtime, WorkloadActor};
 
-/// Number of actors of a large ring, as in the benchmark of that name.
+/// Number of actors of a ring. The well-known thread-ring benchmark uses this number.
 const RING_ACTORS: u64 = 503;
 
-/// Number of producers.
+/// Number of actors that send messages in the producer-consumer workload.
 const PRODUCERS: u64 = 2;
-/// The position of the producer's number in a message's number, in bits.
+/// The position of the lowest bit of the producer's number in the number of a message.
 const PRODUCER_SHIFT: u32 = 32;
 
-/// Number of messages that each actor of the blitz gets.
+/// Number of messages that each actor gets in the workload `Blitz`.
 const BLITZ_MESSAGES: u64 = 10;
 
-/// The time for which the timer is calibrated.
+/// The duration of the timer's calibration.
 const CALIBRATION_TIME: Duration = Duration::from_millis(20);
 
-/// The work of the actors of one process.
+/// A workload: the work that the actors of one process do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Workload {
     /// Actors are created and initialised.
     Create,
-    /// One actor gets messages.
+    /// One actor receives messages.
     Tell,
-    /// One actor gets messages, this number of them at once, and is asked for their number.
+    /// One actor receives messages, of which this number are sent at once. At the end it is asked
+    /// how many it has received.
     Counting(u64),
     /// A task asks an actor, one question after another.
     Ask,
@@ -43,15 +44,15 @@ pub enum Workload {
     ThreadRing,
     /// 503 tokens go around a ring of 503 actors at the same time.
     ParallelThreadRing,
-    /// Two actors send a token to each other.
+    /// Two actors send a token back and forth.
     PingPong,
-    /// Two actors send messages to one, this number of them at once.
+    /// Two actors send messages to a third one, this number of messages at once.
     ProducerConsumer(u64),
     /// Each of many actors gets ten messages.
     Blitz,
 }
 
-/// The workload of a process, for one runtime.
+/// The workload that a process runs on one runtime.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct WorkloadJob {
     pub(super) runtime: String,
@@ -59,34 +60,36 @@ pub(super) struct WorkloadJob {
     pub(super) operations: u64,
     /// The CPUs on which the process runs.
     pub(super) cpus: Vec<usize>,
-    /// The number of threads besides the one that sends; 0 if one thread does all the work.
+    /// The number of threads of the runtime, in addition to the thread that sends. If it is 0, one
+    /// thread does all the work.
     pub(super) threads: usize,
 }
 
-/// The results of a process.
+/// The measurements of one process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct WorkloadResult {
     /// The time from the first operation to the last, in nanoseconds.
     pub(super) elapsed_ns: f64,
-    /// The time from the first message that was sent to the last operation, in nanoseconds. Only in
-    /// the workload blitz.
+    /// The time from the moment when the first message was sent to the end of the last operation,
+    /// in nanoseconds. Only the workload `Blitz` has this value.
     pub(super) messages_ns: f64,
     /// The time from the first operation until all actors had ended, in nanoseconds.
     pub(super) total_ns: f64,
     /// The time of each operation, in picoseconds, if they were timed one by one.
     pub(super) calls_ps: Vec<u64>,
-    /// The value of `elapsed_ns` in the first pass.
+    /// The value of `elapsed_ns` in the first pass, in which the process has to get new memory.
     pub(super) first_ns: f64,
     /// The growth of the resident memory during the operations of the first pass, in bytes.
     pub(super) grown_bytes: u64,
     pub(super) peak_bytes: u64,
 }
 
-/// Number of messages that the actors of this process handled, noted as each actor is dropped.
+/// Number of messages that the actors of this process have handled. Each actor adds its own number
+/// when it is dropped.
 static HANDLED_MESSAGES: AtomicU64 = AtomicU64::new(0);
 
-/// Number of messages that a [`CounterActor`] gets in all. WHY static: in an actor it would take
-/// memory, which is measured.
+/// Total number of messages that a [`CounterActor`] receives. WHY static: a field of the actor
+/// would take memory, and the memory of actors is measured.
 static MESSAGE_LIMIT: AtomicU64 = AtomicU64::new(0);
 
 static CALL_TIMES_PS: Mutex<Vec<u64>> = Mutex::new(Vec::new());
@@ -96,9 +99,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs a job in this process. The times are those of the last pass, because a program that has run
-/// for a while does not use new memory. The blitz has only one pass, because it measures a whole
-/// program.
+/// Runs a job in this process. The returned times are those of the last pass, in which the process
+/// reuses the memory of the earlier passes, as a long-running program does. The workload `Blitz`
+/// has only one pass, because it measures a whole program.
 pub(super) fn perform_job<R: Runtime>(job: &WorkloadJob) -> Result<WorkloadResult, Box<dyn Error>> {
     let first = perform_once::<R>(job, 0)?;
     if job.workload == Workload::Blitz {
@@ -162,8 +165,8 @@ fn perform_once<R: Runtime>(
 }
 
 impl Workload {
-    /// Returns the number of messages that are handled, or the number of actors if the workload
-    /// only creates them.
+    /// Returns the number of messages that the actors handle in `operations` operations. If the
+    /// workload only creates actors, returns the number of actors.
     pub(super) const fn messages(self, operations: u64) -> u64 {
         match self {
             Self::Blitz => operations * BLITZ_MESSAGES,
@@ -172,7 +175,7 @@ impl Workload {
     }
 }
 
-/// An actor that has nothing to do, with a state of eight bytes.
+/// An actor that does nothing. Its state has eight bytes.
 struct IdleActor(u64);
 
 impl WorkloadActor for IdleActor {
@@ -201,8 +204,8 @@ fn run_create<R: Runtime>(count: u64) -> impl Send + 'static {
         .collect::<Vec<_>>()
 }
 
-/// An actor that checks that it gets the numbers 1, 2, 3, … of each producer in order, without a
-/// gap.
+/// An actor that checks that the messages of each producer have the numbers 1, 2, 3, … in order and
+/// without gaps.
 #[derive(Default)]
 struct CounterActor([u32; PRODUCERS as usize]);
 
@@ -235,7 +238,7 @@ impl Drop for CounterActor {
     }
 }
 
-/// Sends the numbers 1 to `count` of a producer, `batch` of them at once.
+/// Sends the numbers 1 to `count` as messages of `producer`, `batch` of them at once.
 fn send_numbers<R: Runtime>(to: &R::Address<CounterActor>, producer: u64, count: u64, batch: u64) {
     let number = |number| producer << PRODUCER_SHIFT | number;
     if batch == 1 {
@@ -289,8 +292,8 @@ async fn run_ask_alone<R: Runtime>(count: u64) {
     GATE.finish_part();
 }
 
-/// WHY a thread of its own: the calling one may be one of the runtime, which makes a task that asks
-/// so often wait for its turn.
+/// Asks the counter actor from a new thread. WHY a new thread: the calling one may belong to the
+/// runtime, which makes a task that asks so often wait for its turn.
 fn run_ask_outside<R: Runtime>(count: u64) -> impl Send + 'static {
     let counter = R::spawn(CounterActor::default());
     let asked = counter.clone();
@@ -312,7 +315,7 @@ fn run_ask_outside<R: Runtime>(count: u64) -> impl Send + 'static {
     counter
 }
 
-/// An actor of a ring.
+/// An actor of a ring, which passes tokens on to the next actor.
 struct RingActor<R: Runtime> {
     next: Option<R::Address<Self>>,
     hops: u64,
@@ -321,7 +324,7 @@ struct RingActor<R: Runtime> {
 enum RingMessage<R: Runtime> {
     /// The address of the next actor.
     Link(Box<R::Address<RingActor<R>>>),
-    /// A token that is to be sent on this number of times.
+    /// A token that has to be passed on this number of times.
     Token(u64),
 }
 
@@ -373,7 +376,7 @@ fn run_ring<R: Runtime>(nodes: u64, tokens: u64, hops: u64) -> impl Send + 'stat
     nodes
 }
 
-/// An actor that sends numbers to a counter.
+/// An actor that sends numbers to a [`CounterActor`].
 struct ProducerActor<R: Runtime> {
     to: R::Address<CounterActor>,
     number: u64,

@@ -1,4 +1,5 @@
-//! Actors of actix. With several threads, each has an arbiter, and actors are dealt out to them.
+//! Actors of actix. With several threads, each thread has an arbiter, and new actors are assigned
+//! to the arbiters in turn.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,13 +12,13 @@ use super::{GATE, PerPass, RunResult, Runtime, WorkloadActor};
 #[derive(Debug)]
 pub struct Actix;
 
-/// The threads of a pass; none if the actors run on the thread that spawns them.
+/// The threads of each pass. There are none if the actors run on the thread that spawns them.
 static ARBITERS: PerPass<Vec<ArbiterHandle>> = PerPass::new();
 
-/// The number of actors so far.
+/// The number of actors spawned so far.
 static SPAWNED: AtomicUsize = AtomicUsize::new(0);
 
-/// An actor of the runtime that runs a [`WorkloadActor`].
+/// An actix actor that wraps a [`WorkloadActor`].
 #[derive(Debug)]
 pub struct ActorAdapter<P>(P);
 

@@ -1,4 +1,4 @@
-//! Actors of kameo, on a runtime of tokio.
+//! Actors of kameo, which run on a tokio runtime.
 
 use std::future::Future;
 
@@ -13,7 +13,7 @@ use super::{RunResult, Runtime, WorkloadActor, tokio};
 #[derive(Debug)]
 pub struct Kameo;
 
-/// A player as an actor.
+/// A kameo actor that wraps a [`WorkloadActor`].
 #[derive(Debug)]
 pub struct ActorAdapter<P>(P);
 

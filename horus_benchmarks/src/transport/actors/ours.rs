@@ -1,4 +1,4 @@
-//! Our actors.
+//! Actors of our own library.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,19 +11,19 @@ use horus_core::scheduler::{NodeResult, Scheduler};
 
 use super::{GATE, PerPass, RunResult, Runtime, WorkloadActor};
 
-/// The longest wait for an answer.
+/// Maximum time to wait for an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
 
 /// The groups of actors that [`Ours`] makes, one for each pass of the measurement.
 static ACTORS: PerPass<Actors> = PerPass::new();
 
-/// Our runtime.
+/// The actor runtime of our library.
 #[derive(Debug)]
 pub struct Ours;
 
 type Mail<M> = super::Mail<M, Reply<u64>>;
 
-/// An actor of the runtime that runs a [`WorkloadActor`].
+/// An actor of our library that wraps a [`WorkloadActor`].
 struct ActorAdapter<P>(P);
 
 impl<P: WorkloadActor> Actor for ActorAdapter<P> {
@@ -43,7 +43,7 @@ impl<P: WorkloadActor> Actor for ActorAdapter<P> {
     }
 }
 
-/// An actor that calls a function, and keeps the result.
+/// An actor that calls a function and stores the result.
 struct CallingActor<F, T>(Option<F>, Option<T>);
 
 impl<T: Send + 'static, F: FnOnce() -> T + Send + 'static> Actor for CallingActor<F, T> {
@@ -55,13 +55,13 @@ impl<T: Send + 'static, F: FnOnce() -> T + Send + 'static> Actor for CallingActo
     }
 }
 
-/// An actor that polls a future each time that it gets a message.
+/// An actor that polls a future each time it gets a message.
 struct FutureActor {
     future: Pin<Box<dyn Future<Output = ()> + Send>>,
     waker: Option<Waker>,
 }
 
-/// Wakes a task by a message.
+/// A waker that wakes its task by sending a message to an actor.
 struct WakeByMessage(Address<()>);
 
 impl Wake for WakeByMessage {
@@ -120,7 +120,8 @@ impl Runtime for Ours {
         Ok(())
     }
 
-    /// WHY without threads: a wait for an answer then runs the actors, and no task has to be woken.
+    /// Runs with no threads of the runtime. WHY: a wait for an answer then runs the actors, and no
+    /// task has to be woken.
     fn run_alone<F: Future<Output = ()> + Send + 'static>(
         work: impl FnOnce() -> F + Send + 'static,
     ) -> RunResult {

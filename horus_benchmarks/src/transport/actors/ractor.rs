@@ -1,4 +1,4 @@
-//! Actors of ractor, on a runtime of tokio.
+//! Actors of ractor, which run on a tokio runtime.
 
 use std::future::Future;
 
@@ -12,7 +12,7 @@ pub struct Ractor;
 
 type Mail<M> = super::Mail<M, RpcReplyPort<u64>>;
 
-/// The code of an actor, whose state is a [`WorkloadActor`].
+/// The code of a ractor actor. Its state is a [`WorkloadActor`].
 struct ActorAdapter<P>(std::marker::PhantomData<fn(P)>);
 
 impl<P: WorkloadActor> Actor for ActorAdapter<P> {

@@ -1,4 +1,5 @@
-//! Actors as tasks of tokio, each with an unbounded channel: what a program would write by itself.
+//! Actors as tokio tasks, each with an unbounded channel, as a program without an actor library
+//! would have them.
 
 use std::future::Future;
 
@@ -7,13 +8,14 @@ use ::tokio::sync::{mpsc, oneshot};
 
 use super::{GATE, RunResult, Runtime, WorkloadActor};
 
-/// Tasks of tokio.
+/// The runtime whose actors are tokio tasks.
 #[derive(Debug)]
 pub struct Tokio;
 
 type Mail<M> = super::Mail<M, oneshot::Sender<u64>>;
 
-/// Runs `work` and waits, on a runtime of tokio; the actors of other crates run on it too.
+/// Starts a tokio runtime, runs `work` on it, and waits for the end of the workload. The actors of
+/// other crates run on this runtime too.
 pub(super) fn block_on<T: Send + 'static>(threads: usize, work: impl FnOnce() -> T) -> RunResult {
     let runtime = if threads == 0 {
         Builder::new_current_thread().build()?

@@ -1,4 +1,4 @@
-//! Datagrams: UDP over the loopback device, and Unix sockets in the file system.
+//! Datagram sockets: UDP over the loopback device, and Unix sockets in the file system.
 
 use std::fs;
 use std::io;
@@ -14,7 +14,7 @@ use crate::transport::rendezvous::Rendezvous;
 /// Buffer size requested for each direction, in bytes.
 const BUFFER_BYTES: libc::c_int = 4 << 20;
 
-/// Maximum number of datagrams that one call receives, if they are small.
+/// Maximum number of small datagrams that one call receives.
 const BATCH_MAX: usize = 64;
 
 const BATCH_BYTES: usize = 256 << 10;
@@ -92,7 +92,7 @@ impl DatagramBatch {
     }
 }
 
-/// A UDP socket that is connected to the other side's socket, polled.
+/// A UDP socket that is polled. It is connected to the socket of the other side.
 #[derive(Debug)]
 pub(crate) struct PolledUdp {
     socket: UdpSocket,
@@ -101,8 +101,9 @@ pub(crate) struct PolledUdp {
 
 /// Opens this side's UDP socket.
 ///
-/// The near side binds any free port of an address that only this run uses; the far side binds the
-/// same port of the next address. So each side knows the other's address before that socket exists.
+/// The near side binds its socket to any free port of an address that only this run uses. The far
+/// side binds its socket to the same port of the next address. So each side knows the other side's
+/// address before the other side has opened its socket.
 pub(crate) fn open_udp(rendezvous: &Rendezvous<'_>) -> io::Result<PolledUdp> {
     let file = rendezvous
         .directory()
@@ -130,12 +131,12 @@ pub(crate) fn open_udp(rendezvous: &Rendezvous<'_>) -> io::Result<PolledUdp> {
     })
 }
 
-/// Returns the far side's address: the one after the near side's.
+/// Returns the address of the far side: the address that follows the near side's.
 fn far_address(near: SocketAddrV4) -> Ipv4Addr {
     Ipv4Addr::from_bits(near.ip().to_bits() + 1)
 }
 
-/// A Unix datagram socket in the file system, polled.
+/// A Unix datagram socket in the file system that is polled.
 #[derive(Debug)]
 pub(crate) struct PolledUnix {
     socket: UnixDatagram,
@@ -165,7 +166,7 @@ impl PolledUnix {
         }
     }
 
-    /// Connects to the other side, whose socket is open by now.
+    /// Connects to the socket of the other side, which must be open by now.
     #[cold]
     fn connect(&mut self) {
         let peer = self.peer.take();
@@ -226,8 +227,9 @@ pub(crate) fn request_buffers(fd: RawFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns true if a non-blocking call sent or received a whole message, otherwise false: it would
-/// have to wait. Other errors mean that the other side is gone, which the watch detects.
+/// Returns true if a non-blocking call sent or received a whole message. Returns false if it
+/// failed, in most cases because it would have had to block. Other errors mean that the other side
+/// is gone, which the watch detects.
 fn is_whole_message(result: io::Result<usize>, bytes: usize) -> bool {
     let done = matches!(result, Ok(count) if count == bytes);
     if !done {

@@ -1,4 +1,4 @@
-//! POSIX message queues.
+//! POSIX message queues, which are polled.
 
 use std::ffi::CString;
 use std::io;
@@ -8,7 +8,7 @@ use crate::transport::carrier::queue_limit;
 use crate::transport::packet::Packet;
 use crate::transport::rendezvous::Rendezvous;
 
-/// One end of a queue, polled. The near side removes the queue's name.
+/// One end of a message queue, which is polled. The near side removes the queue's name.
 #[derive(Debug)]
 pub(crate) struct MessageQueue {
     queue: libc::mqd_t,
@@ -17,7 +17,7 @@ pub(crate) struct MessageQueue {
 }
 
 impl MessageQueue {
-    /// Opens the queue `name` for messages of `bytes` bytes; the near side creates it.
+    /// Opens the queue `name` for messages of `bytes` bytes. The near side creates the queue.
     pub(crate) fn open(
         name: &str,
         bytes: usize,

@@ -1,5 +1,5 @@
-//! Streams of bytes: Unix sockets and named pipes. Nothing separates the messages, since their size
-//! is fixed.
+//! Byte streams: Unix sockets and named pipes. No separators are needed between messages, because
+//! all messages have the same size.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -18,11 +18,12 @@ use crate::transport::rendezvous::Rendezvous;
 /// Buffer size requested for a pipe: the maximum that the kernel allows by default.
 const PIPE_BYTES: libc::c_int = 1 << 20;
 
-/// Maximum number of bytes that one call reads from a stream of messages. WHY: larger reads gain
-/// nothing and do not fit the cache.
+/// Maximum number of bytes that one call reads from a stream of messages. WHY: larger reads are not
+/// faster, and do not fit into the cache.
 const READ_BYTES: usize = 256 << 10;
 
-/// A Unix socket. On the near side the connection exists once the far side has connected.
+/// A Unix stream socket. On the near side, the connection exists only after the far side has
+/// connected.
 #[derive(Debug)]
 pub(crate) struct PolledSocket {
     listener: Option<UnixListener>,
@@ -70,7 +71,8 @@ impl Read for PolledSocket {
     }
 }
 
-/// Opens this side's two sockets, one for each direction. The sending end connects.
+/// Opens the two sockets of this side, one for each direction. In each direction, the sending end
+/// connects.
 pub(crate) fn open_unix(
     rendezvous: &Rendezvous<'_>,
 ) -> io::Result<(StreamSender<PolledSocket>, StreamReceiver<PolledSocket>)> {
@@ -99,7 +101,7 @@ pub(crate) fn open_unix(
     ))
 }
 
-/// Opens this side's two pipes, which are created if they do not exist.
+/// Opens the two pipes of this side, one for each direction. Creates them if they do not exist.
 pub(crate) fn open_pipes(
     rendezvous: &Rendezvous<'_>,
 ) -> io::Result<(StreamSender<File>, StreamReceiver<File>)> {
@@ -117,7 +119,7 @@ fn create_pipe(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens the pipe at `path`, which is created if it does not exist.
+/// Opens the pipe at `path`. Creates it if it does not exist.
 pub(crate) fn open_fifo(path: &Path, flags: libc::c_int) -> io::Result<File> {
     let name = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: the name is a C string that outlives the call. That it exists is no matter.
@@ -130,7 +132,7 @@ pub(crate) fn open_fifo(path: &Path, flags: libc::c_int) -> io::Result<File> {
         .open(path)
 }
 
-/// A sending end, with the number of bytes of the present message that have been sent.
+/// A sending end, with the number of bytes of the current message that have been sent.
 #[derive(Debug)]
 pub(crate) struct StreamSender<B> {
     channel: B,
@@ -154,13 +156,13 @@ impl<P: Packet, B: Write> Endpoint<P> for StreamSender<B> {
     }
 }
 
-/// A receiving end, with the number of bytes of the present message that have been received.
+/// A receiving end, with the number of bytes of the current message that have been received.
 #[derive(Debug)]
 pub(crate) struct StreamReceiver<B> {
     channel: B,
     received: usize,
-    /// A buffer for reads. Between reads, its first `buffered` bytes are the beginning of a message
-    /// whose rest was not read yet.
+    /// A buffer for reads. Between two reads, its first `buffered` bytes are the beginning of a
+    /// message whose remaining bytes have not been read yet.
     buffer: Box<[u8]>,
     buffered: usize,
 }
@@ -195,7 +197,7 @@ impl<P: Packet, B: Read> Endpoint<P> for StreamReceiver<B> {
         reset_if_whole(&mut self.received, P::BYTES)
     }
 
-    /// Receives the messages that one read call returns.
+    /// Receives all messages that one read call returns.
     #[inline(always)]
     fn drain(&mut self, message: &mut P, each: &mut impl FnMut(&P)) -> bool {
         if let Ok(count) = self.channel.read(&mut self.buffer[self.buffered..]) {
@@ -218,7 +220,8 @@ impl<P: Packet, B: Read> Endpoint<P> for StreamReceiver<B> {
     }
 }
 
-/// Returns true if `count`, the bytes of a message so far, has reached `bytes`; then sets it to 0.
+/// If `count`, the number of bytes of a message so far, has reached `bytes`, sets it to 0 and
+/// returns true. Otherwise returns false.
 #[inline(always)]
 fn reset_if_whole(count: &mut usize, bytes: usize) -> bool {
     if *count == bytes {

@@ -1,4 +1,4 @@
-//! A receiver that is a node of a scheduler in the far process, which a topic wakes.
+//! A receiver that is a node of a scheduler in the far process. A topic wakes the node.
 
 use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
@@ -13,7 +13,7 @@ use crate::transport::carrier::Mechanism;
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::Rendezvous;
 
-/// A node that passes on each message, with the time at which the tick began.
+/// A node that forwards each message, together with the time at which the node's tick began.
 struct ForwardingNode {
     source: TickSource,
     subscriber: Subscriber<Packet16>,
@@ -37,13 +37,13 @@ impl Node for ForwardingNode {
     }
 }
 
-/// A scheduler that runs in a thread of its own until this is dropped.
+/// A scheduler that runs in a separate thread until this value is dropped.
 struct Running {
     handle: Handle,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Starts the scheduler. Returns its sleeper, and the number of the thread of the node.
+/// Starts the scheduler. Returns a [`Sleeper`] for its node, and the id of the node's thread.
 pub(super) fn start_event_node(rendezvous: &Rendezvous<'_>) -> Result<(Sleeper, u32), AnyError> {
     let subscriber = topics::subscriber(rendezvous, Mechanism::EventNode)?;
     let ((messages, woken), (thread, threads)) = (mpsc::channel(), mpsc::channel());

@@ -1,5 +1,5 @@
-//! The event service of iceoryx2. An event carries no message, so the message is in our own shared
-//! memory.
+//! The event service of iceoryx2. An event carries no message, so the message is passed in shared
+//! memory of our own.
 
 use std::sync::Arc;
 

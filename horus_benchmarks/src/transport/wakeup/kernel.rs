@@ -1,4 +1,4 @@
-//! Mechanisms of the kernel: a futex and a pipe.
+//! Mechanisms of the kernel that wake a process: a futex and a pipe.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -12,7 +12,8 @@ use crate::transport::kernel::stream;
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::Rendezvous;
 
-/// Stores a message in the first line, for mechanisms that carry no message.
+/// Stores a message in the first shared line. It is used by mechanisms that carry no message
+/// themselves.
 pub(super) fn post_message(lines: &SharedLines, message: Packet16) {
     let words = &lines.line(0).words;
     // Relaxed: whatever wakes the other end orders them.
@@ -20,7 +21,7 @@ pub(super) fn post_message(lines: &SharedLines, message: Packet16) {
     words[2].store(message.words[1], atomic::Ordering::Relaxed);
 }
 
-/// Loads the message that was stored last.
+/// Loads the message that was stored last by [`post_message`].
 pub(super) fn fetch_message(lines: &SharedLines) -> Packet16 {
     let words = &lines.line(0).words;
     // Relaxed: as in `post`.
@@ -29,7 +30,7 @@ pub(super) fn fetch_message(lines: &SharedLines) -> Packet16 {
     }
 }
 
-/// Returns the futex word, which counts messages.
+/// Returns the word on which the futex waits. It counts messages.
 fn futex_word(lines: &SharedLines) -> &AtomicU64 {
     &lines.line(0).words[0]
 }

@@ -1,4 +1,4 @@
-//! Mechanisms of our topics: a single topic, and several topics in a wait set.
+//! Mechanisms of our topics that wake a process: a single topic, and several topics in a wait set.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -15,7 +15,8 @@ use crate::transport::carrier::Mechanism;
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::Rendezvous;
 
-/// Time for which a reader sleeps in vain before the sends to its topic are timed.
+/// Time for which a reader sleeps without getting a message, before the sends to its topic are
+/// timed.
 const VAIN_SLEEP: Duration = Duration::from_millis(1);
 
 fn topic_builder(namespace: &Arc<Namespace>, name: &str, edge: WakeEdge) -> TopicBuilder<Packet16> {
@@ -63,7 +64,7 @@ pub(super) fn sleeper_on(
     }))
 }
 
-/// Returns the topics of a wait set.
+/// Returns the topics that a wait set watches.
 fn set_topics(rendezvous: &Rendezvous<'_>) -> impl Iterator<Item = TopicBuilder<Packet16>> {
     (0..SET_TOPICS).map(|index| {
         let name = format!("{}-{index}", rendezvous.shared_direction().name);
@@ -71,7 +72,7 @@ fn set_topics(rendezvous: &Rendezvous<'_>) -> impl Iterator<Item = TopicBuilder<
     })
 }
 
-/// Returns a waker that sends the next message to the next of the topics of a wait set.
+/// Returns a [`WakeSender`] that sends each message to the next topic of a wait set, in turn.
 pub(super) fn set_waker(rendezvous: &Rendezvous<'_>) -> Result<WakeSender, AnyError> {
     let publishers = set_topics(rendezvous).map(|topic| topic.publisher());
     let mut publishers = publishers.collect::<Result<Vec<_>, _>>()?;
@@ -81,7 +82,7 @@ pub(super) fn set_waker(rendezvous: &Rendezvous<'_>) -> Result<WakeSender, AnyEr
     }))
 }
 
-/// Returns a sleeper on a wait set that watches several topics.
+/// Returns a [`Sleeper`] on a wait set that watches several topics.
 pub(super) fn set_sleeper(rendezvous: &Rendezvous<'_>) -> Result<Sleeper, AnyError> {
     let subscribers = set_topics(rendezvous).map(|topic| topic.subscriber());
     let mut subscribers = subscribers.collect::<Result<Vec<_>, _>>()?;

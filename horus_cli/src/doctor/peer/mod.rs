@@ -1,8 +1,9 @@
-//! Checks of another process: why it and the programs that are started here do not share topics.
+//! Checks of another process, to find out why it and programs that are started in this shell do not
+//! share topics.
 //!
-//! `process` reads what the system knows of the process, and `topics` what the namespace knows of
-//! it. The files that the process has open show which namespace it uses. Its environment variables
-//! serve only for the advice, because a program may select another namespace by itself.
+//! `process` reads the system's information about the process, and `topics` reads the namespace's.
+//! The files that the process has open show which namespace it uses. Its environment variables are
+//! only used for the advice, because a program may select another namespace by itself.
 
 mod process;
 mod topics;
@@ -18,8 +19,8 @@ use crate::context::{Context, namespace_path};
 use crate::failure::Failure;
 use process::{Credentials, OpenNamespace, PeerProcess};
 
-/// Compares the process `pid` with this command, which stands for any program that the user starts
-/// in the same shell.
+/// Compares the process `pid` with this command. The command represents any program that the user
+/// starts in the same shell.
 pub(super) fn check_peer(pid: u32, context: &Context) -> Result<Vec<Finding>, Failure> {
     let config = context.namespace_config()?;
     let peer = PeerProcess::read(pid)?;

@@ -1,4 +1,4 @@
-//! Reads what `/proc` shows of a process.
+//! Reads information about a process from `/proc`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -41,7 +41,8 @@ pub(super) struct PeerProcess {
     pub(super) pid: u32,
     pub(super) name: String,
     pub(super) credentials: Credentials,
-    /// The id of the process in its pid namespace, if that is not the one of this command.
+    /// The id of the process in its own pid namespace. `None` if it is in the same pid namespace as
+    /// this command.
     pub(super) inner_namespace_pid: Option<u32>,
     /// The start time of the process, in clock ticks since boot; `None` if it cannot be read.
     pub(super) start_time: Option<u64>,
@@ -82,7 +83,8 @@ impl PeerProcess {
         self.inner_namespace_pid.unwrap_or(self.pid)
     }
 
-    /// Returns the path by which this command reaches `path`, a path in the view of the process.
+    /// Returns the path by which this command can open `path`, which is a path as the process sees
+    /// it.
     pub(super) fn path_in_root(&self, path: &Path) -> PathBuf {
         let root = PathBuf::from(format!("/proc/{}/root", self.pid));
         root.join(path.strip_prefix("/").unwrap_or(path))
@@ -135,7 +137,8 @@ impl Credentials {
 }
 
 impl OpenNamespace {
-    /// Returns device and inode of the registry in a directory; `None` if it has no registry.
+    /// Returns the device number and the inode number of the registry in the directory `dir`.
+    /// Returns `None` if it has no registry.
     pub(super) fn identity_at(dir: &Path) -> Option<(u64, u64)> {
         let registry = fs::metadata(dir.join(REGISTRY_FILE)).ok()?;
         Some((registry.dev(), registry.ino()))
@@ -170,7 +173,7 @@ fn parse_environ(environ: Vec<u8>) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Returns the namespaces whose registry the process has open.
+/// Returns the namespaces whose registry files the process has open.
 fn find_open_namespaces(dir: &str) -> io::Result<Vec<OpenNamespace>> {
     let mut found: Vec<OpenNamespace> = Vec::new();
     for entry in fs::read_dir(format!("{dir}/fd"))?.flatten() {

@@ -1,4 +1,5 @@
-//! Checks of the topics that a process uses, and of the processes with which it shares them.
+//! Checks of the topics that a process uses, and of the processes with which it shares these
+//! topics.
 
 use horus_core::Mismatch;
 use horus_core::introspect::{Inspector, Participant, topics};
@@ -56,8 +57,9 @@ pub(super) fn check_topics(peer: &PeerProcess, context: &Context) -> Result<Vec<
     Ok(findings)
 }
 
-/// Returns a fault if the process has mapped the file of the topic `name`. This command could not
-/// open that topic, so the process uses another version of the library.
+/// Returns a fault if the process uses the topic `name`, of which it has mapped the file. It is
+/// called if this command could not open the topic; the process then uses another version of the
+/// library.
 fn check_unreadable(
     peer: &PeerProcess,
     namespace: &Namespace,
@@ -137,9 +139,9 @@ impl TopicRole {
         findings
     }
 
-    /// Returns a finding about one role of the process. `others` counts the endpoints of other
-    /// processes with the opposite role. `many` and `one` are the verb for that role, in the plural
-    /// and in the singular.
+    /// Returns a finding about one role of the process, publisher or subscriber. `others` is the
+    /// number of endpoints with the opposite role in other processes. `many` and `one` are the verb
+    /// for that opposite role, in the plural and in the singular.
     fn sharing_finding(
         &self,
         found: &str,

@@ -1,4 +1,4 @@
-//! The base class of messages with trailing data: the methods that all of them have.
+//! The Python base class of messages with trailing data, with the methods that all of them have.
 
 use std::ffi::CStr;
 
@@ -153,7 +153,7 @@ impl Framed {
     }
 }
 
-/// Adds the base class to the module.
+/// Adds the base class to the Python module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     const TO_NUMPY_DOC: &CStr = c"to_numpy($self)
 --

@@ -17,13 +17,13 @@ pub(crate) struct DataLocation {
     pub(super) address: *mut u8,
     pub(super) bytes: usize,
     pub(super) memory: DataOwner,
-    /// The layout of the data as an array; `None` until its first use, and always if the header can
-    /// still change.
+    /// The layout of the data as an array. It is `None` before its first use, and always `None`
+    /// while the header can still change.
     layout: Option<ArrayLayout>,
 }
 
-/// Number of extra bytes in the object of a message with trailing data: the size of a
-/// [`DataLocation`].
+/// Number of extra bytes in the Python object of a message with trailing data, which is the size of
+/// a [`DataLocation`].
 pub(crate) const EXTRA_BYTES: usize = size_of::<DataLocation>();
 const _: () = assert!(EXTRA_BYTES.is_multiple_of(8) && align_of::<DataLocation>() == 8);
 
@@ -34,7 +34,7 @@ pub(super) fn data_of<'a>(object: &'a Bound<'_, PyAny>) -> &'a DataLocation {
     unsafe { &*instance::extra_bytes_of(object.as_ptr()).cast::<DataLocation>() }
 }
 
-/// Like [`data_of`], for writing.
+/// Returns the data location of a message for writing. The message must have trailing data.
 ///
 /// # Safety
 ///
@@ -57,7 +57,7 @@ pub(super) fn framed_of(object: &Bound<'_, PyAny>) -> &'static FramedKind {
 }
 
 /// Returns the bytes of the header and of the data. They must not be used while Python code may
-/// run, because it can change them.
+/// run, because Python code can change them.
 pub(crate) fn header_and_data<'a>(object: &'a Bound<'_, PyAny>) -> (&'a [u8], &'a [u8]) {
     let data = data_of(object);
     // SAFETY: so many bytes lie there as long as the object lives; only who holds the GIL writes
@@ -66,8 +66,8 @@ pub(crate) fn header_and_data<'a>(object: &'a Bound<'_, PyAny>) -> (&'a [u8], &'
     (instance::message_bytes(object), bytes)
 }
 
-/// Makes a message with a copy of `header`. Its data are the `bytes` bytes at `address`, which lie
-/// in `memory`.
+/// Makes a message with a copy of `header`. The data of the message are the `bytes` bytes at
+/// `address`, which are part of `memory`.
 pub(crate) fn with_data<'py>(
     py: Python<'py>,
     kind: &'static MessageKind,
@@ -98,7 +98,7 @@ pub(crate) fn with_data<'py>(
     Ok(object)
 }
 
-/// Makes a message that owns its data, which are zeros.
+/// Makes a message that owns its data. All data bytes are 0.
 pub(super) fn with_own_data<'py>(
     py: Python<'py>,
     kind: &'static MessageKind,
@@ -116,8 +116,8 @@ pub(super) fn with_own_data<'py>(
     )
 }
 
-/// Makes the message in a received slot, without a copy of its data; `None` if the slot holds no
-/// valid message.
+/// Makes a message from a received slot, without copying its data. Returns `None` if the slot
+/// contains no valid message.
 #[inline]
 pub(crate) fn from_sample<'py>(
     py: Python<'py>,
@@ -145,12 +145,12 @@ pub(crate) fn from_sample<'py>(
     with_data(py, kind, copy, (address, bytes), DataOwner::Sample(sample)).map(Some)
 }
 
-/// The size up to which a header is copied without an allocation, in bytes. The headers of the
+/// The maximum size of a header that is copied without an allocation, in bytes. The headers of all
 /// standard messages are smaller.
 const SMALL_HEADER_BYTES: usize = 1024;
 
-/// Makes a message from the first `bytes` bytes of `buffer`, without a copy of the data: the
-/// message owns the buffer. `None` if they are no valid message.
+/// Makes a message from the first `bytes` bytes of `buffer`. The message owns the buffer, so the
+/// data are not copied. Returns `None` if these bytes are not a valid message.
 pub(crate) fn from_buffer<'py>(
     py: Python<'py>,
     kind: &'static MessageKind,
@@ -173,8 +173,8 @@ pub(crate) fn from_buffer<'py>(
     .map(Some)
 }
 
-/// Returns the header of an untrusted message, and the number of data bytes that the header
-/// promises; `None` if the message is not valid.
+/// Splits the bytes of an untrusted message. Returns the header, and the number of data bytes that
+/// the header states; `None` if the message is not valid.
 pub(super) fn split_message<'a>(
     kind: &MessageKind,
     message: &'a [u8],
@@ -183,14 +183,14 @@ pub(super) fn split_message<'a>(
     Some((header, valid_data_bytes(kind, header, data.len())?))
 }
 
-/// Returns the number of data bytes that a header promises; `None` if the header is not valid, or
-/// promises more than the `found` bytes.
+/// Returns the number of data bytes that a header states. Returns `None` if the header is not
+/// valid, or if it states more than `found` bytes.
 fn valid_data_bytes(kind: &MessageKind, header: &[u8], found: usize) -> Option<usize> {
     let bytes = kind.framed?.data_bytes(header).ok()?;
     (bytes <= found).then_some(bytes)
 }
 
-/// Returns a copy of the message that owns its data, and can be written.
+/// Returns a copy of the message. The copy owns its data, and can be written.
 pub(crate) fn copy_message<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let (header, data) = header_and_data(object);
     let copy = with_own_data(object.py(), instance::kind_of(object), header, data.len())?;
@@ -198,7 +198,7 @@ pub(crate) fn copy_message<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'p
     Ok(copy)
 }
 
-/// Copies `data` to a new message, which must have exactly this number of data bytes.
+/// Copies `data` to a new message, whose data must have exactly this length.
 pub(super) fn write_data(object: &Bound<'_, PyAny>, data: &[u8]) {
     let to = data_of(object).address;
     assert_eq!(
@@ -220,9 +220,10 @@ pub(crate) fn ensure_writeable(object: &Bound<'_, PyAny>) -> PyResult<()> {
     ))
 }
 
-/// Replaces the data by `bytes`, which may have another length unless the message is on loan.
+/// Replaces the data of a message by `bytes`. They may have a different length, unless the message
+/// is on loan.
 ///
-/// If the length changes, arrays that were made of the data before keep the old memory.
+/// If the length changes, arrays that were made from the old data continue to use the old memory.
 pub(super) fn replace_data(object: &Bound<'_, PyAny>, bytes: &[u8]) {
     // SAFETY: no other reference is used before this returns.
     let data = unsafe { data_mut(object) };
@@ -250,13 +251,13 @@ pub(crate) fn is_writeable(object: &Bound<'_, PyAny>) -> bool {
     }
 }
 
-/// Returns true if the message lies in a slot that a publisher has loaned, and that has been
-/// neither published nor returned.
+/// Returns true if the message is in a slot that a publisher has loaned. The slot has been neither
+/// published nor returned.
 pub(crate) fn is_on_loan(object: &Bound<'_, PyAny>) -> bool {
     matches!(&data_of(object).memory, DataOwner::Loan(loan) if loan.publisher.is_some())
 }
 
-/// Checks that the data have the size that the header promises.
+/// Checks that the data have the size that the header states.
 pub(crate) fn check_data_size(object: &Bound<'_, PyAny>) -> PyResult<()> {
     match promised_bytes(object)? {
         wanted if wanted == data_of(object).bytes => Ok(()),
@@ -264,7 +265,7 @@ pub(crate) fn check_data_size(object: &Bound<'_, PyAny>) -> PyResult<()> {
     }
 }
 
-/// Returns the number of data bytes that the header promises.
+/// Returns the number of data bytes that the header states.
 pub(crate) fn promised_bytes(object: &Bound<'_, PyAny>) -> PyResult<usize> {
     let bytes = framed_of(object).data_bytes(instance::message_bytes(object));
     bytes.map_err(|error| PyValueError::new_err(error.to_string()))
@@ -278,7 +279,7 @@ pub(crate) fn size_mismatch_error(object: &Bound<'_, PyAny>, wanted: usize) -> P
     PyValueError::new_err(text)
 }
 
-/// Returns the layout of the data as an array.
+/// Returns the layout of the data as an array: its element type and dimensions.
 #[inline]
 pub(crate) fn array_layout(object: &Bound<'_, PyAny>) -> PyResult<ArrayLayout> {
     // SAFETY: no other reference is used before this returns.
@@ -300,12 +301,13 @@ pub(crate) fn array_layout(object: &Bound<'_, PyAny>) -> PyResult<ArrayLayout> {
     layout.ok_or_else(none)
 }
 
-/// Returns the address of the data, and whether they may be written.
+/// Returns the address of the data. The `bool` is true if the data may be written.
 pub(crate) fn data_address(object: &Bound<'_, PyAny>) -> (*mut u8, bool) {
     (data_of(object).address, is_writeable(object))
 }
 
-/// `tp_dealloc`: ends a loan, releases the memory of the data, and frees the object.
+/// Implements `tp_dealloc` of the class: ends a loan, releases the memory of the data, and frees
+/// the object.
 pub(crate) unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
     // SAFETY: written when the object was made, and nobody else has the object.
     let data = unsafe { &mut *instance::extra_bytes_of(object).cast::<DataLocation>() };

@@ -1,5 +1,5 @@
-//! Makes messages with trailing data from a draft. A draft is a message without data, whose header
-//! is completed so that it describes the data.
+//! Makes messages with trailing data. A message begins as a draft: a message without data, whose
+//! header is then completed so that it describes the data.
 
 use std::ptr;
 
@@ -19,7 +19,7 @@ use crate::message::instance;
 use crate::message::kind::{self, MessageKind};
 use crate::numpy::numpy;
 
-/// `tp_new`: makes a message from an array and fields, or from fields only.
+/// Implements `tp_new` of the class: makes a message from an array and fields, or only from fields.
 pub(crate) unsafe extern "C" fn tp_new(
     class: *mut ffi::PyTypeObject,
     args: *mut ffi::PyObject,
@@ -88,7 +88,7 @@ pub(super) fn construct_message<'py>(
     Ok(object)
 }
 
-/// Makes a message whose tail is `numbers`, as bytes, with the header fields of a draft.
+/// Makes a message with the header fields of a draft. Its tail are the bytes `numbers`.
 fn with_numbers<'py>(
     draft: &Bound<'py, PyAny>,
     kind: &'static MessageKind,
@@ -106,7 +106,7 @@ fn with_numbers<'py>(
     Ok(object)
 }
 
-/// Makes a draft: a message without data, with these fields.
+/// Makes a draft: a message without data, whose header has these fields.
 pub(crate) fn new_draft<'py>(
     py: Python<'py>,
     kind: &'static MessageKind,
@@ -129,16 +129,16 @@ pub(super) fn header_mut<'a>(draft: &'a Bound<'_, PyAny>) -> &'a mut [u8] {
     unsafe { instance::message_bytes_mut(draft) }
 }
 
-/// Computes the header fields of a draft that depend on its other fields. Returns the number of
-/// data bytes that the header then promises.
+/// Computes those header fields of a draft that depend on its other fields. Returns the number of
+/// data bytes that the header then states.
 pub(crate) fn complete_header(draft: &Bound<'_, PyAny>) -> PyResult<usize> {
     framed_of(draft).complete(header_mut(draft));
     promised_bytes(draft)
 }
 
-/// Changes the header of a draft so that it describes an array of this shape and numpy type
-/// (anything that `numpy.dtype` accepts). Without a type, the elements have the type of the tail
-/// that the program declared; in standard messages they are bytes.
+/// Changes the header of a draft so that it describes an array of this shape and numpy type. The
+/// type can be anything that `numpy.dtype` accepts. Without a type, the elements have the type of
+/// the tail that the program declared; in standard messages they are bytes.
 pub(crate) fn describe_as(
     draft: &Bound<'_, PyAny>,
     shape: &[u64],
@@ -178,7 +178,8 @@ pub(crate) fn describe_as(
 }
 
 /// Changes the header of a draft so that it describes an array of this shape and structured numpy
-/// type. Returns false if the elements of such messages are numbers, or the type is not structured.
+/// type. Returns false, without a change, if the elements of such messages are numbers, or if the
+/// type is not structured.
 fn try_describe_structures(
     draft: &Bound<'_, PyAny>,
     dtype: &Bound<'_, PyAny>,

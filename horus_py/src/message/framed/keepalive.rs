@@ -1,4 +1,4 @@
-//! Objects that keep a message on loan alive while other code can write it.
+//! Objects that keep a message on loan alive as long as other code can write its data.
 
 use pyo3::prelude::*;
 
@@ -7,13 +7,13 @@ use crate::message::framed::loan::{live_view, record_view};
 use crate::message::framed::view::array_view;
 use crate::numpy::numpy;
 
-/// Stands for the array of a message on loan where numpy is not installed: while this object lives,
-/// the loan must not end.
+/// Takes the place of the array of a message on loan if numpy is not installed. While this object
+/// exists, the loan must not end.
 #[pyclass(frozen, weakref)]
 pub(crate) struct LoanKeepalive(#[expect(dead_code, reason = "kept alive")] Py<PyAny>);
 
-/// Returns an object that keeps a message alive. While it lives, the loan of a message on loan
-/// cannot be published, because other code can write it.
+/// Returns an object that keeps a message alive. If the message is on loan, it cannot be published
+/// while that object exists, because other code can write its data.
 pub(crate) fn keepalive<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     if numpy(py).is_some() {

@@ -1,4 +1,4 @@
-//! Messages that lie in loaned slots, and the arrays through which these are written.
+//! Messages in loaned slots, and the arrays through which these messages are written.
 
 use std::ptr::NonNull;
 
@@ -9,7 +9,7 @@ use crate::error::SendFailedError;
 use crate::message::framed::data::{data_mut, data_of};
 use crate::message::framed::memory::{DataOwner, Loan};
 
-/// Returns the publisher and the slot of a message on loan; `None` for other messages.
+/// Returns the publisher and the slot of a message on loan; `None` if the message is not on loan.
 pub(crate) fn loan_of<'py>(
     object: &Bound<'py, PyAny>,
 ) -> Option<(Bound<'py, PyAny>, NonNull<[u8]>)> {
@@ -24,8 +24,8 @@ pub(crate) fn loan_of<'py>(
     Some((publisher.bind(object.py()).clone(), *slot))
 }
 
-/// Returns the array through which a message on loan is written, if that array or anything made of
-/// it still lives.
+/// Returns the array through which a message on loan is written. Returns `None` if neither that
+/// array nor anything made from it exists any longer.
 #[inline]
 pub(crate) fn live_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let DataOwner::Loan(Loan {
@@ -38,9 +38,9 @@ pub(crate) fn live_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Boun
     Ok(Some(view).filter(|view| !view.is_none()))
 }
 
-/// Records `array` as the one through which a message on loan is written, unless another one was
-/// recorded and still lives. Returns the recorded array. Returns `array` unrecorded if it is not
-/// writeable, or if the message does not lie in a loaned slot.
+/// Records `array` as the array through which a message on loan is written, unless another array
+/// was recorded and still exists. Returns the recorded array. If `array` is not writeable, or if
+/// the message is not in a loaned slot, returns `array` without recording it.
 #[inline]
 pub(super) fn record_view<'py>(
     object: &Bound<'py, PyAny>,
@@ -69,8 +69,8 @@ pub(super) fn record_view<'py>(
     }
 }
 
-/// Ends the loan of `object`, and returns its publisher; `None` if it is not on loan. Afterwards
-/// the slot can only be written through an array that [`live_view`] returned before.
+/// Ends the loan of `object`, and returns the publisher; `None` if the object is not on loan.
+/// Afterwards the slot can only be written through an array that [`live_view`] returned before.
 pub(crate) fn end_loan<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     let py = object.py();
     // SAFETY: nobody looks meanwhile.

@@ -14,15 +14,15 @@ use crate::call::run_guarded_attached;
 /// The owner of the memory that holds a message's data.
 pub(crate) enum DataOwner {
     Own(OwnBuffers),
-    /// A received slot. No process writes it while the sample lives.
+    /// A received slot. No process writes to it while the sample exists.
     Sample(#[expect(dead_code, reason = "holds the pin")] RawSample),
     Loan(Loan),
 }
 
-/// The buffer of a message's data, and the buffers that it had before.
+/// The current buffer for the data of a message, and the buffers that the message had before.
 ///
-/// WHY the earlier ones are kept: arrays of the message may still use them, and such an array keeps
-/// only the message alive.
+/// WHY the earlier buffers are kept: arrays that were made from the message may still use them, and
+/// such an array keeps only the message alive.
 pub(crate) struct OwnBuffers {
     current: Buffer,
     earlier: Vec<Buffer>,
@@ -49,21 +49,22 @@ impl From<Buffer> for OwnBuffers {
 
 /// A slot that is or was on loan.
 pub(crate) struct Loan {
-    /// The publisher; `None` once the slot was published or discarded, or the publisher was closed.
+    /// The publisher that loaned the slot. `None` if the slot was published or discarded, or if the
+    /// publisher was closed.
     pub(crate) publisher: Option<Py<PyAny>>,
     pub(crate) slot: NonNull<[u8]>,
-    /// Keeps the slot mapped.
+    /// Keeps the memory of the slot mapped.
     pub(crate) _memory: LoanMemory,
-    /// A weak reference to the array through which the slot is written (without numpy, to a
-    /// [`LoanKeepalive`](super::keepalive::LoanKeepalive)). Everything else that can write the
+    /// A weak reference to the array through which the slot is written, or, without numpy, to a
+    /// [`LoanKeepalive`](super::keepalive::LoanKeepalive). Every other object that can write to the
     /// slot, such as a slice or a `memoryview`, keeps that array alive.
     pub(crate) view: Option<Py<PyAny>>,
-    /// Gives the slot back to the publisher.
+    /// A function that gives the slot back to the publisher.
     pub(crate) return_slot: fn(&Bound<'_, PyAny>) -> PyResult<()>,
 }
 
 impl Loan {
-    /// Ends the loan if it has not ended. Called when the message is destroyed.
+    /// Ends the loan, unless it has already ended. Called when the message is destroyed.
     #[cold]
     pub(super) fn give_back(&mut self) {
         let ended: c_int = run_guarded_attached(-1, |py| {

@@ -1,5 +1,5 @@
-//! The attribute for the numbers at the end of a message that a program declared. Reading it
-//! returns a view of the message, and setting it copies the numbers.
+//! The attribute for the tail of a message that a program declared: the numbers at the end of the
+//! message. Reading the attribute returns a view of them, and setting it copies the new numbers.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -23,7 +23,8 @@ use crate::message::instance;
 use crate::message::kind::MessageKind;
 use crate::numpy::numpy;
 
-/// The getter: an array without a copy, or without numpy a list.
+/// The getter of the attribute. Returns an array that shares the memory of the message, or, without
+/// numpy, a list.
 pub(crate) unsafe extern "C" fn get_tail(
     object: *mut ffi::PyObject,
     _closure: *mut c_void,
@@ -44,7 +45,8 @@ pub(crate) unsafe extern "C" fn get_tail(
     })
 }
 
-/// The setter: copies the numbers, and sets the field that counts them.
+/// The setter of the attribute. Copies the numbers to the message, and sets the field that counts
+/// them.
 pub(crate) unsafe extern "C" fn set_tail(
     object: *mut ffi::PyObject,
     value: *mut ffi::PyObject,
@@ -86,8 +88,8 @@ pub(crate) unsafe extern "C" fn set_tail(
     })
 }
 
-/// Removes the value of the tail's attribute from the keyword arguments of a constructor, and
-/// returns it; `None` if there is none.
+/// Removes the value for the tail from the keyword arguments of a constructor, and returns it.
+/// Returns `None` if there is none.
 pub(super) fn take_tail<'py>(
     kind: &MessageKind,
     fields: &Bound<'py, PyDict>,
@@ -102,7 +104,7 @@ pub(super) fn take_tail<'py>(
     Ok(found)
 }
 
-/// Returns the numbers in a sequence, or in an array of one dimension, as bytes of the tail.
+/// Returns the numbers in `value`, a sequence or an array of one dimension, as the bytes of a tail.
 pub(super) fn encode_tail(kind: &MessageKind, value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     let py = value.py();
     encode_numbers(kind, value).map_err(|error| {
@@ -134,7 +136,7 @@ fn encode_numbers(kind: &MessageKind, value: &Bound<'_, PyAny>) -> PyResult<Vec<
     Ok(bytes)
 }
 
-/// Returns the type of the numbers of a counted tail.
+/// Returns the type of the numbers in the tail of this kind of messages.
 pub(super) fn element_type_of(kind: &MessageKind) -> DType {
     let tail = kind.schema.tail.expect("a message with a tail");
     DType::from_primitive(tail.primitive).expect("a tail of numbers")

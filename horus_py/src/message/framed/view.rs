@@ -1,4 +1,4 @@
-//! Makes numpy arrays of the data of a message, without a copy.
+//! Makes numpy arrays from the data of a message, without a copy.
 
 use std::ptr;
 
@@ -15,7 +15,7 @@ use crate::message::instance;
 use crate::message::kind::MessageKind;
 use crate::numpy::{ArrayMemory, DIMENSIONS_MAX, Numpy, numpy};
 
-/// Returns the data as a numpy array, without a copy.
+/// Returns the data of a message as a numpy array, without a copy.
 #[inline]
 pub(crate) fn array_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
@@ -75,7 +75,7 @@ pub(crate) fn array_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
     record_view(object, array, is_writeable)
 }
 
-/// Returns true if the elements of the arrays in messages of this kind are structures.
+/// Returns true if the elements of arrays in this kind of messages are structures.
 pub(super) fn has_structured_elements(kind: &MessageKind) -> bool {
     // WHY: a program may declare a message of the same name.
     let is_standard = kind.counted_tail().is_none();
@@ -88,9 +88,9 @@ pub(super) fn has_structured_elements(kind: &MessageKind) -> bool {
 
 type Dimensions = Vec<(isize, isize)>;
 
-/// Returns the numpy type of structured elements, and the number of elements and the stride in
-/// bytes of each dimension; `None` if the elements are plain numbers. Has checked that all elements
-/// lie in the data.
+/// Returns the numpy type of structured elements, and for each dimension the number of elements and
+/// the stride in bytes. Returns `None` if the elements are plain numbers. Checks that all elements
+/// are within the data.
 fn structured_layout<'py>(
     object: &Bound<'py, PyAny>,
     numpy: &Numpy,
@@ -130,8 +130,9 @@ fn structured_layout<'py>(
     }
 }
 
-/// Returns the number of bytes from the start of the first element to the end of the last one, and
-/// 0 for no elements; `None` if it overflows, or a count or stride is negative.
+/// Returns the number of bytes from the start of the first element to the end of the last one; 0 if
+/// there are no elements. Returns `None` if the number overflows, or if a count or stride is
+/// negative.
 fn extent_bytes(itemsize: usize, dimensions: &[(isize, isize)]) -> Option<usize> {
     let mut extent = itemsize;
     let mut is_empty = false;
