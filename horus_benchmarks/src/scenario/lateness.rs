@@ -166,7 +166,8 @@ impl LatenessPlan {
     }
 }
 
-/// A due time at which a thread began, by CLOCK_MONOTONIC, and how late it began.
+/// A wake of a thread: the time at which it was due, by CLOCK_MONOTONIC, and how late the thread
+/// was.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct MetDueTime {
     due_ns: u64,

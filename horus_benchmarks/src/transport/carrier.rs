@@ -378,7 +378,8 @@ impl Carrier {
         }
     }
 
-    /// Returns true for the carriers of our library, each of which is compared with all others.
+    /// Returns true if this is a carrier of this library. Each of those is compared with the
+    /// carriers of all other libraries.
     pub const fn is_ours(self) -> bool {
         use Carrier as C;
         use ChannelProvider::{Direct, Fanout, Mpsc, Spmc, Spsc};

@@ -125,7 +125,7 @@ fn open_ring<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> Op
     })
 }
 
-/// Opens a ring or topic that has two endpoints of the same kind on one side.
+/// Opens a ring or topic that has two senders, or two receivers.
 fn open_many<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
     let capacity = transport.size.capacity();
     let options = RingOptions::capacity(capacity);

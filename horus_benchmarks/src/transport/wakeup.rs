@@ -108,11 +108,11 @@ fn open_sleeper(
     let sleeper = match mechanism {
         Mechanism::Futex => kernel::futex_sleeper(lines),
         Mechanism::Pipe => kernel::pipe_sleeper(rendezvous)?,
-        Mechanism::Topic | Mechanism::TopicFence => topics::sleeper_on(rendezvous, mechanism)?,
+        Mechanism::Topic | Mechanism::TopicFence => topics::open_sleeper(rendezvous, mechanism)?,
         Mechanism::WaitSet => topics::set_sleeper(rendezvous)?,
         Mechanism::EventNode => return event_node::start_event_node(rendezvous),
         #[cfg(feature = "iceoryx2")]
-        Mechanism::Iceoryx2 => iceoryx::sleeper_on(rendezvous, lines)?,
+        Mechanism::Iceoryx2 => iceoryx::open_sleeper(rendezvous, lines)?,
         #[cfg(not(feature = "iceoryx2"))]
         Mechanism::Iceoryx2 => return Err(NOT_BUILT_ERROR.into()),
     };

@@ -189,10 +189,10 @@ fn by_process<T>(endpoints: impl Iterator<Item = (u32, T)>) -> BTreeMap<u32, Vec
 /// edge shows: a rate, or a number of lost messages.
 #[derive(Debug)]
 enum ProcessEndpoints<'a, T> {
-    /// All of them belong to this vertex, and each has a value.
+    /// All endpoints belong to this vertex, and each has a value.
     OfVertex(Vertex, &'a [T]),
-    /// They belong to these nodes, but it is unknown which endpoint belongs to which node. The
-    /// value is the sum over all of them.
+    /// The endpoints belong to these nodes, but it is unknown which endpoint belongs to which node.
+    /// The value is the sum of the values of all endpoints.
     OfSeveralNodes(Vec<usize>, T),
 }
 

@@ -8,8 +8,8 @@ use super::printer::LineSource;
 /// Maximum length of a line in bytes. Longer lines are split.
 const LINE_BYTES_MAX: u64 = 64 << 10;
 
-/// Starts a thread that prints the lines of `pipe` to `source`. It ends once no process has the
-/// other end of the pipe open.
+/// Starts a thread that prints each line of `pipe` as a line of `source`. The thread ends when no
+/// process has the other end of the pipe open.
 pub(super) fn start_reader(pipe: impl Read + Send + 'static, source: LineSource) {
     thread::spawn(move || {
         let mut pipe = BufReader::new(pipe);

@@ -144,8 +144,8 @@ impl Extent {
         Self::map_file(&place, &fd, (base, offer), usage)?.keep_descriptor(&place, fd)
     }
 
-    /// Returns the base of the extent in a lane file, which says where the extent begins, and the
-    /// offer of its publisher.
+    /// Reads the header of a lane file. Returns the position and the sequence number at which the
+    /// extent begins, and the settings that its publisher offers.
     ///
     /// # Errors
     ///

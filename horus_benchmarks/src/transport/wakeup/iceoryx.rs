@@ -35,7 +35,10 @@ pub(super) fn open_waker(
     }))
 }
 
-pub(super) fn sleeper_on(rendezvous: &Rendezvous<'_>, lines: &Lines) -> Result<Sleeper, AnyError> {
+pub(super) fn open_sleeper(
+    rendezvous: &Rendezvous<'_>,
+    lines: &Lines,
+) -> Result<Sleeper, AnyError> {
     let listener = open_event_service(rendezvous)?
         .listener_builder()
         .create()?;

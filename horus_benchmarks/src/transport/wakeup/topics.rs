@@ -54,7 +54,7 @@ pub(super) fn open_waker(
     Ok(Box::new(move |message| Ok(publisher.send(message)?)))
 }
 
-pub(super) fn sleeper_on(
+pub(super) fn open_sleeper(
     rendezvous: &Rendezvous<'_>,
     mechanism: Mechanism,
 ) -> Result<Sleeper, AnyError> {

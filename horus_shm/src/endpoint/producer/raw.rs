@@ -125,7 +125,7 @@ impl RawProducer {
             .wait_block(Access::Write)?
             .room_waiters
             .clear_bits_relaxed(1 << lane);
-        let session = PublisherSession::in_lane(block, former);
+        let session = PublisherSession::for_claimed_lane(block, former);
         // Relaxed, both: the claim of the lane ordered the load; the next owner stores another one.
         let predecessor = block.session.get();
         let claimed = ClaimedLane::new(&segment, claim, &offer, session);

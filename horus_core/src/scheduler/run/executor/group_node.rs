@@ -25,7 +25,8 @@ struct InlineActorRuns {
     /// The thread that ticked the node last, as returned by [`local::thread_number`]; 0 if no
     /// thread may run actors while it waits.
     thread: usize,
-    /// The worker context for handlers that run while the thread waits for an answer.
+    /// The context in which the thread of the node runs the handlers of actors while it waits for
+    /// an answer of one of them.
     worker: Option<WorkerContext>,
     resync_ns: u64,
     /// The error of an actor that was run while the thread waited for an answer.

@@ -10,13 +10,13 @@ const TRIAL_NS_MAX: u64 = 1_000_000;
 /// Number of these sleeps that are allowed to end later than the first spin time covers.
 const LATE_TRIALS_ALLOWED: usize = 1;
 /// After a wake that was no later than the spin time covers, the spin time shrinks by one step:
-/// its maximum divided by `SHRINK_DIVISOR`. After a wake that was later than that, it grows by
-/// `GROWTH_STEPS` steps. So it settles where it covers 499 of 500 wakes.
+/// its maximum divided by `STEPS_IN_MAXIMUM`. After a wake that was later than that, it grows by
+/// `STEPS_UP_AFTER_LATE_WAKE` steps. So it settles where it covers 499 of 500 wakes.
 ///
 /// WHY not more: if 99 of 100 ticks of a node must be in time, one late wake in 500 is acceptable,
 /// and ticks can be late for other reasons, too.
-const SHRINK_DIVISOR: u64 = 10_000;
-const GROWTH_STEPS: u64 = 499;
+const STEPS_IN_MAXIMUM: u64 = 10_000;
+const STEPS_UP_AFTER_LATE_WAKE: u64 = 499;
 /// The longest spin time, in percent of the period.
 const SPIN_PERCENT: u64 = 8;
 /// The lower limit of the longest spin time, which applies to short periods. WHY: the kernel's
@@ -146,13 +146,13 @@ impl Spin {
 
     /// Adapts the spin time to a wake that was `late_ns` late.
     fn learn_from(&mut self, late_ns: u64) {
-        let down_ns = (self.max_ns / SHRINK_DIVISOR).max(1);
+        let down_ns = (self.max_ns / STEPS_IN_MAXIMUM).max(1);
         self.ns = if late_ns <= self.ns {
             self.ns.saturating_sub(down_ns)
         } else if self.may_spin_whole_period() {
             self.max_ns
         } else {
-            (self.ns + down_ns * GROWTH_STEPS).min(self.max_ns)
+            (self.ns + down_ns * STEPS_UP_AFTER_LATE_WAKE).min(self.max_ns)
         };
     }
 }

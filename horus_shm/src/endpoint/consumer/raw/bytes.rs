@@ -25,9 +25,8 @@ impl RawConsumer {
         self.lap
     }
 
-    /// Checks whether slots have become longer, and returns [`Self::max_bytes`]. After this call,
-    /// no message is cut: if the caller's buffer is shorter than [`Self::max_bytes`], receive calls
-    /// return nothing.
+    /// Prevents later receive calls from cutting messages, and returns the buffer length that they
+    /// need now, [`Self::max_bytes`]. With a shorter buffer they return nothing.
     pub fn whole_bytes(&mut self) -> usize {
         self.whole = true;
         if !self.is_unusable() {

@@ -54,7 +54,7 @@ impl PublisherSession {
     /// `former` if the lane was never used, and otherwise a new one. WHY: the positions of a used
     /// lane continue after those of another publisher, so the old sequence numbers do not fit
     /// there.
-    pub(super) fn in_lane(block: &LaneBlock<AtomicU64>, former: Option<Self>) -> Self {
+    pub(super) fn for_claimed_lane(block: &LaneBlock<AtomicU64>, former: Option<Self>) -> Self {
         // Relaxed, both: the claim of the lane ordered them.
         let is_unused = block.generation.get() == 0 && block.head.get() == 0;
         former
