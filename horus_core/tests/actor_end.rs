@@ -29,6 +29,14 @@ impl Calls {
     fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.0.lock().unwrap())
     }
+
+    /// Waits until `handlers` handlers block.
+    fn until_blocked(&self, handlers: usize) {
+        let is_block = |call: &&String| call.starts_with("block");
+        until("handlers block", || {
+            self.0.lock().unwrap().iter().filter(is_block).count() == handlers
+        });
+    }
 }
 
 enum Order {
@@ -78,7 +86,10 @@ impl Actor for Worker {
             Order::Fail => return Err("told to fail".into()),
             Order::Panic => panic!("told to panic"),
             Order::Stop => context.stop(),
-            Order::Block(gone) => assert!(gone.recv().is_err()),
+            Order::Block(gone) => {
+                self.calls.note("block", &self.name);
+                assert!(gone.recv().is_err());
+            }
             Order::Answer(reply) => reply.send(self.handled),
         }
         Ok(())
@@ -143,10 +154,10 @@ fn actors_end_in_reverse_order() {
     let (other, gone_too) = mpsc::channel();
     spawned[3].tell(Order::Block(gone)).unwrap();
     spawned[2].tell(Order::Block(gone_too)).unwrap();
-    until("both are taken", || {
+    calls.until_blocked(2);
+    for _ in 0..100 {
         spawned[3].tell(Order::Note).unwrap();
-        spawned[3].waiting() > 100
-    });
+    }
     spawned[4].tell(Order::Note).unwrap();
     let question = spawned[3].ask(Order::Answer).unwrap();
     let ends = std::thread::spawn(move || running.finish());
@@ -463,11 +474,7 @@ fn a_handler_that_hangs_is_left_behind() {
     let running = scheduler.start().unwrap();
     let (block, gone) = mpsc::channel();
     hanging.tell(Order::Block(gone)).unwrap();
-    until("it hangs", || {
-        ask(&others[0]).unwrap();
-        hanging.waiting() == 1
-    });
-    std::thread::sleep(Duration::from_millis(5));
+    calls.until_blocked(1);
     let _ = running.finish();
     assert!(others.iter().all(Address::is_disconnected));
     assert_eq!(actors.counts().alive, 1);
@@ -486,16 +493,13 @@ fn actors_that_hang_end_at_last() {
     let hanging = ["a", "b"].map(|name| actors.spawn(Worker::new(name, &calls)).unwrap());
     let others = ["idle", "told"].map(|name| actors.spawn(Worker::new(name, &calls)).unwrap());
     let running = scheduler.start().unwrap();
-    drop(calls.take());
     let blocks = hanging.each_ref().map(|address| {
         let (block, gone) = mpsc::channel();
-        let orders = [Order::Note, Order::Block(gone)];
-        assert!(address.tell_all(orders).is_ok());
+        address.tell(Order::Block(gone)).unwrap();
         block
     });
-    until("both threads are in a handler", || {
-        calls.0.lock().unwrap().len() == 2
-    });
+    // WHY not a count of handled messages: a thread may handle one of each actor, and block once.
+    calls.until_blocked(2);
     others[1].tell(Order::Note).unwrap();
     let _ = running.finish();
     assert!(others.iter().all(Address::is_disconnected));
