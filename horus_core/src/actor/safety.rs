@@ -77,6 +77,9 @@ struct SafetyState {
     is_engaged: bool,
     /// The number of emergency stops so far.
     number: u64,
+    /// True once the run has failed. WHY kept: a command that is applied afterwards must not let
+    /// actors end without their safe state.
+    has_run_failed: bool,
     members: Vec<SafetyMember>,
     /// The actors that are held until the emergency stop ends, while their mail waits.
     held: Vec<Task>,
@@ -210,10 +213,19 @@ impl Safety {
         of_it.next()?.label.clone()
     }
 
-    /// Records whether a node has failed. If so, actors enter their safe state before they are shut
-    /// down. The end of an emergency stop resets this to false.
+    /// Records that the run has failed: from now on, actors enter their safe state before they are
+    /// shut down.
+    pub(crate) fn set_run_failed(&self) {
+        self.lock().has_run_failed = true;
+        self.set_failing(true);
+    }
+
+    /// Records whether the node of the group has failed. If so, actors enter their safe state
+    /// before they are shut down. The end of an emergency stop resets this to false, unless the run
+    /// has failed.
     pub(crate) fn set_failing(&self, is_failing: bool) {
         let all = self.lock();
+        let is_failing = is_failing || all.has_run_failed;
         let number = all.number + u64::from(!all.is_engaged);
         // Relaxed: the actors are shut down by the caller.
         self.failing.set(if is_failing { number } else { 0 });
@@ -224,5 +236,25 @@ impl Safety {
     pub(super) fn failing_stop(&self) -> u64 {
         // Relaxed: as above.
         self.failing.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A command, such as the end of an emergency stop, does not make a failed run a good one.
+    #[test]
+    fn a_failed_run_stays_failed() {
+        let safety = Safety::default();
+        safety.set_failing(true);
+        safety.set_failing(false);
+        assert_eq!(safety.failing_stop(), 0);
+        safety.set_run_failed();
+        assert_eq!(safety.failing_stop(), 1);
+        safety.engage();
+        assert!(safety.release().is_empty());
+        safety.set_failing(false);
+        assert_eq!(safety.failing_stop(), 2, "the next emergency stop");
     }
 }

@@ -276,7 +276,7 @@ impl Workers {
     pub(crate) fn set_failing(&self) {
         self.actors.iter().for_each(ActorThreads::set_failing);
         for (_, group) in &self.main_groups {
-            group.safety.set_failing(true);
+            group.safety.set_run_failed();
         }
     }
 

@@ -134,7 +134,7 @@ impl ActorThreads {
     /// Makes the actors enter their safe state before they are shut down, because the run has
     /// failed.
     pub(crate) fn set_failing(&self) {
-        self.group.safety.set_failing(true);
+        self.group.safety.set_run_failed();
     }
 
     /// Waits until the threads have ended, but not beyond `deadline`. If the node of the group is
@@ -150,7 +150,7 @@ impl ActorThreads {
                 });
                 let error = format!("a handler{actor} does not return: its thread was left behind");
                 self.group.record_failure(false, &error);
-                self.group.safety.set_failing(true);
+                self.group.safety.set_run_failed();
             }
         }
         self.group.set_running(false);
