@@ -21,10 +21,37 @@ pub(crate) trait RegisteredAddress: Any + Send + Sync {
 
 /// The actors of a group that have a name.
 #[derive(Default)]
-pub(crate) struct Registry(Mutex<BTreeMap<String, Box<dyn RegisteredAddress>>>);
+pub(crate) struct Registry(Mutex<Names>);
+
+#[derive(Default)]
+struct Names {
+    /// The address of each actor, by its name. Actors that have ended may still be among them.
+    addresses: BTreeMap<String, Box<dyn RegisteredAddress>>,
+    /// Number of entries at which the actors that have ended are removed.
+    limit: usize,
+}
+
+impl Names {
+    /// Removes the actors that have ended, if there are many entries, and returns them.
+    ///
+    /// WHY only then: the time for each name stays the same, however many there are.
+    fn take_ended(&mut self) -> BTreeMap<String, Box<dyn RegisteredAddress>> {
+        if self.addresses.len() < self.limit {
+            return BTreeMap::new();
+        }
+        let all = std::mem::take(&mut self.addresses).into_iter();
+        let (ended, alive) = all.partition(|(_, address)| address.has_ended());
+        self.addresses = alive;
+        self.limit = (2 * self.addresses.len()).max(ENTRIES_MIN);
+        ended
+    }
+}
+
+/// Number of entries below which actors that have ended are not removed.
+const ENTRIES_MIN: usize = 64;
 
 impl Registry {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Box<dyn RegisteredAddress>>> {
+    fn lock(&self) -> MutexGuard<'_, Names> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -40,15 +67,20 @@ impl Registry {
         let is_taken = |other: &dyn RegisteredAddress| {
             !other.has_ended() && other.actor_number() != address.actor_number()
         };
-        if names.get(name).is_some_and(|other| is_taken(&**other)) {
+        if names
+            .addresses
+            .get(name)
+            .is_some_and(|other| is_taken(&**other))
+        {
             return Err(RegisterError {
                 name: name.to_owned(),
             });
         }
-        let former = names.insert(name.to_owned(), address);
+        let ended = names.take_ended();
+        let former = names.addresses.insert(name.to_owned(), address);
         // WHY: the drop of the last address may run user code.
         drop(names);
-        drop(former);
+        drop((ended, former));
         Ok(())
     }
 
@@ -62,7 +94,10 @@ impl Registry {
         let unknown = || FindError::Unknown {
             name: name.to_owned(),
         };
-        let found = names.get(name).filter(|address| !address.has_ended());
+        let found = names
+            .addresses
+            .get(name)
+            .filter(|address| !address.has_ended());
         let address = &**found.ok_or_else(unknown)?;
         let any: &dyn Any = address;
         any.downcast_ref::<T>()
@@ -76,7 +111,7 @@ impl Registry {
 
     /// Removes a name. Returns false if no actor had it.
     pub(crate) fn remove(&self, name: &str) -> bool {
-        let former = self.lock().remove(name);
+        let former = self.lock().addresses.remove(name);
         former.is_some()
     }
 
@@ -84,7 +119,8 @@ impl Registry {
     /// returned, sorted.
     pub(crate) fn names(&self, prefix: &str) -> Vec<String> {
         let names = self.lock();
-        let alive = names.iter().filter(|(_, address)| !address.has_ended());
+        let addresses = names.addresses.iter();
+        let alive = addresses.filter(|(_, address)| !address.has_ended());
         let matching = alive.filter(|(name, _)| name.starts_with(prefix));
         matching.map(|(name, _)| name.clone()).collect()
     }
@@ -93,6 +129,7 @@ impl Registry {
     pub(crate) fn name_of(&self, number: usize) -> Option<String> {
         let names = self.lock();
         let mut of_it = names
+            .addresses
             .iter()
             .filter(|(_, actor)| actor.actor_number() == number);
         of_it.next().map(|(name, _)| name.clone())
@@ -107,11 +144,64 @@ impl Registry {
 
 impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.lock().keys()).finish()
+        f.debug_list()
+            .entries(self.lock().addresses.keys())
+            .finish()
     }
 }
 
 /// Returns the name of the type of messages, for use in errors.
 pub(crate) fn message_type_name<M>() -> &'static str {
     type_name::<M>()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    struct FakeAddress(usize, Arc<AtomicBool>);
+
+    impl RegisteredAddress for FakeAddress {
+        fn message_type(&self) -> &'static str {
+            "()"
+        }
+
+        fn has_ended(&self) -> bool {
+            self.1.load(Ordering::Relaxed)
+        }
+
+        fn actor_number(&self) -> usize {
+            self.0
+        }
+    }
+
+    /// Actors that register and end, for as long as the group runs, do not fill the memory.
+    #[test]
+    fn ended_actors_are_removed() {
+        let registry = Registry::default();
+        let alive = Arc::new(AtomicBool::new(false));
+        for number in 0..10_000 {
+            let has_ended = Arc::new(AtomicBool::new(false));
+            let [of_it, of_all] = [&has_ended, &alive].map(Arc::clone);
+            registry
+                .add(
+                    &format!("ends {number}"),
+                    Box::new(FakeAddress(number, of_it)),
+                )
+                .unwrap();
+            if number % 100 == 0 {
+                let stays = FakeAddress(10_000 + number, of_all);
+                registry
+                    .add(&format!("stays {number}"), Box::new(stays))
+                    .unwrap();
+            }
+            has_ended.store(true, Ordering::Relaxed);
+            let limit = ENTRIES_MIN.max(2 * (number / 100 + 2));
+            assert!(registry.lock().addresses.len() <= limit);
+        }
+        assert_eq!(registry.names("").len(), 100);
+    }
 }
