@@ -5,8 +5,6 @@
 //! and cores that are not. If the floor before a round differs from the floor after it, it is
 //! unknown which of the two applies to the round. The round is then measured again.
 
-use serde::{Deserialize, Serialize};
-
 use crate::measure::stats::{self, PairedMedians};
 use crate::measure::tsc::TscClock;
 use crate::measure::workload::Round;
@@ -61,17 +59,6 @@ pub struct BracketedRounds<S> {
     pub unsteady: u32,
 }
 
-/// A state of the machine, for example one in which the two cores are near each other. It is
-/// recognised by rounds with similar times of the floor.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names say it")]
-pub struct MachineState {
-    pub floor_ns: f64,
-    pub rounds: usize,
-    /// Median ratio of the measured rounds of this state to the floor.
-    pub ratio: f64,
-}
-
 impl<S> BracketedRounds<S> {
     /// Returns the rounds from which figures and ratios are computed.
     pub fn rounds_that_count(&self) -> impl Iterator<Item = &BracketedRound<S>> {
@@ -98,43 +85,6 @@ impl<S> BracketedRounds<S> {
             pairs.push(bracket.floor_ns(), p50_ns(&bracket.subject));
         }
         pairs
-    }
-
-    /// Returns the states that the machine was in, the faster one first. There are two states if
-    /// the floor of some rounds is more than twice the floor of others, otherwise there is one.
-    pub fn machine_states(&self, p50_ns: impl Fn(&S) -> f64 + Copy) -> Vec<MachineState> {
-        let Some([least, _, largest]) = self.floor_range_ns() else {
-            return Vec::new();
-        };
-        let split = if largest > 2.0 * least {
-            (least * largest).sqrt()
-        } else {
-            largest
-        };
-        let state = |is_in: &dyn Fn(f64) -> bool| {
-            let mut pairs = PairedMedians::default();
-            let mut floors = Vec::new();
-            for bracket in self
-                .rounds_that_count()
-                .filter(|bracket| is_in(bracket.floor_ns()))
-            {
-                floors.push(bracket.floor_ns());
-                pairs.push(bracket.floor_ns(), p50_ns(&bracket.subject));
-            }
-            let ratio = pairs.ratio()?.median;
-            Some(MachineState {
-                floor_ns: stats::median(&mut floors),
-                rounds: pairs.rounds(),
-                ratio,
-            })
-        };
-        [
-            state(&|floor| floor <= split),
-            state(&|floor| floor > split),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
     }
 
     /// Lets additional rounds count, those with the steadiest floor first, until `rounds` rounds

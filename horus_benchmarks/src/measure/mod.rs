@@ -12,6 +12,7 @@ pub mod payload;
 pub mod pin;
 pub mod rounds;
 pub mod spread;
+pub mod state;
 pub mod stats;
 pub mod steal;
 pub mod stream;

@@ -5,6 +5,8 @@ use fastrand::Rng;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
+use crate::measure::state::{MachineState, machine_states};
+
 /// The random seed of every bootstrap, so that the same samples give the same interval.
 pub const BOOTSTRAP_SEED: u64 = 7;
 
@@ -364,6 +366,13 @@ impl PairedMedians {
     /// Returns the number of pairs.
     pub fn rounds(&self) -> usize {
         self.pairs.len()
+    }
+
+    /// Returns the states that the machine was in, with the ratio of subject to floor in each of
+    /// them. The medians have to be in nanoseconds.
+    pub fn states(&self) -> Vec<MachineState> {
+        let floors_ns: Vec<f64> = self.pairs.iter().map(|&(floor, _)| floor).collect();
+        machine_states(&floors_ns, &self.pairs)
     }
 
     /// Returns the ratio of subject to floor: see [`paired_ratio`].

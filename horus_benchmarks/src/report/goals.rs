@@ -5,7 +5,7 @@ use comfy_table::{Table, presets};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::measure::bracket::MachineState;
+use crate::measure::state::MachineState;
 use crate::report::rows::{Report, Row};
 use crate::report::template::fill_template;
 use crate::report::versus;
@@ -216,13 +216,19 @@ impl Verdict {
     }
 }
 
-/// Returns a verdict for each goal whose row is among `rows`. Reads the ratios between rows from
-/// `settings`.
+/// Returns a verdict for each goal whose row is among `rows`. Reads the ratios between rows, and the
+/// states of the machine, from `settings`. If the machine was in two states, a ratio has to meet
+/// its goal in both.
 pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
     let find = |id: &str| rows.iter().find(|row| row.id == id);
     let stalls = find(STALLS_ROW).and_then(|row| row.figures.stalled_percent);
     let of_goals = GOALS.into_iter().filter_map(|(id, quantity, limit)| {
         let mut verdict = judge_goal(quantity, limit, &row_with_ratios(find(id)?, settings))?;
+        let is_met = |ratio| (quantity.is_met)(ratio, limit);
+        let by_state = judge_states(&noted_states(settings, id), is_met, limit);
+        if let Some(by_state) = by_state.filter(|_| quantity.pointer == FLOOR_RATIO.pointer) {
+            verdict[2] = by_state;
+        }
         let is_stalled = stalls.filter(|percent| *percent > 1.0 && !id.ends_with(QUIET_SUFFIX));
         if let Some(percent) = is_stalled.filter(|_| quantity.pointer == P99.pointer)
             && verdict[2] == MISSED_WORD
@@ -232,10 +238,40 @@ pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
         }
         Some(Verdict::new(id, verdict))
     });
-    let of_contests = rows
-        .iter()
-        .filter_map(|row| Some(Verdict::new(&row.id, versus::judge_ratio(row)?)));
+    let of_contests = rows.iter().filter_map(|row| {
+        let states = noted_states(settings, &row.id);
+        Some(Verdict::new(&row.id, versus::judge_ratio(row, &states)?))
+    });
     of_goals.chain(of_contests).collect()
+}
+
+/// Returns the states of the machine in which the row `id` was measured, as `settings` has them.
+/// Returns an empty list if they are not recorded.
+pub(crate) fn noted_states(settings: &Map<String, Value>, id: &str) -> Vec<MachineState> {
+    settings
+        .get(STATES_GROUP)
+        .and_then(|states| Vec::deserialize(states.get(id)?).ok())
+        .unwrap_or_default()
+}
+
+/// Returns the text of a verdict on each state of the machine, missed ones first. Returns `None` if
+/// the machine was in one state only.
+pub(crate) fn judge_states(
+    states: &[MachineState],
+    is_met: impl Fn(f64) -> bool,
+    limit: f64,
+) -> Option<String> {
+    let mut verdicts: Vec<(bool, String)> = states
+        .iter()
+        .map(|state| {
+            let is_met = is_met(state.ratio);
+            let word = verdict_word(is_met, limit, state.interval());
+            (is_met, format!("{word} (floor {:.0} ns)", state.floor_ns))
+        })
+        .collect();
+    verdicts.sort_by_key(|(is_met, _)| *is_met);
+    let texts: Vec<String> = verdicts.into_iter().map(|(_, text)| text).collect();
+    (texts.len() > 1).then(|| texts.join("; "))
 }
 
 /// Returns the JSON of `row`, with additional fields for its ratios to the floor and to other rows,
@@ -323,7 +359,7 @@ fn describe_floor(report: &Report, id: &str) -> String {
 /// If the machine was in two states, returns the ratio and the floor in each of them, such as `1.34
 /// at 52 ns, 1.21 at 240 ns`. Otherwise returns an empty text.
 fn describe_states(report: &Report, id: &str) -> String {
-    let states: Vec<MachineState> = report.noted(STATES_GROUP, id).unwrap_or_default();
+    let states = noted_states(&report.settings, id);
     if states.len() < 2 {
         return String::new();
     }

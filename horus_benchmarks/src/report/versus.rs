@@ -1,6 +1,7 @@
 //! Rows `vs_<peer>/…`, which compare our library with a peer's, and the minimum ratio of each such
 //! row.
 
+use crate::measure::state::MachineState;
 use crate::measure::stats::{self, Ratio};
 use crate::report::figures::Figures;
 use crate::report::goals;
@@ -75,15 +76,22 @@ const RATIO_GOALS: [(&str, f64); 44] = [
     ("vs_best_peer/blitz/mt/all", 1.7),
 ];
 
-/// Makes a row that compares values measured in adjacent rounds. `figures` has our values and then
-/// the peer's, one of each for every round. Returns `None` if there are no rounds.
-pub fn comparison_row(id: &str, measure: Measure, figures: [&[f64]; 2]) -> Option<Row> {
+/// Returns for each round the divisor and the dividend of the ratio, which is larger if ours is
+/// better. `figures` has our values and then the peer's, one of each for every round.
+pub(crate) fn ratio_pairs(measure: Measure, figures: [&[f64]; 2]) -> Vec<(f64, f64)> {
     let [ours, theirs] = figures;
     let better = |(&ours, &theirs): (&f64, &f64)| match measure {
         Measure::Latency => (ours, theirs),
         Measure::Throughput => (theirs, ours),
     };
-    let pairs: Vec<(f64, f64)> = ours.iter().zip(theirs).map(better).collect();
+    ours.iter().zip(theirs).map(better).collect()
+}
+
+/// Makes a row that compares values measured in adjacent rounds. `figures` has our values and then
+/// the peer's, one of each for every round. Returns `None` if there are no rounds.
+pub fn comparison_row(id: &str, measure: Measure, figures: [&[f64]; 2]) -> Option<Row> {
+    let [ours, theirs] = figures;
+    let pairs = ratio_pairs(measure, figures);
     let Ratio { median, low, high } = stats::paired_ratio(&pairs, stats::BOOTSTRAP_SEED)?;
     let figures = Figures {
         ours: Some(stats::median(&mut ours.to_vec())),
@@ -100,8 +108,8 @@ pub fn comparison_row(id: &str, measure: Measure, figures: [&[f64]; 2]) -> Optio
 }
 
 /// Returns the texts of the goal, of the ratio and of the verdict; `None` if there is no goal for
-/// this row.
-pub(crate) fn judge_ratio(row: &Row) -> Option<[String; 3]> {
+/// this row. `states` has the ratio of the row in each state of the machine.
+pub(crate) fn judge_ratio(row: &Row, states: &[MachineState]) -> Option<[String; 3]> {
     let &(_, min) = RATIO_GOALS
         .iter()
         .find(|(prefix, _)| row.id.starts_with(prefix))?;
@@ -115,12 +123,13 @@ pub(crate) fn judge_ratio(row: &Row) -> Option<[String; 3]> {
         [low, _] if low <= 1.0 => "; neither is ahead",
         _ => "",
     };
+    let by_state = goals::judge_states(states, |ratio| ratio >= min, min);
     let [low, high] = interval;
     let measured = format!("{found:.2} [{low:.2}, {high:.2}]");
     Some([
         format!(">= {min:?} x theirs"),
         measured,
-        format!("{word}{ahead}"),
+        by_state.unwrap_or_else(|| format!("{word}{ahead}")),
     ])
 }
 

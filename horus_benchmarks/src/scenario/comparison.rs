@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use crate::measure::micro::{MicroPlan, MicroResult};
 use crate::measure::rounds::alternating_order;
+use crate::measure::state::{MachineState, machine_states};
 use crate::measure::stats::{self, PairedMedians};
 use crate::measure::stream::StreamResult;
 use crate::measure::workload::{Round, Timing};
+use crate::report::goals::STATES_GROUP;
 use crate::report::rows::Row;
 use crate::report::versus::{self, Measure};
 use crate::run::floor::{Floor, FloorLines, Placement};
@@ -162,10 +164,7 @@ impl<'a> Comparison<'a> {
         let mut all = empty::<Round>(group);
         let mut floors = Vec::new();
         for number in 0..effort.rounds {
-            let floor = self
-                .floor
-                .round(FloorLines::Two, effort.warm_up, effort.samples)?;
-            floors.push(floor.p50_ns(&self.session.clock));
+            floors.push(self.measure_floor_ns()?);
             for index in alternating_order(number, all.len()) {
                 // WHY: the relative timing of two ends stays the same as long as the memory does.
                 let carrier = group.candidates[index];
@@ -186,11 +185,27 @@ impl<'a> Comparison<'a> {
             let id = group.id(Measure::Latency, one);
             let row = Row::from_rounds(&id, &merged, &self.session.clock);
             let row = row.with_floor_ratio(pairs.ratio());
+            self.note_states(&id, pairs.states())?;
             self.session
                 .report
                 .push(row, &format!("RTT/2; {}", one.basis()));
         }
-        self.compare(group, Measure::Latency, &all);
+        self.compare(group, Measure::Latency, &all, &floors)
+    }
+
+    /// Measures one round of the floor. Returns its median in nanoseconds.
+    fn measure_floor_ns(&mut self) -> Result<f64, Box<dyn Error>> {
+        let effort = self.session.effort;
+        let floor = self
+            .floor
+            .round(FloorLines::Two, effort.warm_up, effort.samples)?;
+        Ok(floor.p50_ns(&self.session.clock))
+    }
+
+    /// Stores the states of the machine in which the row `id` was measured.
+    fn note_states(&mut self, id: &str, states: Vec<MachineState>) -> Outcome {
+        let states = serde_json::to_value(states)?;
+        self.session.report.note(STATES_GROUP, id, states);
         Ok(())
     }
 
@@ -209,9 +224,12 @@ impl<'a> Comparison<'a> {
         let hz = self.session.clock.ticks_per_s();
         let rounds = self.session.effort.rounds;
         let mut all = empty::<StreamResult>(group);
+        let mut floors = Vec::new();
         // WHY a limit: a user who only wants to see that all works sets it on the command line.
         let messages_max = self.session.effort.samples.saturating_mul(STREAM_FACTOR);
         for number in 0..rounds {
+            // WHY: it says which state the machine is in.
+            floors.push(self.measure_floor_ns()?);
             for index in alternating_order(number, all.len()) {
                 let carrier = group.candidates[index];
                 let size = group.size;
@@ -238,18 +256,18 @@ impl<'a> Comparison<'a> {
             let row = Row::from_streams(&id, &measured.rounds, Some(rate));
             self.session.report.push(row, &one.basis());
         }
-        self.compare(group, Measure::Throughput, &all);
-        Ok(())
+        self.compare(group, Measure::Throughput, &all, &floors)
     }
 
     /// Adds a row for each pair of a carrier of ours and a carrier of another library. The row
-    /// counts the messages of both carriers.
+    /// counts the messages of both carriers. `floors_ns` has the floor of each round.
     fn compare<M>(
         &mut self,
         group: &CandidateGroup,
         measure: Measure,
         all: &[CandidateResults<M>],
-    ) {
+        floors_ns: &[f64],
+    ) -> Outcome {
         for (one, other) in group.pairs() {
             let [ours, theirs] = [one, other].map(|index| group.candidates[index]);
             let id = group.versus_id(measure, ours, theirs);
@@ -257,6 +275,8 @@ impl<'a> Comparison<'a> {
             let Some(row) = versus::comparison_row(&id, measure, figures) else {
                 continue;
             };
+            let pairs = versus::ratio_pairs(measure, figures);
+            self.note_states(&id, machine_states(floors_ns, &pairs))?;
             let report = &mut self.session.report;
             let rows = [ours, theirs].map(|one| report.row(&group.id(measure, one)));
             let sum = |field: fn(&Row) -> u64| rows.iter().flatten().map(|row| field(row)).sum();
@@ -271,6 +291,7 @@ impl<'a> Comparison<'a> {
             let row = row.with_busy_threads(BUSY_THREADS);
             report.push(row, "medians of rounds next to each other");
         }
+        Ok(())
     }
 }
 

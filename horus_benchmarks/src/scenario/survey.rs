@@ -252,12 +252,11 @@ impl SurveyEnds<'_> {
                     .0)
             },
         )?;
-        let ratio = measured.floor_pairs(|round| round.p50_ns(clock)).ratio();
-        let states = measured.machine_states(|round| round.p50_ns(clock));
+        let pairs = measured.floor_pairs(|round| round.p50_ns(clock));
         let trips = Round::merged(measured.all.iter().map(|bracket| &bracket.subject));
         let calls = self.run_extra_rounds(Timing::SendCall)?;
         let mut row = Row::from_rounds(id, &trips.ok_or("no rounds")?, &self.survey.session.clock)
-            .with_floor_ratio(ratio)
+            .with_floor_ratio(pairs.ratio())
             .with_send_call(&calls.0, &self.survey.session.clock);
         row.figures.tsc_ns = self.measure_one_way_by_tsc(id, transport.size)?;
         let session = &mut self.survey.session;
@@ -266,7 +265,7 @@ impl SurveyEnds<'_> {
             .push(row, &format!("RTT/2; {}", transport.carrier.basis()));
         session
             .report
-            .note(STATES_GROUP, id, serde_json::to_value(states)?);
+            .note(STATES_GROUP, id, serde_json::to_value(pairs.states())?);
         self.note_floor(id, &measured);
         measured
             .floor

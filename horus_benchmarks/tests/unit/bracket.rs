@@ -53,11 +53,12 @@ fn a_round_in_which_the_floor_changed_is_repeated() {
         measured.floor_pairs(|&number| f64::from(number)).rounds(),
         3
     );
-    let states = measured.machine_states(|_| 5_000.0);
+    let states = measured.floor_pairs(|_| 5_000.0).states();
     assert_eq!(
         states.iter().map(|state| state.rounds).collect::<Vec<_>>(),
         [1, 2]
     );
+    assert_eq!(states[1].numbers, [1, 2]);
     assert!(states[0].floor_ns < states[1].floor_ns && states[0].ratio > states[1].ratio);
 }
 
@@ -73,6 +74,6 @@ fn on_a_restless_machine_the_least_unsteady_rounds_count() {
         (measured.repeated, measured.unsteady, measured.all.len()),
         (2, 1, 3)
     );
-    assert_eq!(measured.machine_states(|_| 5_000.0).len(), 1);
+    assert_eq!(measured.floor_pairs(|_| 5_000.0).states().len(), 1);
     assert!(bracketed(0, &[10]).floor_range_ns().is_none());
 }

@@ -1,9 +1,11 @@
 //! A change counts if it is larger than noise.
 
 use horus_benchmarks::measure::stats::{Ratio, Samples};
+use horus_benchmarks::report::goals::STATES_GROUP;
 use horus_benchmarks::report::research::compare::*;
 use horus_benchmarks::report::research::record::{ProgramRecord, RunRecord};
 use horus_benchmarks::report::rows::Row;
+use serde_json::json;
 
 fn run(cpu: &str, rows: Vec<Row>) -> RunRecord {
     let mut program = ProgramRecord {
@@ -106,4 +108,38 @@ fn between_machines_only_ratios_are_compared() {
         &run("b", vec![ratio(2.0, 0.01)]),
     );
     assert!(compared.is_worse());
+}
+
+/// A run of one row, whose ratio in each state of the machine is `states`: floor and ratio.
+fn in_states(states: &[(f64, f64)]) -> RunRecord {
+    let states: Vec<_> = states
+        .iter()
+        .map(|&(floor_ns, ratio)| {
+            let ratio_ci = [ratio - 0.01, ratio + 0.01];
+            json!({ "floor_ns": floor_ns, "rounds": 5, "ratio": ratio, "ratio_ci": ratio_ci })
+        })
+        .collect();
+    let mut run = run("a", vec![ratio(1.5, 0.5)]);
+    let settings = &mut run.programs[0].settings;
+    settings.insert(STATES_GROUP.to_owned(), json!({ "r": states }));
+    run
+}
+
+#[test]
+fn a_ratio_is_compared_in_each_state_of_the_machine() {
+    let old = in_states(&[(60.0, 1.2), (240.0, 1.5)]);
+    let change = |new: &[(f64, f64)]| {
+        let compared = RunComparison::new(&old, &in_states(new));
+        (compared.rows[0].change, compared.rows[0].floor_ns)
+    };
+    let same = (RowChange::Same, Some(60.0));
+    assert_eq!(change(&[(62.0, 1.21), (250.0, 1.49)]), same);
+    let far = (RowChange::Regression, Some(240.0));
+    assert_eq!(change(&[(62.0, 1.0), (250.0, 1.7)]), far, "in one of them");
+    assert_eq!(change(&[(200.0, 1.7)]), far, "in the only one");
+    assert_eq!(change(&[(62.0, 1.21)]), same, "not with the far state");
+    assert_eq!(change(&[(120.0, 3.0)]), (RowChange::OtherState, None));
+    let other = RunComparison::new(&old, &in_states(&[(120.0, 3.0)]));
+    assert!(other.render().contains("1 in other states of the machine"));
+    assert!(!other.is_worse());
 }

@@ -2,7 +2,7 @@
 
 use horus_benchmarks::measure::stats::{Ratio, Samples};
 use horus_benchmarks::report::figures::Figures;
-use horus_benchmarks::report::goals::{BEST_PEER, STALLS_ROW, Verdict, verdicts};
+use horus_benchmarks::report::goals::{BEST_PEER, STALLS_ROW, STATES_GROUP, Verdict, verdicts};
 use horus_benchmarks::report::rows::Row;
 use horus_benchmarks::report::versus::{self, Measure};
 use serde_json::{Map, Value, json};
@@ -228,6 +228,47 @@ fn a_comparison_is_judged_by_its_interval() {
     );
     let ring = "vs_head_tail_ring/topic_reliable/throughput/64KB";
     assert_eq!(word(ring, compared(0.61, 0.6, 0.62)), "missed");
+}
+
+/// A machine that was in two states has to meet a goal in both.
+#[test]
+fn a_ratio_is_judged_in_each_state_of_the_machine() {
+    let judge = |id: &str, row: Row, near: f64, far: f64| {
+        let state = |floor_ns: f64, ratio: f64| {
+            let ratio_ci = [ratio - 0.1, ratio + 0.01];
+            json!({ "floor_ns": floor_ns, "rounds": 5, "ratio": ratio, "ratio_ci": ratio_ci })
+        };
+        let states = [state(60.0, near), state(240.0, far)];
+        let Value::Object(settings) = json!({ STATES_GROUP: { id: states } }) else {
+            unreachable!()
+        };
+        let rows = [Row {
+            id: id.to_owned(),
+            ..row
+        }];
+        let verdict = verdicts(&rows, &settings).remove(0);
+        (verdict.is_met(), verdict.verdict)
+    };
+    let topic = |near, far| {
+        let ratio = Ratio {
+            median: 1.2,
+            low: 1.1,
+            high: 1.3,
+        };
+        let row = Row::default().with_floor_ratio(Some(ratio));
+        judge("one_way/cross_process/topic/16B", row, near, far)
+    };
+    assert_eq!(
+        topic(1.2, 1.1),
+        (true, "met (floor 60 ns); met (floor 240 ns)".to_owned())
+    );
+    let missed = "missed, limit within the interval (floor 240 ns); met (floor 60 ns)";
+    assert_eq!(topic(1.1, 1.3), (false, missed.to_owned()));
+    let (is_met, text) = judge("vs_rtrb/spsc/latency/8B", compared(1.2, 1.1, 1.3), 0.8, 1.5);
+    assert_eq!(
+        (is_met, &*text),
+        (false, "missed (floor 60 ns); met (floor 240 ns)")
+    );
 }
 
 #[test]

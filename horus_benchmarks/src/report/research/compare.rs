@@ -1,5 +1,7 @@
 //! Compares two runs, and finds the rows that became slower by more than noise.
 
+use crate::measure::state::MachineState;
+use crate::report::goals;
 use crate::report::research::record::{ProgramRecord, RunRecord};
 use crate::report::rows::Row;
 use crate::report::template::{format_rate, format_time};
@@ -25,6 +27,14 @@ pub enum ComparedQuantity {
     Rate,
 }
 
+/// All quantities, in the order in which they are tried.
+const QUANTITIES: [ComparedQuantity; 4] = [
+    ComparedQuantity::Theirs,
+    ComparedQuantity::Floor,
+    ComparedQuantity::Time,
+    ComparedQuantity::Rate,
+];
+
 /// The difference in one row between the old and the new run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RowChange {
@@ -36,6 +46,9 @@ pub enum RowChange {
     Better,
     /// The row was missing in the old run.
     New,
+    /// The machine was in other states in the new run than in the old one, so that the two cannot
+    /// be compared.
+    OtherState,
     /// The difference cannot be distinguished from noise.
     Same,
 }
@@ -45,7 +58,11 @@ pub enum RowChange {
 pub struct ComparedRow {
     /// The name of the program and the id of the row.
     pub id: String,
-    /// The quantity, and its old and new value; `None` if one run lacks the row.
+    /// The floor, in nanoseconds, of the machine's state in which the values were compared; `None`
+    /// if they were compared regardless of states.
+    pub floor_ns: Option<f64>,
+    /// The quantity, and its old and new value; `None` if one run lacks the row, or if the runs
+    /// have no state of the machine in common.
     pub figures: Option<(ComparedQuantity, IntervalValue, IntervalValue)>,
     /// The kind of change.
     pub change: RowChange,
@@ -84,8 +101,8 @@ impl RunComparison {
             .rows()
             .map(|(program, row)| {
                 let other = new.program(&program.name);
-                let found = other.and_then(|other| other.row(&row.id));
-                compare_row(program, row, found, same_cpu)
+                let found = other.and_then(|other| Some((other, other.row(&row.id)?)));
+                compare_row((program, row), found, same_cpu)
             })
             .collect();
         rows.extend(new.rows().filter_map(|(program, row)| {
@@ -95,6 +112,7 @@ impl RunComparison {
             let id = format!("{}: {}", program.name, row.id);
             (!known).then_some(ComparedRow {
                 id,
+                floor_ns: None,
                 figures: None,
                 change: RowChange::New,
             })
@@ -141,30 +159,50 @@ impl RunComparison {
                 RowChange::Missing => "MISSING",
                 RowChange::Better => "better",
                 RowChange::New => "new",
-                RowChange::Same => continue,
+                RowChange::OtherState | RowChange::Same => continue,
             };
+            let state = row
+                .floor_ns
+                .map_or_else(String::new, |floor_ns| format!(" (floor {floor_ns:.0} ns)"));
             let figures = row.figures.map_or_else(String::new, |(measure, old, new)| {
                 let percent = (new.value / old.value - 1.0) * 100.0;
                 let old = old.format(measure);
                 let new = new.format(measure);
                 format!("  {old} -> {new} ({percent:+.1} %)")
             });
-            say(format!("{word:<11} {}{figures}", row.id));
+            say(format!("{word:<11} {}{state}{figures}", row.id));
         }
         let count = |change| self.rows.iter().filter(|row| row.change == change).count();
         say(format!(
-            "{} regressions, {} missing, {} better, {} new, {} within noise",
+            "{} regressions, {} missing, {} better, {} new, {} in other states of the machine, \
+             {} within noise",
             count(RowChange::Regression),
             count(RowChange::Missing),
             count(RowChange::Better),
             count(RowChange::New),
+            count(RowChange::OtherState),
             count(RowChange::Same)
         ));
         text
     }
 }
 
+impl ComparedQuantity {
+    /// Returns true if the quantity is a ratio, which can be compared between different machines.
+    const fn is_ratio(self) -> bool {
+        matches!(self, ComparedQuantity::Floor | ComparedQuantity::Theirs)
+    }
+}
+
 impl IntervalValue {
+    /// Returns the ratio of a row in one state of the machine.
+    fn of_state(state: &MachineState) -> IntervalValue {
+        IntervalValue {
+            value: state.ratio,
+            interval: state.ratio_ci,
+        }
+    }
+
     fn format(self, measure: ComparedQuantity) -> String {
         let text = |value: f64| match measure {
             ComparedQuantity::Floor => format!("{value:.2} x floor"),
@@ -180,45 +218,58 @@ impl IntervalValue {
 }
 
 fn compare_row(
-    program: &ProgramRecord,
-    row: &Row,
-    found: Option<&Row>,
+    (program, row): (&ProgramRecord, &Row),
+    found: Option<(&ProgramRecord, &Row)>,
     same_cpu: bool,
 ) -> ComparedRow {
-    let id = format!("{}: {}", program.name, row.id);
-    let Some(other) = found else {
-        return ComparedRow {
-            id,
-            figures: None,
-            change: RowChange::Missing,
-        };
-    };
-    let measures = [
-        ComparedQuantity::Theirs,
-        ComparedQuantity::Floor,
-        ComparedQuantity::Time,
-        ComparedQuantity::Rate,
-    ];
-    let figures = measures
-        .into_iter()
-        .filter(|measure| {
-            same_cpu || matches!(measure, ComparedQuantity::Theirs | ComparedQuantity::Floor)
-        })
-        .find_map(|measure| {
-            Some((
-                measure,
-                read_value(row, measure)?,
-                read_value(other, measure)?,
-            ))
-        });
-    let change = figures.map_or(RowChange::Same, |(measure, old, new)| {
-        judge_change(measure, old, new)
-    });
-    ComparedRow {
-        id,
+    let whole = |figures, change| ComparedRow {
+        id: format!("{}: {}", program.name, row.id),
+        floor_ns: None,
         figures,
         change,
+    };
+    let Some((other_program, other)) = found else {
+        return whole(None, RowChange::Missing);
+    };
+    let is_comparable = |measure: &ComparedQuantity| same_cpu || measure.is_ratio();
+    let figures = QUANTITIES
+        .into_iter()
+        .filter(is_comparable)
+        .find_map(|measure| {
+            let old = read_value(row, measure)?;
+            Some((measure, old, read_value(other, measure)?))
+        });
+    let Some((measure, old, new)) = figures else {
+        return whole(None, RowChange::Same);
+    };
+    let states = [program, other_program].map(|one| goals::noted_states(&one.settings, &row.id));
+    if !measure.is_ratio() || states.iter().any(Vec::is_empty) {
+        return whole(figures, judge_change(measure, old, new));
     }
+    let in_states = compare_states(measure, &states);
+    let worst = in_states.into_iter().min_by_key(|(change, ..)| *change);
+    worst.map_or_else(
+        || whole(None, RowChange::OtherState),
+        |(change, floor_ns, old, new)| ComparedRow {
+            floor_ns: Some(floor_ns),
+            ..whole(Some((measure, old, new)), change)
+        },
+    )
+}
+
+/// Compares the ratios of one row in each state of the machine that both runs have. Returns for
+/// each such state the change, the floor in nanoseconds, and the old and the new ratio.
+fn compare_states(
+    measure: ComparedQuantity,
+    [old, new]: &[Vec<MachineState>; 2],
+) -> Vec<(RowChange, f64, IntervalValue, IntervalValue)> {
+    let common = old.iter().filter_map(|state| {
+        let other = new.iter().find(|other| other.is_same_as(state))?;
+        let [before, after] = [state, other].map(IntervalValue::of_state);
+        let change = judge_change(measure, before, after);
+        Some((change, state.floor_ns, before, after))
+    });
+    common.collect()
 }
 
 fn read_value(row: &Row, measure: ComparedQuantity) -> Option<IntervalValue> {

@@ -1,0 +1,88 @@
+//! States of the machine, between which it switches while a benchmark runs. For example, a
+//! hypervisor moves a virtual machine between cores that share a cache and cores that do not. The
+//! state of a round is recognised by the floor that was measured beside the round.
+
+use serde::{Deserialize, Serialize};
+
+use crate::measure::stats::{self, Ratio};
+
+/// Ratio of the largest to the smallest floor of some rounds above which these rounds belong to two
+/// states.
+const STATE_RATIO_MIN: f64 = 2.0;
+
+/// Ratio of two floors up to which they are floors of the same state.
+const SAME_STATE_RATIO_MAX: f64 = 1.4;
+
+/// A state of the machine, and the result of the rounds that ran in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MachineState {
+    /// Median floor of the rounds of this state, in nanoseconds.
+    pub floor_ns: f64,
+    /// Number of rounds that ran in this state.
+    pub rounds: usize,
+    /// The numbers of these rounds. The first round of the row has the number 0.
+    #[serde(default)]
+    pub numbers: Vec<usize>,
+    /// Median of the ratio of these rounds: to the floor, or of a peer's result to ours.
+    pub ratio: f64,
+    /// Bootstrap 95 % interval of `ratio`; `None` in old records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio_ci: Option<[f64; 2]>,
+}
+
+impl MachineState {
+    /// Returns true if the floors of both states are so similar that they are the same state.
+    pub fn is_same_as(&self, other: &MachineState) -> bool {
+        let ratio = self.floor_ns / other.floor_ns;
+        (1.0 / SAME_STATE_RATIO_MAX..=SAME_STATE_RATIO_MAX).contains(&ratio)
+    }
+
+    /// Returns the interval of the ratio; if it is not known, the ratio itself as both ends.
+    pub fn interval(&self) -> [f64; 2] {
+        self.ratio_ci.unwrap_or([self.ratio; 2])
+    }
+}
+
+/// Returns the states that the machine was in while some rounds ran, the faster one first. There
+/// are two states if the largest floor is more than twice the smallest one, otherwise there is one.
+///
+/// `floors_ns` has the floor of each round in nanoseconds, and `pairs` has the divisor and the
+/// dividend of its ratio.
+pub fn machine_states(floors_ns: &[f64], pairs: &[(f64, f64)]) -> Vec<MachineState> {
+    let smallest = floors_ns.iter().copied().fold(f64::INFINITY, f64::min);
+    let largest = floors_ns.iter().copied().fold(0.0, f64::max);
+    let split_ns = if largest > STATE_RATIO_MIN * smallest {
+        (smallest * largest).sqrt()
+    } else {
+        largest
+    };
+    let is_fast = |ns: f64| ns <= split_ns;
+    [true, false]
+        .into_iter()
+        .filter_map(|fast| {
+            let numbers = 0..floors_ns.len().min(pairs.len());
+            let numbers: Vec<usize> = numbers
+                .filter(|&number| is_fast(floors_ns[number]) == fast)
+                .collect();
+            state_of_rounds(floors_ns, pairs, numbers)
+        })
+        .collect()
+}
+
+/// Returns the state of the rounds with the given numbers; `None` if no round has a ratio.
+fn state_of_rounds(
+    floors_ns: &[f64],
+    pairs: &[(f64, f64)],
+    numbers: Vec<usize>,
+) -> Option<MachineState> {
+    let own: Vec<_> = numbers.iter().map(|&number| pairs[number]).collect();
+    let Ratio { median, low, high } = stats::paired_ratio(&own, stats::BOOTSTRAP_SEED)?;
+    let mut floors: Vec<_> = numbers.iter().map(|&number| floors_ns[number]).collect();
+    Some(MachineState {
+        floor_ns: stats::median(&mut floors),
+        rounds: numbers.len(),
+        numbers,
+        ratio: median,
+        ratio_ci: Some([low, high]),
+    })
+}
