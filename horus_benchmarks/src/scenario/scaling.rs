@@ -27,6 +27,7 @@ use crate::run::namespace::PrivateNamespace;
 use crate::run::peer::{self, Peer, PeerError};
 use crate::run::progress::Progress;
 use crate::run::session::BenchmarkSession;
+use crate::scenario::endpoint_costs;
 use crate::scenario::entry::{self, ChildRole, Outcome};
 use crate::transport::packet::Packet16;
 
@@ -35,7 +36,8 @@ const ROLE: ChildRole = ("scaling", serve_child);
 
 const ABOUT: &str = "Publishers and subscribers of one topic, 1 to 8 of each, as threads and as \
 processes: messages delivered a second to all of them together and by member, and messages lost. \
-Every subscriber gets every message.";
+Every subscriber gets every message. Besides, what a message costs in one thread with up to 1,000 \
+topics, with up to 128 in a wait set, and with up to 64 publishers or subscribers of a topic.";
 
 const BASIS: &str = "best-effort topic, 16 B; a message counts once for each subscriber";
 
@@ -102,6 +104,7 @@ fn run(args: Args) -> Outcome {
         }
     }
     drop(progress);
+    endpoint_costs::measure(&mut session, &private)?;
     Ok(session.finish()?)
 }
 

@@ -194,7 +194,18 @@ pub(super) fn draw_scaling(program: &ProgramRecord) -> Vec<Figure> {
             Some((pick(producers, consumers)?, row.msgs_per_s?))
         })
     });
-    figures.collect()
+    let x = Axis {
+        label: "topics, publishers or subscribers",
+        is_log: true,
+        format: format_number,
+    };
+    let costs = draw_curves(
+        program,
+        "cost of a message in one thread",
+        [x, MEDIAN_AXIS],
+        |row| Some((count_of(&row.id)?, row.ns?.p50)),
+    );
+    figures.chain(costs).collect()
 }
 
 /// Draws one figure for each kind and placement of rows, with a curve for each subject (such as
@@ -260,11 +271,22 @@ fn ends_of(id: &str) -> Option<(f64, f64)> {
     })
 }
 
+/// Returns the number of topics, publishers or subscribers at the end of an id such as
+/// `cost/topics/100`.
+fn count_of(id: &str) -> Option<f64> {
+    let (_, count) = id.strip_prefix("cost/")?.split_once('/')?;
+    count.parse().ok()
+}
+
 /// Removes the message size and the numbers of endpoints from an id. Returns the last part of what
 /// remains, and the parts before it.
 fn without_numbers(id: &str) -> (String, String) {
     let is_number =
         |part: &str| size_of(part).is_some() || ends_of(part).is_some() && !part.contains('_');
+    let id = match count_of(id) {
+        Some(_) => id.rsplit_once('/').map_or(id, |(before, _)| before),
+        None => id,
+    };
     let mut parts: Vec<&str> = id.split('/').filter(|part| !is_number(part)).collect();
     let subject = parts.pop().unwrap_or_default().to_owned();
     (parts.join("/"), subject)

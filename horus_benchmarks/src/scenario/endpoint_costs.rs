@@ -1,0 +1,205 @@
+//! Measures what a message costs in one thread, as a function of the number of topics in the
+//! process, of topics in a wait set, of publishers of a topic, and of its subscribers.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use horus_core::topic::{Publisher, Qos, Subscriber, Topic, TopicBuilder, WaitSet};
+use horus_shm::Namespace;
+
+use crate::measure::micro::{self, MicroPlan};
+use crate::measure::payload::Payload;
+use crate::measure::pin;
+use crate::report::rows::Row;
+use crate::run::namespace::PrivateNamespace;
+use crate::run::session::BenchmarkSession;
+use crate::scenario::entry::Outcome;
+use crate::transport::packet::Packet16;
+
+/// Number of timed batches of a row, with `--quick` and without.
+const BATCHES: (u64, u64) = (200, 2_000);
+
+/// Minimum number of messages in a batch. A batch has at least one message of each topic.
+const BATCH_MIN: usize = 128;
+
+/// Number of unread messages that a topic can hold for each publisher.
+const CAPACITY: u64 = 8;
+
+type AnyError = Box<dyn Error>;
+
+/// What a row has many of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    /// Topics of one process. Each gets a message in turn.
+    Topics,
+    /// Topics of one wait set. Each gets a message in turn, for which the set waits.
+    WaitSet,
+    /// Publishers of one topic. Each sends in turn.
+    Publishers,
+    /// Publishers of one topic, of which only the last one sends.
+    IdlePublishers,
+    /// Subscribers of one topic. Each receives every message.
+    Subscribers,
+}
+
+/// The subjects, each with the numbers that are measured. WHY not more: a wait set and a topic have
+/// limits.
+const SUBJECTS: [(Subject, &str, &[usize]); 5] = [
+    (Subject::Topics, "topics", &[1, 10, 100, 1000]),
+    (Subject::WaitSet, "wait_set", &[1, 2, 8, 32, 128]),
+    (Subject::Publishers, "publishers", &[1, 2, 4, 8, 16, 64]),
+    (
+        Subject::IdlePublishers,
+        "idle_publishers",
+        &[1, 2, 4, 8, 16, 64],
+    ),
+    (Subject::Subscribers, "subscribers", &[1, 2, 4, 8, 16, 64]),
+];
+
+/// The endpoints of a row. A message goes from a publisher to all of its subscribers.
+struct Endpoints {
+    publishers: Vec<Publisher<Packet16>>,
+    subscribers: Vec<Subscriber<Packet16>>,
+    subject: Subject,
+    wait_set: WaitSet,
+}
+
+/// Adds the rows of all subjects and numbers to the report.
+pub(super) fn measure(session: &mut BenchmarkSession, private: &PrivateNamespace) -> Outcome {
+    pin::pin_current_thread(session.cpus.near)?;
+    let batches = session.args.quick_or_full(BATCHES);
+    let batches = session
+        .args
+        .samples
+        .map_or(batches, |most| batches.min(most));
+    for (subject, name, counts) in SUBJECTS {
+        for &count in counts {
+            let id = format!("cost/{name}/{count}");
+            if session.args.wants_row(&id) {
+                let namespace = private.open()?;
+                let mut endpoints = Endpoints::open(subject, count, &namespace)?;
+                let plan = MicroPlan::new(session.clock.source(), batches);
+                let row = endpoints.measure(&id, plan, session)?;
+                session.report.push(row, subject.basis());
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Subject {
+    const fn basis(self) -> &'static str {
+        match self {
+            Subject::Topics | Subject::Publishers | Subject::IdlePublishers => {
+                "send + recv in one thread, 16 B, in batches"
+            }
+            Subject::WaitSet => "send + wait + recv in one thread, 16 B, in batches",
+            Subject::Subscribers => "send + recv by each in one thread, 16 B, in batches",
+        }
+    }
+
+    /// Returns the name of the topic with this number. WHY the subject is part of it: rows do not
+    /// share files.
+    fn topic(self, number: usize, namespace: &Arc<Namespace>) -> TopicBuilder<Packet16> {
+        let builder = Topic::<Packet16>::builder(&format!("cost/{self:?}/{number}"));
+        let builder = builder.namespace(namespace);
+        builder.qos(Qos::new().capacity(CAPACITY))
+    }
+}
+
+impl Endpoints {
+    fn open(
+        subject: Subject,
+        count: usize,
+        namespace: &Arc<Namespace>,
+    ) -> Result<Endpoints, AnyError> {
+        let has_topics = matches!(subject, Subject::Topics | Subject::WaitSet);
+        let publisher_count = if subject == Subject::Subscribers {
+            1
+        } else {
+            count
+        };
+        let is_topic_of_many = has_topics || subject == Subject::Subscribers;
+        let subscriber_count = if is_topic_of_many { count } else { 1 };
+        let topic = |number| subject.topic(if has_topics { number } else { 0 }, namespace);
+        let publishers = (0..publisher_count).map(|number| topic(number).publisher());
+        let publishers = publishers.collect::<Result<Vec<_>, _>>()?;
+        let subscribers = (0..subscriber_count).map(|number| topic(number).subscriber());
+        let subscribers = subscribers.collect::<Result<Vec<_>, _>>()?;
+        let mut wait_set = WaitSet::new();
+        if subject == Subject::WaitSet {
+            for subscriber in &subscribers {
+                wait_set.add(subscriber)?;
+            }
+        }
+        Ok(Endpoints {
+            publishers,
+            subscribers,
+            subject,
+            wait_set,
+        })
+    }
+
+    fn measure(
+        &mut self,
+        id: &str,
+        plan: MicroPlan,
+        session: &BenchmarkSession,
+    ) -> Result<Row, AnyError> {
+        let batch = BATCH_MIN.max(self.publishers.len()) as u64;
+        let mut seq = 1;
+        let mut failure = None;
+        let result = micro::run_batches(&plan, batch, |_| {
+            let start = plan.source.start();
+            let mut arrived = Ok(0);
+            for _ in 0..batch {
+                arrived = arrived.and_then(|sum| Ok(sum + self.pass_message(seq)?));
+                seq += 1;
+            }
+            let ticks = plan.source.stop().since(start);
+            let wanted = batch * self.receivers() as u64;
+            let is_right = matches!(arrived, Ok(arrived) if arrived == wanted);
+            failure = failure.take().or(arrived.err());
+            (ticks, is_right)
+        });
+        failure.map_or_else(|| Ok(Row::from_micro(id, &result, &session.clock)), Err)
+    }
+
+    /// Returns the number of subscribers that receive a message.
+    fn receivers(&self) -> usize {
+        if self.subject == Subject::Subscribers {
+            self.subscribers.len()
+        } else {
+            1
+        }
+    }
+
+    /// Sends message `seq`, and receives it. Returns the number of subscribers that got it.
+    fn pass_message(&mut self, seq: u64) -> Result<u64, AnyError> {
+        let turn = seq as usize % self.publishers.len();
+        let sender = if self.subject == Subject::IdlePublishers {
+            self.publishers.len() - 1
+        } else {
+            turn
+        };
+        self.publishers[sender].send(Packet16::compose(seq))?;
+        if self.subject == Subject::WaitSet {
+            let ready = self.wait_set.wait(Duration::from_secs(1))?;
+            if ready.len() != 1 {
+                return Err(format!("{} topics are ready instead of one", ready.len()).into());
+            }
+        }
+        let is_of_turn = matches!(self.subject, Subject::Topics | Subject::WaitSet);
+        let receivers = if is_of_turn {
+            turn..turn + 1
+        } else {
+            0..self.subscribers.len()
+        };
+        let mut arrived = 0;
+        for subscriber in &mut self.subscribers[receivers] {
+            arrived += u64::from(subscriber.recv().is_some_and(|got| got.check(seq).is_ok()));
+        }
+        Ok(arrived)
+    }
+}
