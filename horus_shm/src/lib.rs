@@ -102,7 +102,7 @@ pub mod internals {
     pub use crate::os::termination;
     pub use crate::protocol::{
         answer, copy, depot, endpoint_counts, gate, holders, identity, lane, latest, layout, life,
-        mailbox, memory, owner, presence, shape, sync, takeover, telemetry, ticket,
+        mailbox, memory, owner, presence, reading, shape, sync, takeover, telemetry, ticket,
     };
 
     macro_rules! reexport {

@@ -21,6 +21,7 @@ models! {
         two_readers_do_not_disturb_each_other,
         the_latest_value_is_as_new_as_any_sent_before_the_call,
         a_reader_that_sees_a_change_sees_the_generation,
+        a_lane_that_is_read_is_polled,
         a_lane_that_is_ready_was_reserved;
     crate::loom_models::gate:
         a_gated_reader_gets_every_message,

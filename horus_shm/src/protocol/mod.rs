@@ -20,6 +20,7 @@ pub mod mailbox;
 pub mod memory;
 pub mod owner;
 pub mod presence;
+pub mod reading;
 pub mod shape;
 pub mod sync;
 pub mod takeover;

@@ -102,6 +102,14 @@ pub mod edge {
     /// ORDERING(change): Acquire load of the count of new extents. Pairs with [`CHANGE_PUBLISH`].
     pub const CHANGE_SEE: Edge = Edge::new("change/see", Ordering::Acquire);
 
+    /// ORDERING(reading): Release store of the value of the change counter for which a reader has
+    /// computed the lanes that it reads. Pairs with [`READING_SEE`]: a thread that sees the value
+    /// sees these lanes, or those of a later value.
+    pub const READING_PUBLISH: Edge = Edge::new("reading/publish", Ordering::Release);
+    /// ORDERING(reading): Acquire load of that value by a thread that waits on behalf of the
+    /// reader. Pairs with [`READING_PUBLISH`].
+    pub const READING_SEE: Edge = Edge::new("reading/see", Ordering::Acquire);
+
     /// ORDERING(ready): Release of the bit that marks the slots of a channel's lane as allocated.
     /// Pairs with [`READY_SEE`]: a thread that sees the bit may access the lane.
     pub const READY_PUBLISH: Edge = Edge::new("ready/publish", Ordering::Release);
@@ -176,7 +184,14 @@ pub mod edge {
 
     /// The edges of the discovery of lanes. The memory that a reader sees through them is made
     /// available by a system call.
-    pub const DISCOVERY_EDGES: [Edge; 4] = [CHANGE_PUBLISH, CHANGE_SEE, READY_PUBLISH, READY_SEE];
+    pub const DISCOVERY_EDGES: [Edge; 6] = [
+        CHANGE_PUBLISH,
+        CHANGE_SEE,
+        READING_PUBLISH,
+        READING_SEE,
+        READY_PUBLISH,
+        READY_SEE,
+    ];
 
     /// ORDERING(ticket): Release store of the stamp of a filled slot. Pairs with [`TICKET_SEE`]: a
     /// thread that sees the stamp sees the value.

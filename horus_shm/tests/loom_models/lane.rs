@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use horus_shm::internals::lane::PollOutcome;
 use horus_shm::internals::layout::{ControlBlock, LaneBlock};
+use horus_shm::internals::reading::ReadLanes;
 use horus_shm::internals::sync::{Word, edge};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicU64;
@@ -150,6 +151,21 @@ pub(crate) fn a_reader_that_sees_a_change_sees_the_generation() {
             .into_iter()
             .for_each(|claiming| claiming.join().unwrap());
         assert_eq!(control.changes.get(), 2);
+    });
+}
+
+/// A thread that waits on behalf of a reader polls each lane that the reader reads.
+pub(crate) fn a_lane_that_is_read_is_polled() {
+    explore(3, || {
+        let lanes = Rc::new(ReadLanes::new(LoomWord::new(0), LoomWord::new(0)));
+        let theirs = Rc::clone(&lanes);
+        lanes.publish(0b01, 1);
+        let reading = thread::spawn(move || theirs.publish(0b11, 2));
+        let seen = lanes.mask_for(2);
+        assert!(seen.is_none_or(|mask| mask == 0b11));
+        reading.join().unwrap();
+        assert_eq!(lanes.mask_for(2), Some(0b11));
+        assert_eq!(lanes.mask_for(1), None);
     });
 }
 

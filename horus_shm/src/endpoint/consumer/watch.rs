@@ -2,6 +2,7 @@
 //! consumer. It tells whether there is a message for the consumer, and can sleep until there is
 //! one.
 
+use std::iter;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
@@ -17,6 +18,7 @@ use crate::os::region::Region;
 use crate::protocol::gate::JOINING_BIT;
 use crate::protocol::layout::{POSITION_MAX, ReaderBlock, WaitBlock};
 use crate::protocol::memory::Readers;
+use crate::protocol::reading::ReadLanes;
 use crate::protocol::shape::reader_bytes;
 use crate::protocol::sync::{Word, edge};
 use crate::wait::{
@@ -39,9 +41,8 @@ pub(crate) struct ConsumerProgress {
     /// Index in `readers` of the consumer's block.
     reader: u32,
     lanes: u32,
-    /// For each lane from which the consumer gets nothing: the value of the change counter when the
-    /// consumer found this, plus 1. For all other lanes: 0.
-    empty: Box<[AtomicU64]>,
+    /// The lanes from which the consumer may receive messages.
+    read_lanes: ReadLanes<AtomicU64>,
     /// Not 0 if the consumer has been dropped, or has left the file.
     closed: AtomicU64,
     /// Not 0 if a task has ever waited for a message of the consumer.
@@ -114,12 +115,12 @@ impl ConsumerProgress {
         memory: BlockMemory,
         health: Arc<ConsumerHealth>,
     ) -> Self {
-        let (closed, has_alarms, next, retry_ns) = Default::default();
+        let (read_lanes, closed, has_alarms, next, retry_ns) = Default::default();
         Self {
             readers,
             reader,
             lanes,
-            empty: (0..lanes).map(|_| AtomicU64::new(0)).collect(),
+            read_lanes,
             closed,
             has_alarms,
             health,
@@ -158,20 +159,24 @@ impl ConsumerProgress {
         *unmapped.unwrap_or_else(PoisonError::into_inner) = error;
     }
 
-    /// Records that the consumer gets nothing from a lane while the change counter has the value
-    /// `changes`. With `None`, records that it may get messages.
-    pub(super) fn set_empty(&self, lane: u32, changes: Option<u64>) {
-        if let Some(empty) = self.empty.get(lane as usize) {
-            // Relaxed: a watch that does not see it yet is due once more, and one that sees it for
-            // too long also sees an older count of changes.
-            empty.set(changes.map_or(0, |changes| changes.wrapping_add(1)));
-        }
+    /// Records the lanes from which the consumer may receive messages before the change counter,
+    /// whose present value is `changes`, changes again.
+    pub(super) fn set_read_lanes(&self, mask: u64, changes: u64) {
+        self.read_lanes.publish(mask, changes);
     }
 
-    /// Returns true if the consumer gets nothing from a lane. `changes` is the present value of the
-    /// change counter.
-    fn is_empty(&self, lane: u32, changes: u64) -> bool {
-        self.empty[lane as usize].get() == changes.wrapping_add(1)
+    /// Returns the lanes that may have messages for the consumer. `changes` is the present value of
+    /// the change counter.
+    ///
+    /// WHY not all lanes: a wait set polls its topics, and most topics have one publisher of 64.
+    fn lanes_to_poll(&self, changes: u64) -> impl Iterator<Item = u32> + use<> {
+        let all = u64::MAX >> (u64::BITS - self.lanes);
+        let mut left = self.read_lanes.mask_for(changes).unwrap_or(all) & all;
+        iter::from_fn(move || {
+            let lane = left.trailing_zeros();
+            left &= left.wrapping_sub(1);
+            (lane < u64::BITS).then_some(lane)
+        })
     }
 
     /// Stores the reason why the consumer matches no live publisher; `None` if it matches one.
@@ -330,17 +335,12 @@ impl Watch {
     /// All loads are relaxed: no payload is read because of their results, and a thread that is
     /// about to sleep executes a fence before it calls this.
     fn lanes(&self) -> impl Iterator<Item = (u64, u64)> {
-        // WHY none of a closed consumer: its cursors may be those of another one by now.
-        let lanes = if self.progress.closed.get() != 0 {
-            0
-        } else {
-            self.progress.lanes
-        };
         let control = self.segment.control(Access::Read);
         let changes = control.map_or(0, |control| control.changes.get());
-        // WHY not those that are empty: no call to receive would end what such a lane is due for.
-        let read = (0..lanes).filter(move |&lane| !self.progress.is_empty(lane, changes));
-        read.filter_map(|lane| {
+        // WHY none of a closed consumer: its cursors may be those of another one by now.
+        let is_open = self.progress.closed.get() == 0;
+        let lanes = is_open.then(|| self.progress.lanes_to_poll(changes));
+        lanes.into_iter().flatten().filter_map(|lane| {
             let cursor = self.progress.cursor(lane).get() & !JOINING_BIT;
             let position = cursor.checked_sub(1)?;
             let block = self.segment.lane_block(lane, Access::Read);

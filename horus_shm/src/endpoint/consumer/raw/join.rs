@@ -302,11 +302,13 @@ impl RawConsumer {
             at: Instant::now(),
         };
         let mut complete = true;
+        let mut read_lanes = 0;
         self.has_later = false;
         for lane in 0..self.starts.len() as u32 {
             let discovered = self.discover_lane(lane);
-            let is_empty = discovered.is_ok() && !self.may_receive_from(lane);
-            self.progress.set_empty(lane, is_empty.then_some(changes));
+            if discovered.is_err() || self.may_receive_from(lane) {
+                read_lanes |= 1 << lane;
+            }
             if let Err(cause) = discovered {
                 complete = false;
                 if let Some(error) = self.not_mapped_error(lane, &cause) {
@@ -315,6 +317,7 @@ impl RawConsumer {
                 }
             }
         }
+        self.progress.set_read_lanes(read_lanes, changes);
         self.note_failed((!complete).then(|| Box::new(failed)));
         self.update_lane_totals();
         self.note_mismatch();

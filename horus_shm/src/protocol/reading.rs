@@ -1,0 +1,39 @@
+//! The lanes from which a reader may receive messages, as the reader publishes them to threads that
+//! wait on its behalf.
+
+use crate::protocol::sync::{Word, edge};
+
+/// A mask of lanes, and the value of the change counter for which the mask was computed.
+#[derive(Debug, Default)]
+pub struct ReadLanes<W> {
+    mask: W,
+    /// The value of the change counter, plus 1; 0 if no mask was stored yet.
+    as_of: W,
+}
+
+impl<W: Word> ReadLanes<W> {
+    /// Creates the mask from two words, which are 0: no mask is published yet.
+    pub const fn new(mask: W, as_of: W) -> Self {
+        Self { mask, as_of }
+    }
+
+    /// Stores the mask of the lanes that have to be polled until the change counter changes again.
+    /// `changes` is the value of the change counter for which the mask was computed.
+    pub fn publish(&self, mask: u64, changes: u64) {
+        // Relaxed: published by the store below. A thread that sees this mask with an older value
+        // of the change counter leaves out only lanes that have nothing by now.
+        self.mask.set(mask);
+        // ORDERING(reading): pairs with the load in `mask_for`.
+        self.as_of
+            .store(changes.wrapping_add(1), edge::READING_PUBLISH);
+    }
+
+    /// Returns the mask of the lanes that have to be polled while the change counter has the value
+    /// `changes`. Returns `None` if the reader has not computed it yet: each lane has to be polled.
+    pub fn mask_for(&self, changes: u64) -> Option<u64> {
+        // ORDERING(reading): pairs with the store in `publish`. With a mask of before, a lane that
+        // got a publisher would not be polled.
+        let as_of = self.as_of.load(edge::READING_SEE);
+        (as_of == changes.wrapping_add(1)).then(|| self.mask.get())
+    }
+}
